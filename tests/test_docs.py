@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import html
+import json
 import os
 import re
 import shutil
@@ -171,23 +172,20 @@ def test_the_start_page_leads_with_the_question_and_has_four_roads():
         assert 100 <= len(lines) <= 250, road
 
 
-def test_the_answer_on_the_start_page_is_that_of_the_report():
+def test_the_answers_of_all_pages_are_those_of_the_report():
     """Its pictures too are of this report: docs/experiments/study_pictures.py takes them again."""
+    stored = json.loads((ROOT / "docs" / "_static" / "study.json").read_text(encoding="utf-8"))
     report = (ROOT / "docs" / "_static" / "study.html").read_text(encoding="utf-8")
-    score, gain, ahead = re.findall(r'<dd class="value">(\S+)</dd>', report)
-    _, (low, high), _ = re.findall(r'<dd class="more">95 % interval (\S+) to (\S+);', report)
-    text = " ".join((ROOT / "docs" / "index.rst").read_text(encoding="utf-8").split())
-    gain_, low, high = (number.removeprefix("+") for number in (gain, low, high))
-    assert f"gains {gain_} in balanced accuracy over an untrained one" in text
-    assert f"(95 %: {low} to {high})" in text
-    assert f"Band power is {ahead.removeprefix('+')} below it" in text
-    shown = f"{score}, {gain} from an untrained encoder, {ahead} from band power"
-    assert text.count(shown) == 2  # wide and on phones; both themes have one text
-    # Another page has the whole answer.
-    page = (ROOT / "docs" / "install.rst").read_text(encoding="utf-8")
-    _, _, below = page.partition(".. code-block:: none\n\n")
-    answer = " ".join(below.partition("\n\n")[0].split())
-    assert answer in " ".join(html.unescape(report).split())
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", report)).split())
+    for answer in stored["answers"]:
+        assert answer.partition(". ")[0] in text
+    primary = stored["comparisons"]["primary"]
+    assert f"{primary['score']:.3f}" in text
+    for page in ("index.rst", "install.rst"):
+        assert ".. study-answers::" in (ROOT / "docs" / page).read_text(encoding="utf-8")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for name in ("score", "reference_score", "difference", "ci_low", "ci_high"):
+        assert f"{primary[name]:.3f}".replace("-", "\N{MINUS SIGN}") in readme
 
 
 @pytest.mark.slow

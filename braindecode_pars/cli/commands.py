@@ -212,40 +212,75 @@ def study(
     folder: str,
     *,
     out: Path,
-    encoder: list[str] | None = None,
+    quick: bool = False,
+    thorough: bool = False,
     task: list[str] | None = None,
-    draws: int = 6,
+    encoder: list[str] | None = None,
+    only: list[str] | None = None,
+    without: list[str] | None = None,
+    train_subjects: Annotated[int | None, typer.Option(min=1)] = None,
+    draws: int = 12,
+    minutes: float | None = None,
+    in_spite_of: list[str] | None = None,
     plan_only: bool = False,
     given: dict[str, Any],
 ) -> None:
-    """Find out whether pretraining helps on labelled recordings, and write a report.
+    """Find out whether pretraining on labeled recordings helps to classify them; write a report.
 
-    An interrupted study goes on with the same command. --class and --channel may be repeated.
+    The report is written while the study runs. An interrupted study continues with the same
+    command. Options with NAME may be repeated, and so may --class and --channel.
 
     Options
     -------
     folder : FOLDER
-        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
-        mental_arithmetic are samples in the package.
+        Folder of labeled recordings, a BIDS dataset, or a store with labels. The samples in the
+        package are sleep (stage 3 vs. 4) and mental_arithmetic.
     out : STUDY
         Folder of the study.
+    quick
+        Only the primary comparison and the baselines, with short pretrainings.
+    thorough
+        Longer pretrainings, and published networks.
+    task : NAME
+        Pretext task; the first one is that of the primary comparison. Default: pars and features.
     encoder : NAME=FOLDER
-        Encoder to compare instead of small and noise.
-    task
-        Pretext task to pretrain with on the people who are not tested. Default: pars and features.
-    draws
-        Draws of labelled people; networks have a quarter of them.
+        Encoder that was pretrained on other data, instead of small and pars-sleep.
+    only : NAME
+        Methods or groups that take part: primary, baselines, tasks, bundled, ensemble, networks,
+        controls, published.
+    without : NAME
+        Methods or groups that do not take part.
+    train_subjects : N
+        Number of labeled subjects. Default: 4, or as many as make three disjoint sets.
+    draws : N
+        Number of draws of labeled subjects.
+    minutes : N
+        Maximum number of minutes of a pretraining. Default: 8; quick 5, thorough 60.
+    in_spite_of : NAME
+        confounds: continue although the classes follow the site, the channels, the reference or
+        the sampling rate of the recordings.
     plan_only
-        Look, plan and stop.
+        Check the data and print the plan, without running it.
     """
-    kept = f"What is finished is kept in {out}; run the same command to go on."
+    if quick and thorough:
+        raise typer.BadParameter("pass --quick or --thorough, not both.")
+    kept = f"Finished steps are kept in {out}; run the same command to continue."
     with report_failures(kept):
         from braindecode_pars.cli import fitting
 
-        encoders = dict(pairs(encoder, "--encoder", "NAME=FOLDER"))
-        fitting.study_folder(
-            folder, out, reading_of(given), encoders, task, draws, plan_only=plan_only
+        options: dict[str, Any] = dict(
+            effort="quick" if quick else "thorough" if thorough else "default",
+            tasks=task,
+            encoders=dict(pairs(encoder, "--encoder", "NAME=FOLDER")) or None,
+            only=only,
+            without=without,
+            n_train_subjects=train_subjects,
+            draws=draws,
+            minutes=minutes,
+            in_spite_of=in_spite_of,
         )
+        options = {name: value for name, value in options.items() if value is not None}
+        fitting.study_folder(folder, out, reading_of(given), options, plan_only=plan_only)
 
 
 @with_options(

@@ -6,18 +6,18 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, datasets
-from braindecode_pars._common import model_files
+from braindecode_pars._common import files, model_files
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.estimators import transformers, windows_estimator
-from braindecode_pars.evaluation import data_check, study_plan, study_report
-from braindecode_pars.evaluation.study import run_study, unanswered
+from braindecode_pars.evaluation import data_check, study_design, study_plan
+from braindecode_pars.evaluation.study import Study, number_of_processes, run_study
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings import preprocessing
 from braindecode_pars.windows import door, labels
@@ -169,128 +169,113 @@ def _as_options(name: str, given: Mapping[str, Any]) -> str:
     return options
 
 
+#: Question of a sample of the package, if it has several classes: the hard one of the paper.
+SAMPLE_QUESTIONS = {"sleep": dict(classes=["Sleep stage 3", "Sleep stage 4"])}
+
+
 def study_folder(
-    folder: str,
-    out: Path,
-    reading: dict[str, Any],
-    encoders: dict[str, str],
-    tasks: Sequence[str] | None,
-    draws: int,
-    *,
-    plan_only: bool,
+    folder: str, out: Path, reading: dict[str, Any], options: dict[str, Any], *, plan_only: bool
 ) -> None:
-    """Look at recordings, plan and run a study, and print each step and the answer.
+    """Check recordings, plan and run a study, and print each step and the answers.
 
     Parameters
     ----------
     folder : str
-        Source of labelled windows, as in ``datasets.load``.
+        Source of labeled windows, as in ``datasets.load``.
     out : Path
         Folder of the study.
     reading : dict
         Arguments of ``datasets.load``.
-    encoders : dict of str to str
-        Encoders by name; without any, those of a study.
-    tasks : sequence of str | None
-        Pretext tasks; None means those of a study.
-    draws : int
-        Number of draws of labelled people.
+    options : dict
+        Arguments of :func:`~braindecode_pars.evaluation.study`.
     plan_only : bool
         Whether to stop after the plan.
     """
-    tasks = tasks or study_plan.TASKS
-    study_plan.check_study(draws, tasks, out)
+    options = {"tasks": study_design.TASKS, "draws": study_design.DRAWS, "minutes": None, **options}
+    study_plan.check_study(
+        options["effort"], options["draws"], options["tasks"], options["minutes"], out
+    )
+    first = next(iter((options.get("encoders") or {"small": "small"}).values()))
     if is_folder := Path(folder).is_dir() and not datasets.is_store(folder):
-        first = next(iter(encoders.values()), "small")
-        # What cannot be used is left out, and listed in the report.
+        # Recordings that cannot be used are left out, and listed in the report.
         reading = {"on_error": "warn"} | _as_encoder(first) | reading
         n_jobs = reading.get("n_jobs")
     else:
         n_jobs = reading.pop("n_jobs", None)  # what is stored is not read in parallel
-    reading = _with_classes(folder, reading)
+    reading = SAMPLE_QUESTIONS.get(folder, {}) | _with_classes(folder, reading)
     with warnings.catch_warnings(record=True) as caught:
         windows = datasets.load(folder, **reading)
-    for each in caught:
-        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    said = [str(each.message) for each in caught]
-    show("Looking at the recordings, and timing each method on a few windows.")
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     name = datasets.title(folder).replace("_", " ")
-    check = data_check.check_data(windows)
-    if is_folder:  # which windows of a store or a sample cannot change
-        told = preprocessing.counted(door.as_windows(windows).column("preprocessing"))
-        differing = load_encoder(first).card.differences(preprocessing.agreed(told))
-        for each in differing:
-            show(f"Encoder {first}: {each}. {windows_estimator.advice([each])}")
-    about = dict(
-        command=f"braindecode-pars {shlex.join(sys.argv[1:])}",
-        warnings=[text for text in said if text not in {each.text for each in check.findings}],
-    )
-    print_frame(pd.DataFrame(check.facts.items()), "found", 2, header=False)
+    check = data_check.check_data(windows, in_spite_of=options.pop("in_spite_of", ()))
+    if is_folder:  # the windows of a store or a sample cannot change
+        recorded = preprocessing.counted(door.as_windows(windows).column("preprocessing"))
+        differences = load_encoder(first).card.differences(preprocessing.agreed(recorded))
+        for difference in differences:
+            show(f"Encoder {first}: {difference}. {windows_estimator.advice([difference])}")
+    print_frame(pd.DataFrame(check.facts.items()), "data check", 2, header=False)
     if len(check.classes):
         print_frame(check.classes)
     for finding in check.findings:
-        if finding.text not in said:
-            show(f"{finding.kind.capitalize()}: {finding.text}")
+        show(f"{finding.kind.capitalize()}: {finding.text}")
     if check.stops:
-        found = replace(unanswered(check, name, out), about=about)
-        show(f"{found.answer}\nWritten to {found.report(out)}.")
+        result = Study(name, study_design.METRIC, check)
+        files.replace_file(out.expanduser() / "study.json", files.to_json(study_design.FORMAT))
+        show("\n".join(result.answers))
+        show(f"Written to {result.report(out)}.")
         return
-    compared: dict[str, Any] = dict(encoders=encoders or None, tasks=tasks, draws=draws)
-    planned = study_plan.plan_study(windows, check, dataset=name, out=out, **compared)
-    _show_plan(planned)
+    show("Estimating the duration on a few windows.")
+    plan = study_plan.plan_study(
+        windows, check, dataset=name, unlabeled_label=-1, out=out, **options
+    )
+    plan.about["command"] = f"braindecode-pars {shlex.join(sys.argv[1:])}"
+    plan.about["warnings"] = [str(warning.message) for warning in caught]
+    _show_plan(plan, n_jobs)
     if plan_only:
-        show("Nothing was run. Leave --plan-only out to run it.")
+        show("Nothing was run. Omit --plan-only to run it.")
         return
-    _show_study(run_study(replace(planned, about=planned.about | about), n_jobs=n_jobs), out)
+    _show_study(run_study(plan, n_jobs=n_jobs), out)
 
 
-def _show_plan(planned: Any) -> None:
-    """Print what is run and what is left out, and the minutes that it takes."""
-    plan = planned.plan
-    runs = plan[plan["left_out"] == ""].drop(columns=["given", "left_out"])
-    runs = runs.assign(
-        method=runs["method"].map(study_report.short_name),
-        people=[", ".join(map(str, people)) for people in runs["people"]],
-        minutes=["< 0.1" if m < 0.1 else f"{m:.1f}".replace("nan", "-") for m in runs["minutes"]],
-    )
-    print_frame(runs, "plan", 2)
-    _show_left_out(plan)
-    for sentence in planned.about["left_out"]:
-        show(sentence)
-    show(
-        f"About {plan['minutes'].sum():.0f} min here, and the controls. Gains of "
-        f"{planned.detectable:.3f} can be found if scores vary as in rest or arithmetic."
-    )
-
-
-def _show_study(found: Any, out: Path) -> None:
-    """Print the scores and the answer of a study, and where they are written."""
-    if len(found.scores):
-        levels = found.levels.assign(mean=found.levels["mean"].map("{:.3f}".format))
-        order = found.plan["method"][found.plan["left_out"] == ""]
-        wide = levels.pivot(index="method", columns="n_train_subjects", values="mean")
-        shown = wide.loc[order].fillna("").rename(study_report.short_name).add_suffix(" people")
-        metric = found.metric.replace("_", " ")
-        print_frame(shown.reset_index(), f"mean {metric} by number of labelled people")
-    if found.people is not None:
-        people = found.people
-        print_frame(
-            people.assign(method=people["method"].map(study_report.short_name)), "by person"
+def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
+    """Print the steps and methods, and the minutes that they take."""
+    table = pd.DataFrame(
+        dict(
+            group=[step.group for step in plan.steps],
+            methods=[", ".join(method.name for method in step.methods) for step in plan.steps],
+            steps=1,
+            minutes=plan.minutes,
         )
-    _show_left_out(found.plan)
-    show("\n".join([f"\n{found.answer}", *found.doubts]))
-    show(f"Written to {found.report(out)}, with scores.csv, tests.csv and study.json.")
-    if model := found.about.get("model"):
-        own, chance = found.levels[found.levels["method"] == model], 1 / len(found.check.classes)
-        is_above = (own["p_holm"] < study_report.LEVEL) & (own["mean"] > chance)
-        caveat = "" if is_above.any() else ", which is not above chance level here"
+    )
+    groups = table.groupby(["group", "methods"], sort=False, as_index=False).sum(min_count=1)
+    groups["minutes"] = ["?" if np.isnan(m) else f"{m:.1f}" for m in groups["minutes"]]
+    print_frame(groups, "plan (minutes of one core)", 2)
+    for reason in plan.about["left_out"]:
+        show(f"Left out: {reason}")
+    n_processes = number_of_processes(n_jobs)
+    total = np.nansum(plan.minutes) / n_processes
+    beginning = "At least" if np.isnan(plan.minutes).any() else "About"
+    show(
+        f"{plan.about['design']}.\n{beginning} {total:.0f} min with {n_processes} processes, and "
+        "control analyses if pretraining helps. Pretraining ends early if its held-out loss no "
+        "longer falls."
+    )
+
+
+def _show_study(result: Study, out: Path) -> None:
+    """Print the scores and the answers of a study, and where they are written."""
+    if len(result.levels):
+        columns = ["method", "is_centered", "mean", "ci_low", "ci_high"]
+        table = result.levels[columns].rename(columns={"is_centered": "subject-centered"})
+        table["subject-centered"] = table["subject-centered"].map({True: "yes", False: ""})
+        metric = result.metric.replace("_", " ")
+        print_frame(table.round(3), f"{metric} with {result.n_labeled} labeled subjects", 1)
+    show("\n".join(["", *result.answers]))
+    show(f"Written to {out / 'report.html'}, with scores.csv, levels.csv and study.json.")
+    if result.recommendation is not None and result.recommendation.folder:
         show(
-            f"{model}{caveat}, trained on all labelled people, predicts others:\n"
+            f"{result.recommendation.method}, trained on all labeled subjects, predicts others:\n"
             f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
             "--out predictions"
         )
-
-
-def _show_left_out(plan: pd.DataFrame) -> None:
-    for _, row in plan[plan["left_out"] != ""].iterrows():
-        show(f"Left out: {study_report.short_name(row['method'])}: {row['left_out'].rstrip('.')}.")

@@ -79,6 +79,11 @@ def predict_recordings(
         clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
     if options["smooth"]:
         predict_raw.check_transitions(clf)
+    if expected := getattr(clf, "expected_score_", None):
+        show(
+            "Expected {metric} for a new subject: {score:.2f} (95 % prediction interval {low:.2f} "
+            "to {high:.2f}).".format(**expected)
+        )
     weights = model_files.model_folder(model) / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
     stretches: Mapping[Path, Any] = {}
@@ -346,7 +351,7 @@ def _content(record: Path) -> dict[str, Any] | None:
 
 
 _MINUTES = "minutes_"
-#: Counts of a frame that are no findings about the recording.
+#: Counts of a frame, which are no findings about the recording.
 _COUNTS = ("windows", "windows_not_predicted")
 
 
@@ -366,7 +371,8 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     """
     frame, classes = _final(frame), frame.attrs["classes"]
     minutes = frame.groupby("label")["duration"].sum() / 60
-    findings = [name for name in frame.attrs.get("findings", {}) if name not in _COUNTS]
+    not_findings = (*_COUNTS, "expected_score")
+    findings = [name for name in frame.attrs.get("findings", {}) if name not in not_findings]
     row = {
         "windows": len(frame),
         "windows_not_predicted": int(frame["label"].isna().sum()),

@@ -27,26 +27,28 @@ from braindecode_pars.windows import amplitudes, door, labels, table
 
 log = logging.getLogger(__name__)
 
-_VIEWS = ("encoder", "tangent_space", "band_power")
+#: Feature sets that may be combined, and those that are by default.
+VIEWS = ("encoder", "tangent_space", "band_power", "hand_crafted")
+DEFAULT_VIEWS = VIEWS[:3]
 #: What the standardisation and the logistic regression of a view have learned.
 _LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
 _ONE_CLASS = "Each subject has one class, which the mean of the subject would remove."
 _NOT_CENTRED = "fit with recenter=None, in the command fit --set recenter=null"
-_NOT_SEARCHED = "not searched, since it needs three known subjects and all classes in a fold"
+_NOT_SEARCHED = "not searched, since it needs two known subjects and all classes in a fold"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassifier):
-    r"""Classify windows with the labels of few people: three views of a window vote.
+    r"""Soft-voting ensemble of linear classifiers, for data with few labeled subjects.
 
-    Each view has a logistic regression of its own, after features are standardised. The
-    probability of a class is the mean over the views,
+    Each feature set (view) has a logistic regression of its own, after features are standardised.
+    The probability of a class is the mean over the views,
 
     .. math::
-        p(c \mid x) = \frac13 \sum_{v} p_v(c \mid x) .
+        p(c \mid x) = \frac{1}{n_v} \sum_{v} p_v(c \mid x) .
 
-    The views are the features of a frozen pretrained encoder, channel by channel
+    By default, the views are the features of a frozen pretrained encoder, channel by channel
     (:class:`~braindecode_pars.PARSEmbedder`); the tangent space of the covariance of the channels
     (:class:`~braindecode_pars.evaluation.SpatialCovariance` and pyriemann); and log band power
     (:class:`~braindecode_pars.evaluation.LogBandPower`). Nothing in the encoder is trained, so a
@@ -68,10 +70,15 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         need all windows of a subject together, at least ten of each. ``"auto"`` does so where the
         subject of every window of ``fit`` is known and has as many, unless each subject has one
         class; the log says what it chose. ``"subject"`` then gives a warning.
+    views : list of str | None
+        Feature sets whose probabilities are averaged: ``"encoder"``, ``"tangent_space"``,
+        ``"band_power"`` and ``"hand_crafted"``, the features of
+        :class:`~braindecode_pars.evaluation.ChannelFeatures`. If None, the first three. With
+        ``["encoder"]`` it is a linear probe of the encoder.
     C : float | None
         Inverse strength of the regularisation of all views, as in scikit-learn. With None it is
         searched for each view in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects in
-        up to five folds; with fewer than three subjects, or unknown ones, it is 0.01. With four and
+        up to five folds; with a single subject, or unknown ones, it is 0.01. With four and
         eight labelled people, 0.01 was better than the search on development subjects.
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``, as
@@ -107,12 +114,12 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     access_ : Access
         What a prediction is given of the test person, beside its window.
     C_ : dict of str to float
-        C of each view: ``"encoder"``, ``"tangent_space"`` and ``"band_power"``.
+        C of each view.
     views_ : dict of str to Pipeline
         Standardisation and logistic regression of each view. Their classes are indices into
         ``classes_``.
     tangent_space_ : pyriemann.tangentspace.TangentSpace
-        Tangent space at the mean covariance of the training windows.
+        Tangent space at the mean covariance of the training windows. Only present with that view.
     encoder_ : PatchEncoder
         The encoder, on the CPU.
     encoder_card_ : EncoderCard
@@ -155,6 +162,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
 
     encoder: Any = field(default="small", kw_only=False)
     recenter: str | None = "auto"
+    views: list[str] | None = None
     C: float | None = linear_probe.DEFAULT_C
     prior_strength: float | None = new_person.DEFAULT_STRENGTH
     class_weight: str | dict | None = "balanced"
@@ -166,6 +174,19 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     verbose: int = 1
 
     _kind = model_files.FEW_LABELS
+    _own_rules = {  # noqa: RUF012
+        "views": checks.optional(
+            checks.Rule(
+                f"a list with some of {', '.join(VIEWS)}",
+                (list,),
+                lambda views: 0 < len(views) == len({*views} & {*VIEWS}),
+            )
+        )
+    }
+
+    @property
+    def _view_names(self) -> list[str]:
+        return list(DEFAULT_VIEWS) if self.views is None else self.views
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "views_")
@@ -213,7 +234,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self.one_class_recordings_ = labels.one_class_each(*parts)
             # Features, once
             measured = self._measured(windows)
-            self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
+            if "tangent_space" in self._view_names:
+                self.tangent_space_ = TangentSpace().fit(measured["tangent_space"])
             features = self._features(windows, measured)
             # A classifier of each view
             given = windows.labels, self.classes_, self.class_weight
@@ -266,7 +288,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """Return embeddings, covariances and log band powers, and which channels are ``flat``."""
         own = tuple(ch["ch_name"] for ch in self.chs_info_ or ()), self.sfreq_
         return windows_estimator.computed_once(
-            lambda: (type(self), saved.encoder_digest(self.encoder_), *own),
+            lambda: (type(self), (*self._view_names,), saved.encoder_digest(self.encoder_), *own),
             windows,
             self._measure_windows,
         )
@@ -276,7 +298,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
         covariance, band_power = window_features.SpatialCovariance(), window_features.LogBandPower()
-        parts: dict[str, list] = {name: [] for name in (*_VIEWS, "flat")}
+        hand_crafted = window_features.ChannelFeatures()
+        parts: dict[str, list] = {name: [] for name in (*self._view_names, "flat")}
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         n_fitted = int(self.n_chans_ or 0)
         with computing.usual_torch(gradients=False):
@@ -291,18 +314,25 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                         f"The windows have none of the channels of fit ({checks.listed(fitted)})."
                     )
                 n = len(batch)
-                positions = electrodes.positions_of(montage.chs_info, batch)
-                features = embed_channels(encoder, batch, positions)
-                embedded = windows_estimator.check_finite(features).cpu().numpy()
                 signals = batch.cpu().numpy().astype(float)
-                powers = band_power.measure(signals, self.sfreq_)
-                for view, own in (("encoder", embedded), ("band_power", powers)):
-                    whole = np.full((n, n_fitted, own.size // (n * len(there))), np.nan)
-                    whole[:, there] = own.reshape(n, len(there), -1)
+                of_channels = {}
+                if "encoder" in self._view_names:
+                    positions = electrodes.positions_of(montage.chs_info, batch)
+                    features = embed_channels(encoder, batch, positions)
+                    embedded = windows_estimator.check_finite(features).cpu().numpy()
+                    of_channels["encoder"] = embedded
+                if "band_power" in self._view_names:
+                    of_channels["band_power"] = band_power.measure(signals, self.sfreq_)
+                if "hand_crafted" in self._view_names:
+                    of_channels["hand_crafted"] = hand_crafted.measure(signals, self.sfreq_)
+                for view, values in of_channels.items():
+                    whole = np.full((n, n_fitted, values.size // (n * len(there))), np.nan)
+                    whole[:, there] = values.reshape(n, len(there), -1)
                     parts[view].append(whole.reshape(n, -1))
-                whole = np.full((n, n_fitted, n_fitted), np.nan)
-                whole[:, there[:, None], there] = covariance.measure(signals, None)
-                parts["tangent_space"].append(whole)
+                if "tangent_space" in self._view_names:
+                    whole = np.full((n, n_fitted, n_fitted), np.nan)
+                    whole[:, there[:, None], there] = covariance.measure(signals, None)
+                    parts["tangent_space"].append(whole)
                 flat = np.zeros((n, n_fitted), dtype=bool)
                 flat[:, there] = amplitudes.flat_channels(signals)
                 parts["flat"].append(flat)
@@ -317,17 +347,14 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """
         if measured is None:
             measured = dict(self._measured(windows))
-            flat, covariances = measured["flat"], measured["tangent_space"].copy()
-            covariances[flat] = covariances.transpose(0, 2, 1)[flat] = np.nan
-            measured["tangent_space"] = covariances
-            for view in ("encoder", "band_power"):
-                of_channels = measured[view].reshape(*flat.shape, -1)
-                own = np.where(flat[..., None], np.nan, of_channels)
-                measured[view] = own.reshape(len(flat), -1)
-        whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
-        tangents = self.tangent_space_.transform(whole)
-        tangents[np.isnan(measured["tangent_space"]).all(axis=(1, 2))] = np.nan
-        features = {view: measured[view] for view in _VIEWS} | {"tangent_space": tangents}
+            for view in self._view_names:
+                measured[view] = _without_channels(measured[view], measured["flat"])
+        features = {view: measured[view] for view in self._view_names}
+        if "tangent_space" in self._view_names:
+            whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
+            tangents = self.tangent_space_.transform(whole)
+            tangents[np.isnan(measured["tangent_space"]).all(axis=(1, 2))] = np.nan
+            features["tangent_space"] = tangents
         if self.recenter_ is None:
             return features
         subjects = _subjects_of(windows)
@@ -458,7 +485,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 "ch_names": [ch["ch_name"] for ch in channels],
             },
         }
-        arrays = {"tangent_space.reference": self.tangent_space_.reference_}
+        arrays = {}
+        if "tangent_space" in self._view_names:
+            arrays["tangent_space.reference"] = self.tangent_space_.reference_
         for view, steps in self.views_.items():
             for step, names in zip(steps, _LEARNED, strict=True):
                 arrays |= {f"views.{view}.{name}": getattr(step, f"{name}_") for name in names}
@@ -480,8 +509,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         self.one_class_recordings_ = described.get("one_class_recordings", False)
         self.prior_strength_ = described["prior_strength"]
         self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
-        self.tangent_space_ = TangentSpace()
-        self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
+        if "tangent_space" in self._view_names:
+            self.tangent_space_ = TangentSpace()
+            self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
         for view, C in self.C_.items():
             scaler, regression = clf = linear_probe.logistic_regression(C, self.class_weight)
@@ -492,6 +522,23 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
             regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
+
+
+def _without_channels(features: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
+    """Return features, or covariances, in which those of missing channels are NaN.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_windows, n_chans * n_features) or (n_windows, n_chans, n_chans)
+        Features channel by channel, or covariances.
+    is_missing : ndarray of bool, shape (n_windows, n_chans)
+        Missing channels of each window.
+    """
+    if features.ndim == 3:
+        is_missing = is_missing[:, :, None] | is_missing[:, None, :]
+        return np.where(is_missing, np.nan, features)
+    of_channels = features.reshape(*is_missing.shape, -1)
+    return np.where(is_missing[..., None], np.nan, of_channels).reshape(len(features), -1)
 
 
 def _subjects_of(windows: table.Windows) -> np.ndarray:

@@ -67,6 +67,8 @@ def predict_raw(
     rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_use(np.arange(n_rows) * length, length)] = np.nan
     findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
+    if hasattr(clf, "expected_score_"):  # a model of a study
+        findings["expected_score"] = clf.expected_score_
     columns = {"prediction": rows[:, 0]} if numbers else _class_columns(rows, class_texts(clf))
     frame = pd.DataFrame({"onset": np.arange(n_rows) * seconds, "duration": seconds, **columns})
     frame["n_chans"] = len(recording.found)

@@ -182,7 +182,7 @@ def controls(
         if control != UNCHANGED:
             try:
                 corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
-                changed = _changed(control, corpus, edge, patch_seconds)
+                changed = changed_windows(control, corpus, edge, patch_seconds)
             except ValueError as error:
                 checks.warn_user(f"The control {control!r} is left out: {error}")
                 continue
@@ -208,7 +208,9 @@ def controls(
     return scores
 
 
-def _changed(control: str, corpus: splitting.Corpus, edge: float, patch_seconds: float) -> Windows:
+def changed_windows(
+    control: str, corpus: splitting.Corpus, edge: float = 7.0, patch_seconds: float = 1.0
+) -> Windows:
     """Return the windows of a control, with changed samples in memory, or with other labels."""
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:

@@ -371,7 +371,11 @@ def in_order(subjects: Iterable) -> list:
 
 
 def draw_subjects(
-    candidates: Sequence, n: int, seed: int, class_of: Mapping[Any, Any] | None = None
+    candidates: Sequence,
+    n: int,
+    seed: int,
+    class_of: Mapping[Any, Any] | None = None,
+    n_sets: int | None = None,
 ) -> list:
     """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
 
@@ -379,10 +383,13 @@ def draw_subjects(
     subject has one class, ``class_of``, the classes come in turns in the list, so that few subjects
     are not all of one class.
 
+    With ``n_sets``, the candidates are dealt into disjoint sets: seeds 0 to ``n_sets - 1`` are the
+    sets of one shuffled list, the next ``n_sets`` seeds are those of another one, and so on.
+
     Raises
     ------
     ValueError
-        When ``n`` is not between 1 and the number of candidates.
+        When ``n``, or ``n * n_sets``, is not between 1 and the number of candidates.
 
     Examples
     --------
@@ -390,16 +397,18 @@ def draw_subjects(
     >>> set(draw_subjects("abcdef", 2, seed=0)) < set(draw_subjects("abcdef", 4, seed=0))
     True
     """
-    if not 1 <= n <= len(candidates):
+    shuffle, position = (seed, 0) if n_sets is None else divmod(seed, n_sets)
+    if not 1 <= n * (n_sets or 1) <= len(candidates):
         most = f"1 to {len(candidates)}, the training subjects with labels"
-        raise ValueError(f"n_train_subjects is {n}; use {most}.")
-    order = np.random.RandomState(seed).permutation(len(candidates))
+        sets = "" if n_sets is None else f" in each of {n_sets} disjoint sets"
+        raise ValueError(f"n_train_subjects is {n}{sets}; use {most}.")
+    order = np.random.RandomState(shuffle).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]
     if class_of is not None:
         classes = pd.Series([class_of[subject] for subject in shuffled])
         turns = classes.groupby(classes, sort=False).cumcount()
         shuffled = [shuffled[i] for i in np.argsort(turns.to_numpy(), kind="stable")]
-    return shuffled[:n]
+    return shuffled[position * n : (position + 1) * n]
 
 
 def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:

@@ -165,7 +165,9 @@ def _not_learned(study: Any) -> Answer:
         f"After {n_steps:.0f} steps, the held-out loss was {loss:.2f} of that at chance level.",
         "Add recordings, with or without labels, or pretrain longer (--minutes, --thorough).",
     ]
-    return Answer("No answer: PARS did not learn its pretext task on these recordings.", details)
+    return Answer(
+        f"No answer: {study.primary.method} learned nothing on these recordings.", details
+    )
 
 
 def _missing(study: Any) -> Answer:

@@ -454,16 +454,17 @@ def _is_in_package(name: str, value: Any) -> bool:
     return packaged is not None and model_files.model_folder(value) == packaged
 
 
-_TARGETS = ("target_mean", "target_scale")
+#: Fitted attributes that some estimators have: of a regressor, and of a model of a study.
+_OPTIONAL = ("target_mean", "target_scale", "expected_score")
 
 
 def fitted_to_json(estimator: Any) -> dict[str, Any]:
     """Return what is kept of every kind of estimator, and of its classes or targets."""
-    targets = [name for name in _TARGETS if hasattr(estimator, f"{name}_")]
+    optional = [name for name in _OPTIONAL if hasattr(estimator, f"{name}_")]
     entries = {
         "parameters": parameters_to_json(estimator),
         "preprocessing": estimator.preprocessing_.known(),
-        **{name: getattr(estimator, f"{name}_") for name in targets},
+        **{name: getattr(estimator, f"{name}_") for name in optional},
     }
     if hasattr(estimator, "amplitudes_"):
         entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
@@ -484,7 +485,8 @@ def fitted_to_json(estimator: Any) -> dict[str, Any]:
 
 def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
     """Return the fitted attributes that :func:`fitted_to_json` has described."""
-    fitted: dict[str, Any] = {f"{name}_": described[name] for name in _TARGETS if name in described}
+    optional = [name for name in _OPTIONAL if name in described]
+    fitted: dict[str, Any] = {f"{name}_": described[name] for name in optional}
     fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
     if "amplitudes" in described:
         usual = described["amplitudes"]

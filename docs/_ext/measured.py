@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -75,6 +76,7 @@ __all__ = [
         "Sleep",
         "SpaceTime",
         "Stored",
+        "StudyAnswers",
         "Summary",
         "TemporalCue",
         "TestRates",
@@ -129,6 +131,18 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
     if compared:
         tests = _list_table(tests_against(scores, "scratch"))
         yield from _dropdown("Each method against scratch, with the test", tests)
+
+
+class StudyAnswers(_Computed):
+    """Show the answers of the stored report of a study, a paragraph each."""
+
+    def run(self) -> list[nodes.Node]:
+        file = Path(__file__).parents[1] / "_static" / "study.json"
+        lines: list[str] = []
+        for answer in json.loads(file.read_text(encoding="utf-8"))["answers"]:
+            headline, _, details = answer.partition(". ")
+            lines += [f"#. **{headline}.** {details}"]
+        return self.parse(lines, [file])
 
 
 class Summary(_Computed):
@@ -478,6 +492,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("budgets", Budgets)
     app.add_directive("test-rates", TestRates)
     app.add_directive("study-rates", StudyRates)
+    app.add_directive("study-answers", StudyAnswers)
     app.add_role("stored", Stored())
     app.add_role("gain", Gain())
     return {"parallel_read_safe": True}

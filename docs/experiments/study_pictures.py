@@ -18,8 +18,8 @@ from selenium import webdriver
 DOCS = Path(__file__).parents[1]
 #: Width of the page in pixels
 SIZES = {"wide": 840, "phone": 360}
-#: The picture ends where this element begins: below the three numbers.
-END = "#answer > p:not(.headline)"
+#: The picture ends where this element begins: below the first answer.
+END = "#baseline"
 
 
 def main() -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from types import SimpleNamespace
 
-import pandas as pd
+import numpy as np
 import pytest
 from support import study_folders
 from typer.testing import CliRunner
 
-from braindecode_pars.cli import fitting
 from braindecode_pars.cli.commands import app
-from braindecode_pars.evaluation import study_plan
+from braindecode_pars.evaluation import study_design, study_plan
 
 
 def run(*arguments):
@@ -41,45 +39,40 @@ def test_a_study_without_an_answer_ends_with_the_reason(tmp_path, make, reason):
     result = run(tmp_path / "recordings", "--out", out, *options(given))
     assert result.exit_code == 0, result.output
     assert reason in result.output.replace("\n", " ")
-    assert reason in json.loads((out / "study.json").read_text())["answer"]
     assert reason in (out / "report.html").read_text()
     assert not (out / "model").exists()
 
 
-@pytest.mark.parametrize(
-    ("p", "mean", "warned"), [(0.01, 0.8, False), (0.2, 0.8, True), (0.01, 0.2, True)]
-)
-def test_a_model_that_is_not_above_chance_level_is_said_to_be_none(
-    p, mean, warned, capsys, tmp_path
-):
-    found = SimpleNamespace(
-        scores=[], people=None, answer="", doubts=[], report=str, about={"model": "few labels"}
-    )
-    found.levels = pd.DataFrame([dict(method="few labels", p_holm=p, mean=mean)])
-    found.check, found.plan = SimpleNamespace(classes="ab"), pd.DataFrame({"left_out": []})
-    fitting._show_study(found, tmp_path)
-    assert ("few labels, which is not above chance level" in capsys.readouterr().out) == warned
+def untimed(method, *_):
+    return (60.0, 6.0) if method.estimator is None else (np.nan, np.nan)
 
 
 def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch):
-    def seconds(method, *_):
-        if method.name == "EEGNet":
-            raise ValueError("it is too short.")
-        return 0.0, 0.0, 0.01
-
-    monkeypatch.setattr(study_plan, "_seconds_of", seconds)
+    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     out = tmp_path / "study"
-    tasks = ("--task", "mae", "--task", "pars", "--draws", 20)
+    tasks = ("--task", "mae", "--task", "pars", "--without", "small (pretrained on other data)")
     result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2, *tasks)
     assert result.exit_code == 0, result.output
     assert "Warning: In all 24 subjects, the recordings come in the same order" in result.output
-    assert "Left out: EEGNet: it is too short.\n" in result.output
-    assert "MAE network, all weights" in result.output
-    assert "PARS, own pretraining" in result.output
+    assert "MAE pretraining" in result.output
+    assert "small (pretrained" not in result.output
+    assert "12 draws of 4 labeled subjects, dealt into 3 disjoint sets" in result.output
+    assert "At least" in result.output  # the minutes of networks are not known
     assert "Nothing was run" in result.output
-    rows = pd.DataFrame(json.loads((out / "plan.json").read_text())["plan"]).set_index("method")
-    assert rows["draws"][["band power", "scratch"]].tolist() == [20, 5]
-    assert sorted(file.name for file in out.iterdir()) == ["plan.json", "study.json"]
+    assert sorted(file.name for file in out.iterdir()) == ["study.json"]
+
+
+def test_a_quick_plan_has_the_primary_comparison_and_the_baselines(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
+    out = tmp_path / "study"
+    result = run("mental_arithmetic", "--out", out, "--plan-only", "--quick", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "sham pretraining" in result.output
+    assert "fine-tuned" not in result.output
+    # 6 steps of three methods and three baselines, 1.1 minutes each
+    assert "About 23 min with 1 processes" in result.output
+    result = run("mental_arithmetic", "--out", out, "--quick", "--thorough")
+    assert result.exit_code == 2
 
 
 def test_a_wrong_encoder_is_an_error_that_lists_the_known_ones(tmp_path):
@@ -89,27 +82,53 @@ def test_a_wrong_encoder_is_an_error_that_lists_the_known_ones(tmp_path):
     assert not (tmp_path / "study").exists()
 
 
-def test_the_sample_of_sleep_is_named_like_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.01))
-    result = run("sleep", "--out", tmp_path / "study", "--plan-only")
-    assert result.exit_code == 0, result.output
-    assert "The method tangent-space was left out: it needs at least two channels." in result.output
-    assert "eegnet was left out: its 15 epochs would see more than 3,000" in result.output
-    plan = json.loads((tmp_path / "study" / "plan.json").read_text())["plan"]
-    assert plan[0]["draws"] == study_plan.DRAWS  # the default of the command is that of Python
-
-
-@pytest.mark.filterwarnings("ignore:720 of 1739 windows have label -1")
-def test_classes_of_the_sample_are_stages_and_the_others_are_unlabeled(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0, 0.01))
-    stages = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
+@pytest.mark.parametrize("stages", [(), ("--class", "Sleep stage 3", "--class", "Sleep stage 4")])
+def test_the_question_of_the_sample_of_sleep_is_stage_3_or_4(tmp_path, monkeypatch, stages):
+    """Wake is pretrained on, and not scored."""
+    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     result = run("sleep", "--out", tmp_path / "study", "--plan-only", *stages)
     assert result.exit_code == 0, result.output
     for found in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows have no"):
         assert re.search(found, result.output)
+    assert "12 draws of 2 labeled subjects" in result.output
+
+
+def test_a_sample_without_stages_has_no_classes_to_choose(tmp_path):
     result = run("mental_arithmetic", "--out", tmp_path / "other", "--class", "rest")
     assert result.exit_code == 1
     assert "no argument 'classes'" in result.output
+
+
+def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
+    given = study_folders.classes_of_sites(tmp_path / "recordings")
+    arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(given))
+    assert "Stop:" in run(*arguments).output
+    result = run(*arguments, "--in-spite-of", "confounds", "--plan-only")
+    assert result.exit_code == 0, result.output
+    assert "Stop:" not in result.output
+    assert "Nothing was run" in result.output
+    assert run(*arguments, "--in-spite-of", "copies").exit_code == 1
+
+
+@pytest.mark.slow
+def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkeypatch):
+    effort = study_design.Effort(6, 8.0, ("primary", "baselines"))
+    monkeypatch.setitem(study_design.EFFORTS, "quick", effort)
+    given = study_folders.good(tmp_path / "recordings")
+    out = tmp_path / "study"
+    result = run(tmp_path / "recordings", "--out", out, "--quick", "--jobs", 1, *options(given))
+    assert result.exit_code == 0, result.output
+    stored = json.loads((out / "study.json").read_text())
+    assert set(stored["comparisons"]) == {"primary", "initialization", "baseline"}
+    for answer in stored["answers"]:
+        assert answer.split()[0] in result.output
+    assert "braindecode-pars predict" in result.output
+    recording = next((tmp_path / "recordings").rglob("*.fif"))
+    arguments = ["predict", str(out / "model"), str(recording), "--out", str(tmp_path / "p")]
+    predicted = CliRunner().invoke(app, arguments)
+    assert predicted.exit_code == 0, predicted.output
+    assert f"{stored['recommendation']['score']:.2f}" in predicted.output
 
 
 def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):

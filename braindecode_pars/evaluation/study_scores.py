@@ -1,0 +1,282 @@
+"""Scores of a study: pretrain encoders, compute features, fit classifiers, count predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import skorch
+from sklearn.base import BaseEstimator, clone
+
+from braindecode_pars._common import files, held_out, tables
+from braindecode_pars.estimators import (
+    PARSEmbedder,
+    linear_probe,
+    transformers,
+    window_features,
+    windows_estimator,
+)
+from braindecode_pars.evaluation import splitting
+from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
+from braindecode_pars.evaluation.study_design import Design, Method, Step, StudyPlan
+from braindecode_pars.windows import Windows
+
+#: Transformers of the feature sets without an encoder.
+TRANSFORMERS = {
+    "band_power": window_features.LogBandPower,
+    "hand_crafted": window_features.ChannelFeatures,
+    "tangent_space": window_features.SpatialCovariance,
+}
+#: Reports the progress of a training in words.
+Report = Callable[[str], None]
+
+
+def run_step(step: Step, plan: StudyPlan, report: Report = lambda text: None) -> Path:
+    """Score the methods of a step, and return the file with the scores, an earlier one if any.
+
+    The file has a row for each method, plain and subject-centered, pretraining, fold, draw and
+    subject, with the columns of ``Study.scores``; ``n_I_J``, the number of windows of class I that
+    were predicted as class J; and ``p_J``, the mean probability of class J.
+    """
+    file = scores_file(step, plan)
+    if not file.exists():
+        rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
+        files.replace_file(file, pd.DataFrame(rows).to_csv(index=False))
+    return file
+
+
+def scores_file(step: Step, plan: StudyPlan) -> Path:
+    """Return the file with the scores of a step."""
+    return plan.folder / "steps" / f"{plan.digest}-{step.slug}.csv"
+
+
+def score_method(
+    method: Method, step: Step, plan: StudyPlan, report: Report
+) -> Iterator[dict[str, Any]]:
+    """Yield the scores of a method in all folds and draws of a step."""
+    design = plan.design
+    labeled = np.flatnonzero(design.corpus.labeled)
+    windows = design.corpus.X[labeled]
+    if step.control != UNCHANGED:
+        windows = control_windows(step.control, design)
+        y = design.corpus.y.copy()
+        y[labeled] = windows.labels  # permuted in one of the controls
+        design = replace(design, corpus=replace(design.corpus, y=y))
+    features: dict[str, np.ndarray] = {}
+    for fold in range(len(design.folds)) if step.fold is None else [step.fold]:
+        encoder = encoder_of(method, plan, fold, report) if needs_encoder(method) else None
+        if method.estimator is None and (method.encoder is None or not features):
+            features = features_of(method, windows, encoder)
+        test = design.folds[fold][1]
+        is_slow = method.kind == "network" or step.group == "controls"
+        for draw in range(design.n_sets if is_slow else design.n_draws):
+            train = design.labeled_rows(fold, draw)
+            for is_centered in (False, True) if features and design.is_centered else (False,):
+                if features:
+                    places = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
+                    probabilities = predict_linear(
+                        features, design, labeled, *places, is_centered=is_centered
+                    )
+                else:
+                    probabilities = predict_with(method, design, train, test, draw, encoder)
+                shared: dict[str, Any] = dict(method=method.name, is_centered=is_centered)
+                shared |= dict(kind=method.kind, pretraining=method.pretraining)
+                shared |= dict(fold=fold, draw=draw)
+                for row in count_predictions(design, test, probabilities):
+                    yield shared | row
+
+
+def control_windows(control: str, design: Design) -> Windows:
+    """Return the labeled windows of a control analysis."""
+    corpus, labeled = design.corpus, design.corpus.labeled
+    names = ("X", "y", "groups", "splits", "labeled")
+    part = replace(corpus, **{name: getattr(corpus, name)[labeled] for name in names})
+    return changed_windows(control, part)
+
+
+def needs_encoder(method: Method) -> bool:
+    """Whether a method uses an encoder, made in the study or before."""
+    return "encoder" in method.views or method.task is not None
+
+
+# Pretraining --------------------------------------------------------------------------------------
+
+
+def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
+    """Return the encoder of a method; pretrain it, without the test subjects, if need be.
+
+    A sham pretraining has as many steps as the pretraining with the same seed. ``fold`` None uses
+    all windows. A JSON file beside the encoder says how the pretraining ended.
+    """
+    if method.encoder is not None:
+        return method.encoder
+    record_file = record_of(method.task, method.kind, method.pretraining, plan, fold)
+    folder = record_file.with_suffix("")
+    if record_file.exists():
+        return str(folder)
+    options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
+    if method.kind != "random":
+        limits: dict[str, Any] = dict(
+            pretrain_max_steps=plan.max_steps, pretrain_minutes=plan.max_minutes
+        )
+        if method.kind == "sham":
+            twin = record_of(method.task, "pretrained", method.pretraining, plan, fold)
+            limits = dict(pretrain_max_steps=files.read_json(twin)["n_steps"], sham=True)
+        progress = Progress(lambda text: report(f"{method.name}: {text}"))
+        options |= limits | dict(pretrain_callbacks=[progress])
+    windows = plan.design.corpus.X
+    train = np.arange(len(windows)) if fold is None else plan.design.folds[fold][0]
+    embedder = PARSEmbedder(method.task, **options).fit(windows[train])
+    history = embedder.pretraining_history_
+    if len(history) != held_out.decay_epochs(history)[1] and method.kind != "random":
+        raise KeyboardInterrupt  # skorch ends a training that is interrupted without an error
+    embedder.save(folder)
+    record: dict[str, Any] = dict(task=method.task, is_sham=method.kind == "sham", fold=fold)
+    record |= dict(seed=method.pretraining, n_steps=embedder.encoder_card_.n_steps)
+    record["held_out_loss"] = embedder.encoder_card_.held_out_loss_relative
+    reasons = [row[held_out.DECAY_REASON] for row in history if held_out.DECAY_REASON in row]
+    record["reason"] = reasons[0] if reasons else ""
+    files.replace_file(record_file, files.to_json(record))
+    return str(folder)
+
+
+def record_of(task: str | None, kind: str, seed: int, plan: StudyPlan, fold: int | None) -> Path:
+    """Return the file that says how a pretraining ended; the encoder is in the folder beside it."""
+    kind = "pretrained" if kind == "network" else kind  # a network begins with its encoder
+    name = f"{plan.digest}-{(task or '').replace('/', '-')}-{kind}-{seed}"
+    return plan.folder / "encoders" / f"{name}-{'all' if fold is None else f'fold-{fold}'}.json"
+
+
+class Progress(skorch.callbacks.Callback):
+    """Report steps and loss of a pretraining after each epoch."""
+
+    def __init__(self, report: Report):
+        self.report = report
+
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+        self.n_steps = 0
+
+    def on_batch_end(self, net: skorch.NeuralNet, training: bool, **kwargs: Any) -> None:
+        self.n_steps += training
+
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+        loss = net.history[-1].get(tables.RELATIVE, np.nan)
+        self.report(f"{self.n_steps} steps, loss {loss:.2f} of chance")
+
+
+# Features and classifiers -------------------------------------------------------------------------
+
+
+def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.ndarray]:
+    """Return the feature sets of a method: (n_windows, n_features), or covariances."""
+    features = {}
+    for view in method.views:
+        transformer: Any = (
+            TRANSFORMERS[view]()
+            if view in TRANSFORMERS
+            else PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
+        )
+        features[view] = np.asarray(transformer.fit_transform(windows), dtype=float)
+    return features
+
+
+def predict_linear(
+    features: Mapping[str, np.ndarray],
+    design: Design,
+    labeled: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    *,
+    is_centered: bool,
+) -> np.ndarray:
+    """Return the mean probabilities of a logistic regression on each feature set.
+
+    They are those of :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None``.
+
+    Parameters
+    ----------
+    features : mapping of str to ndarray
+        Feature sets of the labeled windows.
+    design : Design
+        Design of the study.
+    labeled : ndarray, shape (n_labeled_windows,)
+        Rows of the labeled windows.
+    train, test : ndarray
+        Training and test windows, as indices into ``labeled``.
+    is_centered : bool
+        Whether to subtract the mean of each subject.
+
+    Returns
+    -------
+    ndarray, shape (n_test, n_classes)
+    """
+    classes, codes = np.unique(design.corpus.y[labeled], return_inverse=True)
+    subjects = pd.factorize(design.corpus.groups[labeled])[0]
+    present, labels = np.unique(codes[train], return_inverse=True)
+    probabilities = np.zeros((len(test), len(classes)))
+    if len(present) == 1:  # nothing can be learned from these subjects
+        probabilities[:, present] = 1.0
+        return probabilities
+    folds = linear_probe.folds_by_subject(subjects[train], labels)
+    for view, values in features.items():
+        if view == "tangent_space":
+            from pyriemann.tangentspace import TangentSpace  # takes seconds to import
+
+            values = TangentSpace().fit(values[train]).transform(values)
+        if is_centered:
+            values = transformers.subtract_means(values, subjects)
+        unfitted = linear_probe.logistic_regression(None, "balanced")
+        classifier = linear_probe.fit_searched(unfitted, values[train], labels, folds)
+        probabilities[:, present] += classifier.predict_proba(values[test]) / len(features)
+    return probabilities
+
+
+def predict_with(
+    method: Method, design: Design, train: np.ndarray, test: np.ndarray, seed: int, encoder: Any
+) -> np.ndarray:
+    """Return the probabilities of a classifier of windows, which is trained for them."""
+    corpus = design.corpus
+    estimator: BaseEstimator = splitting.with_seed(clone(method.estimator), seed)
+    if encoder is not None:
+        names = windows_estimator.parameters_called("encoder", estimator)
+        estimator.set_params(**dict.fromkeys(names, encoder))
+    fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
+    classes = np.unique(corpus.y[corpus.labeled])
+    probabilities = np.zeros((len(test), len(classes)))
+    columns = np.searchsorted(classes, fitted.classes_)
+    if hasattr(fitted, "predict_proba"):
+        probabilities[:, columns] = fitted.predict_proba(corpus.X[test])
+    else:
+        predicted = np.searchsorted(classes, fitted.predict(corpus.X[test]))
+        probabilities[np.arange(len(test)), predicted] = 1.0
+    return probabilities
+
+
+def count_predictions(
+    design: Design, test: np.ndarray, probabilities: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """Yield the score of each test subject, its chance level, and the counts behind it.
+
+    The score is the balanced accuracy over the classes of the subject, and chance level one divided
+    by their number.
+    """
+    classes = np.unique(design.corpus.y[design.corpus.labeled])
+    n, true = len(classes), np.searchsorted(classes, design.corpus.y[test])
+    predicted, subjects = probabilities.argmax(axis=1), design.corpus.groups[test].astype(str)
+    for subject in np.unique(subjects):
+        is_subject = subjects == subject
+        counts = np.zeros((n, n), dtype=int)
+        np.add.at(counts, (true[is_subject], predicted[is_subject]), 1)
+        of_class = counts.sum(axis=1)
+        is_present = of_class > 0
+        recall = counts.diagonal()[is_present] / of_class[is_present]
+        # A single class is told from the others between subjects.
+        chance = 1 / (n if design.by_subject else is_present.sum())
+        row = dict(subject=subject, value=recall.mean(), chance=chance)
+        row |= {f"n_{i}_{j}": counts[i, j] for i in range(n) for j in range(n)}
+        means = probabilities[is_subject].mean(axis=0)
+        yield row | {f"p_{j}": means[j] for j in range(n)}

@@ -1,0 +1,229 @@
+"""Statistics of a study: comparisons, levels of all methods, and the recommended method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
+from braindecode_pars.evaluation.study_design import Design
+from braindecode_pars.evaluation.study_results import (
+    WORTHWHILE_GAIN,
+    Comparison,
+    Recommendation,
+)
+
+#: Level of all tests.
+LEVEL = 0.05
+#: Random halves of the subjects for the expected score of the recommended method.
+N_SPLITS = 200
+#: Kinds of methods from the simplest one; among equally good methods the simplest is recommended.
+SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
+
+
+class Scores:
+    """Scores of a study as arrays.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``Study.scores``.
+    design : Design
+        Design of the study.
+    """
+
+    def __init__(self, table: pd.DataFrame, design: Design):
+        self.table = table
+        self.design = design
+        self.class_of: pd.Series | None = None
+        if design.by_subject:
+            labeled = design.corpus.labeled
+            subjects = design.corpus.groups[labeled].astype(str)
+            self.class_of = pd.Series(design.corpus.y[labeled]).groupby(subjects).first()
+
+    def values(
+        self, method: str, is_centered: bool | None = None, column: str = "value"
+    ) -> list[pd.DataFrame]:
+        """Return the scores of a method in each fold: a row a subject, (draw, pretraining) columns.
+
+        ``is_centered`` None averages over plain and subject-centered features.
+        """
+        rows = self.table[self.table["method"] == method]
+        if is_centered is not None:
+            rows = rows[rows["is_centered"] == is_centered]
+        return [
+            of_fold.pivot_table(column, "subject", ["draw", "pretraining"])
+            for _, of_fold in rows.groupby("fold")
+        ]
+
+    def test(self, values: Sequence[pd.DataFrame]) -> MeanTest:
+        """Test the mean of scores or differences against zero, with all factors random."""
+        folds: list[np.ndarray] = []
+        strata: list[np.ndarray] = []
+        for table in values:
+            n_draws = table.columns.get_level_values("draw").nunique()
+            n_pretrainings = table.columns.get_level_values("pretraining").nunique()
+            n_sets = min(n_draws, self.design.n_sets)
+            shape = (len(table), n_draws // n_sets, n_sets, n_pretrainings)
+            folds.append(table.to_numpy().reshape(shape))
+            if self.class_of is not None:
+                strata.append(self.class_of[table.index].to_numpy())
+        return crossed_mean_of_folds(folds, strata or None)
+
+    def weights(self, subjects: pd.Index) -> np.ndarray:
+        """Return weights of subjects that sum to 1; classes have equal weights if subjects do."""
+        if self.class_of is None:
+            return np.full(len(subjects), 1 / len(subjects))
+        classes = self.class_of[subjects]
+        return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
+
+    def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
+        """Test the difference of two methods on their common draws; return means of subjects, too.
+
+        Plain and subject-centered features are averaged. A method without pretraining has the same
+        score beside each pretraining of the other.
+        """
+        differences, means = [], []
+        for a, b in zip(self.values(method), self.values(reference), strict=True):
+            columns = max(a.columns, b.columns, key=len)
+            draws = {*a.columns.get_level_values("draw")} & {*b.columns.get_level_values("draw")}
+            columns = columns[columns.get_level_values("draw").isin(draws)]
+            a, b = (_repeated(table, columns) for table in (a, b))
+            differences.append(a - b)
+            means.append(pd.DataFrame({"method": a.mean(axis=1), "reference": b.mean(axis=1)}))
+        return self.test(differences), pd.concat(means)
+
+    def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
+        """Compare two methods; without ``is_tested``, the p-value is NaN."""
+        test, means = self.difference(method, reference)
+        score, reference_score = self.weights(means.index) @ means.to_numpy()
+        return Comparison(
+            method=method,
+            reference=reference,
+            score=float(score),
+            reference_score=float(reference_score),
+            difference=test.mean,
+            ci_low=test.ci_low,
+            ci_high=test.ci_high,
+            p=test.p if is_tested else np.nan,
+            upper=test.upper_bound(1 - LEVEL),
+            detectable=test.detectable(),
+            n_subjects=len(means),
+            n_better=int((means["method"] > means["reference"]).sum()),
+            subjects_needed=test.subjects_needed(WORTHWHILE_GAIN, len(means)),
+        )
+
+    def levels(self) -> pd.DataFrame:
+        """Return mean, interval and test against chance level of each method, the best first."""
+        rows = []
+        keys = ["method", "is_centered", "kind"]
+        for key, part in self.table.groupby(keys, sort=False):
+            method, is_centered, _ = key
+            values, chance = (
+                self.values(method, is_centered, name) for name in ("value", "chance")
+            )
+            above = self.test([v - c for v, c in zip(values, chance, strict=True)])
+            mean_chance = self.test(chance).mean
+            by_subject = part.groupby("subject")["value"].mean()
+            limits = np.clip([above.ci_low + mean_chance, above.ci_high + mean_chance], 0, 1)
+            row = dict(zip(keys, key, strict=True), mean=above.mean + mean_chance)
+            row |= dict(ci_low=limits[0], ci_high=limits[1], sd=by_subject.std(ddof=1))
+            rows.append(row | dict(chance=mean_chance, p_chance=above.p))
+        levels = pd.DataFrame(rows)
+        levels["p_chance"] = holm(levels["p_chance"])
+        return levels.sort_values("mean", ascending=False, ignore_index=True)
+
+    def secondary(self, references: Mapping[str, str]) -> pd.DataFrame:
+        """Compare methods with their references; Bonferroni corrects p-values and intervals."""
+        rows, n = [], len(references)
+        for method, reference in references.items():
+            test, _ = self.difference(method, reference)
+            half = stats.t.ppf(1 - LEVEL / (2 * n), test.df) * test.standard_error
+            row = dict(method=method, reference=reference, difference=test.mean)
+            row |= dict(ci_low=test.mean - half, ci_high=test.mean + half)
+            rows.append(row | dict(p=min(1.0, n * test.p)))
+        columns = ["method", "reference", "difference", "ci_low", "ci_high", "p"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def recommend(self, levels: pd.DataFrame) -> Recommendation | None:
+        """Choose the simplest of the best methods, and predict its score for a new subject.
+
+        The highest of several means is too high. So the expected score is the mean, over 200 random
+        halves of the subjects, of the score on one half of the method chosen on the other half.
+        """
+        usable = levels[levels["kind"].isin(SIMPLEST_FIRST)].reset_index(drop=True)
+        if usable.empty:
+            return None
+        complexity = 2 * usable["kind"].map(SIMPLEST_FIRST.index) + usable["is_centered"]
+        of_methods = [
+            pd.concat(self.values(row.method, row.is_centered)) for row in usable.itertuples()
+        ]
+        subjects = of_methods[0].index
+        by_method = np.column_stack([table.mean(axis=1)[subjects] for table in of_methods])
+        n, rng, held_out = len(subjects), np.random.default_rng(0), []
+        for _ in range(N_SPLITS):
+            order = rng.permutation(n)
+            chosen_on, scored_on = order[: n // 2], order[n // 2 :]
+            weights = self.weights(subjects[chosen_on])
+            best, _ = _choose(by_method[chosen_on], weights, complexity.to_numpy())
+            held_out.append(self.weights(subjects[scored_on]) @ by_method[scored_on, best])
+        chosen, is_level = _choose(by_method, self.weights(subjects), complexity.to_numpy())
+        method, is_centered, mean = usable.loc[chosen, ["method", "is_centered", "mean"]]
+        score = float(min(mean, np.mean(held_out)))
+        spread = float(np.sqrt(of_methods[chosen].var(axis=0, ddof=1).mean()))
+        half = float(stats.t.ppf(0.975, n - 1)) * spread * np.sqrt(1 + 1 / n)
+        names = usable["method"][is_level].drop_duplicates()
+        return Recommendation(
+            method=str(method),
+            is_centered=bool(is_centered),
+            score=score,
+            low=float(max(0.0, score - half)),
+            high=float(min(1.0, score + half)),
+            equivalent=tuple(name for name in names if name != method),
+        )
+
+
+def _choose(
+    scores: np.ndarray, weights: np.ndarray, complexity: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Choose the best of the simplest methods among those that are as good as the best one.
+
+    These are near the highest mean, and not significantly lower by a paired t-test.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_subjects, n_methods)
+        Mean score of each subject.
+    weights : ndarray, shape (n_subjects,)
+        Weights of the subjects.
+    complexity : ndarray, shape (n_methods,)
+        Rank of each method, 0 for the simplest.
+
+    Returns
+    -------
+    chosen : int
+        Index of the method.
+    is_level : ndarray of bool, shape (n_methods,)
+        Which methods are as good as the best one.
+    """
+    means = weights @ scores
+    lower = scores[:, [means.argmax()]] - scores
+    errors = lower.std(axis=0, ddof=1) / np.sqrt(len(scores))
+    is_lower = lower.mean(axis=0) > stats.t.ppf(1 - LEVEL / 2, len(scores) - 1) * errors
+    is_best = np.arange(len(means)) == means.argmax()
+    is_level = is_best | ((means >= means.max() - WORTHWHILE_GAIN) & ~is_lower)
+    is_simplest = is_level & (complexity == complexity[is_level].min())
+    return int(np.where(is_simplest, means, -np.inf).argmax()), is_level
+
+
+def _repeated(table: pd.DataFrame, columns: pd.MultiIndex) -> pd.DataFrame:
+    """Return scores in these columns of draw and pretraining; one pretraining stands for all."""
+    if table.columns.get_level_values("pretraining").nunique() > 1:
+        return table[columns]
+    only = table.columns.get_level_values("pretraining")[0]
+    source = [(draw, only) for draw in columns.get_level_values("draw")]
+    return table[source].set_axis(columns, axis=1)
