@@ -35,7 +35,7 @@ from braindecode_pars.evaluation.controls import (
     control_gains,
     describe_controls,
 )
-from braindecode_pars.evaluation.study_design import Method, Step, StudyPlan
+from braindecode_pars.evaluation.study_design import Method, StudyStep, StudyPlan
 from braindecode_pars.evaluation.study_results import GAIN, Recommendation, Study
 from braindecode_pars.windows import labels
 
@@ -200,7 +200,7 @@ class _Writer:
         self.failures: dict[str, str] = {}
         self.written = 0.0
 
-    def add(self, step: Step, reason: str | None) -> None:
+    def add(self, step: StudyStep, reason: str | None) -> None:
         """Keep the reason of a failure, and write what is finished if it is time for it."""
         if reason:
             self.failures[step.name] = reason
@@ -233,8 +233,8 @@ class _Writer:
 
 
 def run_steps(
-    plan: StudyPlan, steps: Sequence[Step], n_jobs: int | None, verbose: int
-) -> Iterator[tuple[Step, str | None]]:
+    plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int | None, verbose: int
+) -> Iterator[tuple[StudyStep, str | None]]:
     """Run the steps side by side, the primary ones first; yield each with the reason of a failure.
 
     Networks begin with encoders of the primary steps, so they wait for them.
@@ -259,14 +259,14 @@ def number_of_processes(n_jobs: int | None) -> int:
 
 
 def _run_here(
-    steps: Sequence[Step], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
-) -> Iterator[tuple[Step, str | None]]:
+    steps: Sequence[StudyStep], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
+) -> Iterator[tuple[StudyStep, str | None]]:
     for step in steps:
         bar.set_postfix_str(step.name)
         yield step, _attempt(step, plan, bar.set_postfix_str)
 
 
-def _attempt(step: Step, plan: StudyPlan, report: study_scores.Report) -> str | None:
+def _attempt(step: StudyStep, plan: StudyPlan, report: study_scores.Report) -> str | None:
     """Run a step; return the reason if it fails."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of trainings that may learn nothing
@@ -287,15 +287,15 @@ def _start_worker(plan: StudyPlan, n_threads: int) -> None:
     _WORKER["plan"] = plan
 
 
-def _work(step: Step, progress_file: Path) -> str | None:
+def _work(step: StudyStep, progress_file: Path) -> str | None:
     reason = _attempt(step, _WORKER["plan"], lambda text: files.replace_file(progress_file, text))
     progress_file.unlink(missing_ok=True)
     return reason
 
 
 def _run_side_by_side(
-    steps: Sequence[Step], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
-) -> Iterator[tuple[Step, str | None]]:
+    steps: Sequence[StudyStep], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
+) -> Iterator[tuple[StudyStep, str | None]]:
     """Run steps in worker processes; the bar shows what the trainings report."""
     n_threads = max(1, joblib.cpu_count() // n_jobs)
     progress = plan.folder / "progress"
@@ -426,7 +426,7 @@ def confusion_of(result: Study, plan: StudyPlan) -> pd.DataFrame:
     assert chosen is not None
     rows = result.scores[result.scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
-    names = class_names(plan)
+    names = ordered_class_names(plan)
     pairs = [
         (true, predicted, int(rows[f"n_{i}_{j}"].sum()))
         for i, true in enumerate(names)
@@ -437,7 +437,7 @@ def confusion_of(result: Study, plan: StudyPlan) -> pd.DataFrame:
     return pd.DataFrame({name: np.repeat(values, counts) for name, values in columns.items()})
 
 
-def class_names(plan: StudyPlan) -> list[str]:
+def ordered_class_names(plan: StudyPlan) -> list[str]:
     """Return the names of the classes in the order of their labels."""
     corpus = plan.design.corpus
     classes = np.unique(corpus.y[corpus.labeled])
@@ -450,7 +450,7 @@ def decisions_of(table: pd.DataFrame, plan: StudyPlan) -> pd.DataFrame:
 
     The columns are those of ``Study.decisions``; the best method is the first.
     """
-    n_classes = len(class_names(plan))
+    n_classes = len(ordered_class_names(plan))
     counts = np.stack(
         [table[[f"n_{i}_{j}" for j in range(n_classes)]].sum(axis=1) for i in range(n_classes)]
     )
@@ -477,15 +477,15 @@ def decisions_of(table: pd.DataFrame, plan: StudyPlan) -> pd.DataFrame:
     return means.sort_values("balanced_accuracy", ascending=False, ignore_index=True)
 
 
-def control_steps(plan: StudyPlan) -> list[Step]:
+def control_steps(plan: StudyPlan) -> list[StudyStep]:
     """Return the control analyses of the primary comparison, with the first pretraining."""
     step = next(step for step in plan.steps if step.group == "primary")
     pair = tuple(method for method in step.methods if method.kind in ("pretrained", "sham"))
     names = (UNCHANGED, *CONTROLS)
-    return [Step(f"control {name}", "controls", pair, control=name) for name in names]
+    return [StudyStep(f"control {name}", "controls", pair, control=name) for name in names]
 
 
-def primary_control_gains(plan: StudyPlan, steps: Sequence[Step]) -> pd.DataFrame:
+def primary_control_gains(plan: StudyPlan, steps: Sequence[StudyStep]) -> pd.DataFrame:
     """Return what the controls leave of the primary difference."""
     tables = []
     for step in steps:
@@ -500,7 +500,7 @@ def primary_control_gains(plan: StudyPlan, steps: Sequence[Step]) -> pd.DataFram
         n_train_subjects=plan.design.n_labeled,
         metric=study_design.METRIC,
     )
-    scores.attrs = {"n_classes": {plan.dataset: len(class_names(plan))}}
+    scores.attrs = {"n_classes": {plan.dataset: len(ordered_class_names(plan))}}
     return control_gains(scores, against=study_design.SHAM)
 
 

@@ -112,7 +112,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Step:
+class StudyStep:
     """A part of a study that runs in one process, and is repeated as a whole if interrupted.
 
     It is for one fold or, with None, for all, on the signals of a control analysis or unchanged
@@ -273,7 +273,7 @@ def make_steps(
     encoders: Mapping[str, Any],
     further: Mapping[str, BaseEstimator],
     n_pretrainings: int = 3,
-) -> list[Step]:
+) -> list[StudyStep]:
     """Return all steps of a study in their order, the primary comparison first.
 
     Parameters
@@ -314,7 +314,9 @@ def make_steps(
     return steps
 
 
-def _pretraining_steps(task: str, sham: str, group: str, n_pretrainings: int) -> Iterator[Step]:
+def _pretraining_steps(
+    task: str, sham: str, group: str, n_pretrainings: int
+) -> Iterator[StudyStep]:
     """Yield a pretraining and its sham, in the primary group also a random initialization."""
     name = f"{shown_task(task)} pretraining"
     for seed in range(n_pretrainings):
@@ -324,20 +326,20 @@ def _pretraining_steps(task: str, sham: str, group: str, n_pretrainings: int) ->
         if group == "primary":
             methods.append(Method(RANDOM, "random", **how))
         for fold in range(N_FOLDS):
-            yield Step(f"{name} {seed + 1}, fold {fold + 1}", group, tuple(methods), fold)
+            yield StudyStep(f"{name} {seed + 1}, fold {fold + 1}", group, tuple(methods), fold)
 
 
-def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Iterator[Step]:
+def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Iterator[StudyStep]:
     views = {"log band power": "band_power", HAND_CRAFTED: "hand_crafted"}
     if n_chans > 1:
         views[TANGENT] = "tangent_space"
     for name, view in views.items():
-        yield Step(name, "baselines", (Method(name, "baseline", (view,)),))
+        yield StudyStep(name, "baselines", (Method(name, "baseline", (view,)),))
     for name, estimator in further.items():
-        yield Step(name, "baselines", (Method(name, "baseline", estimator=estimator),))
+        yield StudyStep(name, "baselines", (Method(name, "baseline", estimator=estimator),))
 
 
-def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[Step]:
+def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
     for name, encoder in encoders.items():
         has_subjects = bool(pretrained.load_encoder(encoder).card.subjects)
         method = Method(
@@ -348,7 +350,7 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[Step]:
             reference=RANDOM,
             additional_data=OTHER_SUBJECTS if has_subjects else "synthetic signals",
         )
-        yield Step(method.name, "bundled", (method,))
+        yield StudyStep(method.name, "bundled", (method,))
     if "small" in encoders:
         ensemble = Method(
             "feature ensemble",
@@ -358,10 +360,10 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[Step]:
             reference=baseline_name(n_chans),
             additional_data=OTHER_SUBJECTS,
         )
-        yield Step(ensemble.name, "ensemble", (ensemble,))
+        yield StudyStep(ensemble.name, "ensemble", (ensemble,))
 
 
-def _network_steps(n_chans: int, task: str) -> Iterator[Step]:
+def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
     """Yield a network from scratch and one that is fine-tuned in the same way, in each fold."""
     alike: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
     scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **alike))
@@ -374,23 +376,23 @@ def _network_steps(n_chans: int, task: str) -> Iterator[Step]:
         additional_data=UNLABELED,
     )
     for fold in range(N_FOLDS):
-        yield Step(f"networks, fold {fold + 1}", "networks", (scratch, tuned), fold)
+        yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, tuned), fold)
     names = ["eegnet", *["shallow"] * (n_chans > 1)]
     for name, estimator in make_methods(names, finetune_epochs=PUBLISHED_EPOCHS).items():
-        yield Step(name, "published", (Method(name, "network", estimator=estimator),))
+        yield StudyStep(name, "published", (Method(name, "network", estimator=estimator),))
 
 
 def choose_steps(
-    steps: Sequence[Step],
+    steps: Sequence[StudyStep],
     groups: Collection[str],
     only: Collection[str] = (),
     without: Collection[str] = (),
-) -> list[Step]:
+) -> list[StudyStep]:
     """Return the steps with the methods that take part.
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of StudyStep
         All steps.
     groups : collection of str
         Groups of the effort, where ``only`` does not choose others.
@@ -437,7 +439,7 @@ class StudyPlan:
         Findings about the recordings.
     design : Design
         Who is tested and who is labeled.
-    steps : list of Step
+    steps : list of StudyStep
         The steps in their order.
     minutes : list of float
         Expected minutes of each step on one core; NaN if they were not estimated.
@@ -454,7 +456,7 @@ class StudyPlan:
     dataset: str
     check: data_check.DataCheck
     design: Design
-    steps: list[Step]
+    steps: list[StudyStep]
     minutes: list[float]
     controls: bool
     max_steps: int

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from braindecode_pars._common import checks, files
 from braindecode_pars.estimators import PARSEmbedder, linear_probe, transformers
 from braindecode_pars.evaluation import cache, data_check, splitting, study_design, study_scores
-from braindecode_pars.evaluation.study_design import Design, Method, Step, StudyPlan
+from braindecode_pars.evaluation.study_design import Design, Method, StudyStep, StudyPlan
 from braindecode_pars.pretext import base
 
 
@@ -121,7 +121,7 @@ def check_study(
 TIMED_WINDOWS, TIMED_TRAINING_WINDOWS = 16, 96
 
 
-def estimate_minutes(steps: Sequence[Step], design: Design, max_steps: int) -> list[float]:
+def estimate_minutes(steps: Sequence[StudyStep], design: Design, max_steps: int) -> list[float]:
     """Return the expected minutes of each step on one core; NaN where a network is trained.
 
     Steps of a pretraining, features and a linear fit are timed on few windows, and multiplied by

@@ -22,7 +22,7 @@ from braindecode_pars.estimators import (
 )
 from braindecode_pars.evaluation import splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
-from braindecode_pars.evaluation.study_design import Design, Method, Step, StudyPlan
+from braindecode_pars.evaluation.study_design import Design, Method, StudyStep, StudyPlan
 from braindecode_pars.windows import Windows
 
 #: Transformers of the feature sets without an encoder.
@@ -35,7 +35,7 @@ TRANSFORMERS = {
 Report = Callable[[str], None]
 
 
-def run_step(step: Step, plan: StudyPlan, report: Report = lambda text: None) -> Path:
+def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> Path:
     """Score the methods of a step, and return the file with the scores, an earlier one if any.
 
     The file has a row for each method, plain and subject-centered, pretraining, fold, draw and
@@ -49,13 +49,13 @@ def run_step(step: Step, plan: StudyPlan, report: Report = lambda text: None) ->
     return file
 
 
-def scores_file(step: Step, plan: StudyPlan) -> Path:
+def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
     """Return the file with the scores of a step."""
     return plan.folder / "steps" / f"{plan.digest}-{step.slug}.csv"
 
 
 def score_method(
-    method: Method, step: Step, plan: StudyPlan, report: Report
+    method: Method, step: StudyStep, plan: StudyPlan, report: Report
 ) -> Iterator[dict[str, Any]]:
     """Yield the scores of a method in all folds and draws of a step."""
     design = plan.design

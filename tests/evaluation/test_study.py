@@ -25,7 +25,7 @@ from braindecode_pars.evaluation.study_design import (
     SHAM,
     TANGENT,
     Method,
-    Step,
+    StudyStep,
     baseline_name,
     choose_steps,
     folds_of,
@@ -476,7 +476,7 @@ def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
 
 
 def test_names_of_steps_are_names_of_files():
-    assert Step("a/B, fold 1", "primary", ()).slug == "a-b--fold-1"
+    assert StudyStep("a/B, fold 1", "primary", ()).slug == "a-b--fold-1"
     assert all(
         a != b for a, b in pairwise(sorted(s.slug for s in make_steps(2, ("pars",), {}, {})))
     )
