@@ -35,7 +35,7 @@ from braindecode_pars.evaluation.controls import (
     control_gains,
     describe_controls,
 )
-from braindecode_pars.evaluation.study_design import Method, StudyStep, StudyPlan
+from braindecode_pars.evaluation.study_design import Method, StudyPlan, StudyStep
 from braindecode_pars.evaluation.study_results import GAIN, Recommendation, Study
 from braindecode_pars.windows import labels
 

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from braindecode_pars._common import checks, files
 from braindecode_pars.estimators import PARSEmbedder, linear_probe, transformers
 from braindecode_pars.evaluation import cache, data_check, splitting, study_design, study_scores
-from braindecode_pars.evaluation.study_design import Design, Method, StudyStep, StudyPlan
+from braindecode_pars.evaluation.study_design import Design, Method, StudyPlan, StudyStep
 from braindecode_pars.pretext import base
 
 

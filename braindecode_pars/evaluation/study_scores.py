@@ -22,7 +22,7 @@ from braindecode_pars.estimators import (
 )
 from braindecode_pars.evaluation import splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
-from braindecode_pars.evaluation.study_design import Design, Method, StudyStep, StudyPlan
+from braindecode_pars.evaluation.study_design import Design, Method, StudyPlan, StudyStep
 from braindecode_pars.windows import Windows
 
 #: Transformers of the feature sets without an encoder.
