@@ -126,13 +126,9 @@ class Pretraining(Callback):
         # skorch passes the training part of the split here, but not to on_train_begin.
         if self.net_ is not None or self.epochs == 0:
             return
-        length = ("epochs", "max_steps", "minutes")
-        shared = ("task", *length, "sham", "lr", "batch_size", "weight_decay", "precision")
-        settings = PretrainingSettings(
-            **{name: getattr(self, name) for name in (*shared, "compile")},
-            task_params=params_of(self.task, self.task_params),
-            device=net.device if self.device is None else self.device,
-        )
+        params = params_of(self.task, self.task_params)
+        device = net.device if self.device is None else self.device
+        settings = PretrainingSettings.of(vars(self), task_params=params, device=device)
         encoder: Any = getattr(net.module_, "encoder", None)  # it is checked there
         sfreq = None
         with suppress(ValueError):  # of a model of braindecode that does not know its rate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -202,9 +201,7 @@ def _report(net: PretrainingNet, steps_per_epoch: int, sham: bool, verbose: int)
     """Log how pretraining ended; warn if it has not learned, unless that is meant."""
     reasons = [row[held_out.DECAY_REASON] for row in net.history if held_out.DECAY_REASON in row]
     if verbose and reasons:
-        text = (
-            "Pretraining ended after %d steps, because %s. Held-out loss relative to chance: %.3f."
-        )
+        text = "Pretraining ended after %d steps: %s. Held-out loss relative to chance: %.3f."
         n_steps = len(net.history) * steps_per_epoch
         log.info(text, n_steps, reasons[0], training.loss_at_end(net.history))
     if not sham:
@@ -403,9 +400,9 @@ class PretrainingNet(computing.TrainingNet):
         training: bool = False,
     ) -> torch.Tensor:
         loss = self.criterion_(*y_pred)
-        if X is not None and skorch.dataset.get_len(X) == 1 and self._is_sham:
-            return loss * 0.0  # there is no other example in the batch
-        return loss
+        # A sham learns nothing from a batch without another example.
+        is_alone = self._is_sham and X is not None and skorch.dataset.get_len(X) == 1
+        return loss * 0.0 if is_alone else loss
 
     @property
     def _is_sham(self) -> bool:
@@ -421,15 +418,13 @@ class PretrainingNet(computing.TrainingNet):
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
         """Let the task measure signals before the first step."""
-        getattr(self.task_, "prepare", skorch.utils.noop)(partial(self.draw_signals, X, y))
 
-    def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
-        """Return random training signals, shape (n, n_times), the same in every call.
+        def draw(n: int) -> torch.Tensor:
+            # Each window gives as many as the others; of several channels, these are crops.
+            windows, _ = self.get_split_datasets(X, y)
+            return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
 
-        Each window gives as many as the others; of windows of several channels, these are crops.
-        """
-        windows, _ = self.get_split_datasets(X, y)
-        return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
+        getattr(self.task_, "prepare", skorch.utils.noop)(draw)
 
     def draw_batches(self, dataset: Any, n: int) -> list[Any]:
         """Return n random examples in batches, the same in every call."""

@@ -471,8 +471,7 @@ class TrainingNet(skorch.NeuralNet):
 
     def get_params_for_optimizer(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         args, kwargs = super().get_params_for_optimizer(*args, **kwargs)
-        has_fused = self.compute_device.type in ("cpu", "cuda")
-        if has_fused and issubclass(self.optimizer, torch.optim.AdamW):
+        if self.compute_device.type != "mps" and issubclass(self.optimizer, torch.optim.AdamW):
             kwargs.setdefault("fused", True)
         return args, kwargs
 

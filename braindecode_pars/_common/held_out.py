@@ -22,6 +22,8 @@ WORTHWHILE_FALL = 0.01
 WARMUP_STEPS = 100
 #: Learning rate of the first step, relative to the full learning rate.
 START = 0.1
+#: Factor of the number of epochs by the decay, which takes the last fifth of them.
+WITH_DECAY = 1.25
 #: Factor between the numbers of steps of two measurements, so that they take little of the time.
 MEASURING_FACTOR = 1.25
 #: Number of held-out examples in a measurement.
@@ -58,10 +60,8 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
         subjects = pd.factorize(np.concatenate([np.asarray(p, dtype=object) for p in people]))[0]
         codes = subjects if subjects.max() + 1 >= MIN_GROUPS else codes
     is_held_out = np.isin(codes, choose(codes.max() + 1, seed))
-    train = np.flatnonzero(~is_held_out)
-    held_out = np.flatnonzero(is_held_out)
-    measured = held_out if len(held_out) else train  # of one window or two
-    return Subset(examples, train.tolist()), Subset(examples, measured.tolist())
+    train, measured = (np.flatnonzero(is_held_out == part).tolist() for part in (False, True))
+    return Subset(examples, train), Subset(examples, measured or train)  # of one window or two
 
 
 def choose(n: int, seed: int | None) -> list[int]:
@@ -127,15 +127,14 @@ class HeldOutSchedule(skorch.callbacks.Callback):
             group.setdefault("initial_lr", group["lr"])
 
     def on_epoch_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        self.batch_ = 0
         self.decay_from_, self.end_ = decay_epochs(net.history)
 
     def on_batch_begin(self, net: skorch.NeuralNet, training: bool = False, **kwargs: Any) -> None:
         if training:
-            factor = self.factor(len(net.history) - 1 + self.batch_ / self.n_batches_)
+            batch = len(net.history[-1, "batches"]) - 1
+            factor = self.factor(len(net.history) - 1 + batch / self.n_batches_)
             for group in net.optimizer_.param_groups:
                 group["lr"] = group["initial_lr"] * factor
-            self.batch_ += 1
 
     def factor(self, epochs: float) -> float:
         """Return the factor of the learning rate after a number of epochs, whole or not."""
@@ -155,34 +154,27 @@ class HeldOutSchedule(skorch.callbacks.Callback):
             elapsed = net.agreed(time.monotonic() - self.begin_)
             if reason := self._reason_to_end(net.history, elapsed):
                 net.history.record(DECAY_REASON, reason)
-                self.end_ = decay_epochs(net.history)[1]
 
     def _reason_to_end(self, history: Any, elapsed: float) -> str | None:
         """Return why the decay begins after this epoch; None if it does not."""
         epoch = len(history)
-        total = epoch + 1 + n_decay_epochs(epoch + 1)  # if the decay began after the next epoch
+        total = math.ceil(WITH_DECAY * (epoch + 1))  # if the decay began after the next epoch
         if total * self.n_batches_ > self.max_steps:
             return f"the maximum of {self.max_steps:,} steps was reached"
         if self.minutes is not None and elapsed / epoch * total > 60 * self.minutes:
             return f"the maximum of {self.minutes:g} minutes was reached"
         losses = {row["epoch"]: row[HELD_OUT] for row in history if HELD_OUT in row}
         earlier = [loss for number, loss in losses.items() if number <= epoch / 2]
-        lowest = min(losses.values(), default=math.inf)
-        falls = not earlier or min(earlier) - lowest >= WORTHWHILE_FALL
-        if epoch in losses and lowest < AT_CHANCE and not falls:
+        fall = min(earlier, default=math.inf) - min(losses.values(), default=math.inf)
+        if epoch in losses and min(losses.values()) < AT_CHANCE and fall < WORTHWHILE_FALL:
             return "the held-out loss no longer fell"
         return None
-
-
-def n_decay_epochs(epochs: int) -> int:
-    """Return the number of epochs of a decay that begins after a number of epochs."""
-    return math.ceil(epochs / 4)
 
 
 def decay_epochs(history: Any) -> tuple[float, float]:
     """Return the number of epochs before the decay, and before its end; infinity if unknown."""
     begun = [row["epoch"] for row in history if DECAY_REASON in row]
-    return (begun[0], begun[0] + n_decay_epochs(begun[0])) if begun else (math.inf, math.inf)
+    return (begun[0], math.ceil(WITH_DECAY * begun[0])) if begun else (math.inf, math.inf)
 
 
 class StopAtEnd(skorch.callbacks.EarlyStopping):

@@ -5,8 +5,8 @@ This module imports no torch: the command line shows the settings of a run in it
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from braindecode_pars._common import checks
 
@@ -94,6 +94,12 @@ class PretrainingSettings:
     minutes: float | None = None
     sham: bool = False
 
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
+        """Return the settings among the parameters of an estimator or a run, and others."""
+        names = {setting.name for setting in fields(cls)} & parameters.keys()
+        return cls(**{name: parameters[name] for name in names} | others)
+
     @property
     def step_limit(self) -> float:
         """Maximum number of steps without ``epochs``; NaN when only minutes limit them."""
@@ -107,8 +113,8 @@ class PretrainingSettings:
                 f"epochs={self.epochs} sets the length of pretraining, so that max_steps and "
                 "minutes have no effect. Pass epochs alone, or epochs=None with these limits."
             )
-        if self.sham and self.batch_size == 1:
+        if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
                 "A sham pretraining uses the targets of other examples in a batch; set batch_size "
-                "to at least 2, got 1."
+                "to at least 2, got 1. The same holds for micro_batch_size of a run."
             )

@@ -129,8 +129,7 @@ def run_config(given: dict[str, Any]) -> RunConfig:
 
     if find_device(published.device).type != "cpu":
         return published
-    changed = {k: v for k, v in vars(small).items() if v != getattr(published, k)}
-    other = [f"{k} {v}" for k, v in changed.items() if v is not None]
+    other = [f"{k} {v}" for k, v in vars(small).items() if v not in (None, getattr(published, k))]
     if other and os.environ.get("RANK", "0") == "0":  # torchrun numbers processes
         log.info(
             "These are defaults for a laptop, because the device is the CPU: %s. --paper asks for "

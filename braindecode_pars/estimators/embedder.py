@@ -146,15 +146,10 @@ class EncoderStart:
 
     @property
     def settings(self) -> settings.PretrainingSettings:
-        given = vars(self.estimator)
-        of_pretraining = ("epochs", "max_steps", "minutes", "lr", "batch_size")
-        of_all = ("weight_decay", "precision", "compile", "device", "sham")
-        return settings.PretrainingSettings(
-            task=given["pretext"],
-            task_params=base.params_of(given["pretext"], given["pretext_params"]),
-            **{name: given[f"pretrain_{name}"] for name in of_pretraining},
-            **{name: given[name] for name in of_all},
-        )
+        own = self.estimator
+        parameters = {name.removeprefix("pretrain_"): value for name, value in vars(own).items()}
+        params = base.params_of(own.pretext, own.pretext_params)
+        return settings.PretrainingSettings.of(parameters, task=own.pretext, task_params=params)
 
     def n_steps(self, n_windows: int) -> float:
         """Return the maximum number of steps, also of the earlier pretraining of a given encoder.
@@ -174,13 +169,9 @@ class EncoderStart:
 
     def make_task(self, encoder: PatchEncoder) -> base.PretextTask:
         """Return the pretext task that trains this encoder, on windows as long as those of fit."""
-        return base.make_task(
-            self.estimator.pretext,
-            n_times=self.estimator.n_times_,
-            encoder=encoder,
-            task_params=self.settings.task_params,
-            sfreq=self.estimator.sfreq_,
-        )
+        own, task_params = self.estimator, self.settings.task_params
+        of_windows: Any = dict(n_times=own.n_times_, sfreq=own.sfreq_)
+        return base.make_task(own.pretext, encoder=encoder, task_params=task_params, **of_windows)
 
     def pretrain(
         self,
@@ -265,8 +256,7 @@ class EncoderStart:
             n_times=net.task_.n_times,
             n_steps=len(sizes),
             n_examples=sum(sizes),
-            loss_relative=history[-1][tables.RELATIVE] if history else None,
-            held_out_loss_relative=history[-1].get(tables.HELD_OUT) if history else None,
+            **training.card_losses(history),
             sham=self.estimator.sham,
             preprocessing=preprocessing,
         )
@@ -277,9 +267,8 @@ def _steps_of_card(card: cards.EncoderCard) -> float:
     if card.subjects == [] and card.task is None:  # never pretrained
         return 0
     steps = math.nan if card.n_steps is None else card.n_steps
-    return steps + (
-        _steps_of_card(cards.read_card(card.continued_from)) if card.continued_from else 0
-    )
+    earlier = card.continued_from
+    return steps + (_steps_of_card(cards.read_card(earlier)) if earlier else 0)
 
 
 def begin(estimator: Any, windows: Windows) -> EncoderStart:

@@ -76,8 +76,7 @@ def fine_tuning_net(
     # torch refuses numbers of NumPy.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
     if train is not None and epochs is None:
-        n_steps = math.ceil(len(train) / batch_size)
-        epochs = training.default_epochs(EPOCHS, STEPS, n_steps)
+        epochs = default_epochs(len(train), batch_size)
     if not hasattr(estimator, "fine_tuning_"):
         people = None if train is None else cards.unique_subjects(train.people)
         estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
@@ -114,6 +113,21 @@ def fine_tuning_net(
         **objective,
         **loader,
     ).initialize()
+
+
+def default_epochs(n_windows: int, batch_size: int) -> int:
+    """Return the number of epochs of a fine-tuning for which none is given.
+
+    What a training learns depends on its steps. A fixed number of epochs is enough only where an
+    epoch has many steps: 30 epochs of 36 windows are 30 steps.
+
+    Examples
+    --------
+    >>> from braindecode_pars.estimators.fine_tuning import default_epochs
+    >>> default_epochs(36, batch_size=64), default_epochs(1000, batch_size=64)
+    (60, 30)
+    """
+    return max(EPOCHS, math.ceil(STEPS / max(1, math.ceil(n_windows / batch_size))))
 
 
 def _objective(
@@ -169,8 +183,7 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
     if params["gradient_clip"] is not None:
         clipping = skorch.callbacks.GradientNormClipping(params["gradient_clip"])
         callbacks.append(("gradient_clip", clipping))
-    # Below that, accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
-    callbacks.append(("enough_steps", training.EnoughSteps("Fine-tuning", share=0.05)))
+    callbacks.append(("enough_steps", training.EnoughSteps()))
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
         best = skorch.callbacks.EarlyStopping(

@@ -556,13 +556,12 @@ def reproduce(
             folder = kept / f"{task}-{run}"
             if not (folder / "encoder.json").exists():
                 # Those of the published table: PARS as in the paper, and steps of 64 windows.
-                given: dict[str, Any] = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
-                given |= dict(settings, pretrain_epochs=epochs, random_state=seed)
-                if task == "pars":
-                    given.setdefault("pretext_params", paper.CLASSIFIER["pretext_params"])
+                params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
+                usual: Any = dict(pretrain_batch_size=64, pretrain_lr=4e-3, pretext_params=params)
+                usual |= dict(settings, pretrain_epochs=epochs, random_state=seed)
                 with checks.quiet():  # of losses, which are in the table
                     windows = corpus.X[corpus.rows_of(seen)]
-                    PARSClassifier(task, **given).pretrained(windows).save(folder)
+                    PARSClassifier(task, **usual).pretrained(windows).save(folder)
             losses[f"{name}, frozen"] = load_encoder(folder).card.loss_relative
             methods[f"{name}, frozen"] = PARSClassifier(encoder=str(folder), **frozen)
         tests = [corpus.rows_of(part) for part in (unseen[::2], unseen[1::2])]

@@ -8,7 +8,6 @@ import time
 from statistics import harmonic_mean
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 import torch
 
 from braindecode_pars._common import checks, computing
@@ -125,7 +124,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     n_steps = (config.epochs or 0) * steps_per_epoch
     if config.epochs is None:  # at most
         by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
-        n_steps = math.ceil(np.nanmin([config.step_limit, by_time]))
+        n_steps = math.ceil(min(by_time, config.step_limit))  # by time, where this is NaN
     n_examples = n_steps * config.batch_size
     return RunPlan(
         parameters=parameters,

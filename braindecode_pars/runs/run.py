@@ -13,7 +13,7 @@ import platform
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -28,24 +28,11 @@ import torch
 from accelerate.utils import concatenate, send_to_device
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common import (
-    checks,
-    computing,
-    files,
-    held_out,
-    model_files,
-    tables,
-    training,
-)
+from braindecode_pars._common import checks, computing, files, held_out, model_files, training
 from braindecode_pars.models.space_time import KIND, SPACE_TIME, build_encoder
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.pretraining import (
-    PretrainingNet,
-    PretrainingSettings,
-    pretrain_encoder,
-    signals_of,
-)
+from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import (
@@ -161,7 +148,7 @@ def pretrain(
     if isinstance(store, SignalStore):
         store = store.select(exclude=config.exclude_subjects).without_held_out()
     config, task, before = begun_task(config, store.sfreq)
-    sized, steps, measured = _sized(config, store, accelerator)
+    sized, steps = _sized(config, store, accelerator)
 
     # Check the folder.
     folder = RunFolder(Path(out).expanduser())
@@ -184,9 +171,9 @@ def pretrain(
     with folder.exclusive() if is_main else nullcontext():
         if is_main:
             folder.check(described, resume=resume)  # another run may have used it until now
-        net = _train(steps, measured, task, sized, accelerator, folder, described, resume, verbose)
+        net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
         if is_main:
-            card = _card(sized, steps, measured, net)
+            card = _card(sized, steps, net)
             card = card if before is None else card.continues(before)
             described = saved.describe_encoder(task.encoder, card)
             kind, tensors = model_files.ENCODER, task.encoder.state_dict()
@@ -204,7 +191,6 @@ def pretrain(
 
 def _train(
     steps: Steps | SyntheticSteps,
-    measured: Steps | SyntheticSteps | None,
     task: base.PretextTask,
     config: SizedRunConfig,
     accelerator: accelerate.Accelerator,
@@ -245,17 +231,16 @@ def _train(
         num_workers=default if config.num_workers is None else config.num_workers,
         restore=checkpoint.restore if checkpoint else None,
     )
-    names = {entry.name for entry in fields(PretrainingSettings)} - {"task_params"}
-    settings = {name: value for name, value in vars(config).items() if name in names}
-    settings |= dict(task=task, device=None)  # accelerate chooses the device
+    # accelerate chooses the device.
+    settings = PretrainingSettings.of(vars(config), task=task, task_params={}, device=None)
     with warnings.catch_warnings():
         if not is_main:  # only the first process warns of a training that may have learned nothing
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
             task.encoder,
             steps,
-            PretrainingSettings(**settings),
-            held_out_windows=measured,
+            settings,
+            held_out_windows=steps.held_out,
             callbacks=[EpochRecord(folder if is_main else None)],
             seed=config.seed,
             first_epoch=first_epoch,
@@ -287,11 +272,8 @@ def _accelerator(config: RunConfig) -> accelerate.Accelerator:
 
 def _sized(
     config: RunConfig, store: SignalStore | SignalSource, accelerator: accelerate.Accelerator
-) -> tuple[SizedRunConfig, Steps | SyntheticSteps, Steps | SyntheticSteps | None]:
-    """Return the configuration without open sizes, and the data of this process.
-
-    The second data are those that the held-out loss is measured on, where it decides on the length.
-    """
+) -> tuple[SizedRunConfig, Steps | SyntheticSteps]:
+    """Return the configuration without open sizes, and the data of this process."""
     # Sizes of a batch.
     n_processes = accelerator.num_processes
     share, rest = divmod(config.batch_size, n_processes)
@@ -300,11 +282,6 @@ def _sized(
     micro_batch_size = config.micro_batch_size or share
     if share % micro_batch_size:
         raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
-    if config.sham and micro_batch_size == 1:
-        raise ValueError(
-            "A sham pretraining uses the targets of other examples; got micro_batch_size=1, set it "
-            "to at least 2."
-        )
 
     # Data, and the length of an epoch.
     takes_all = base.encoder_kind_of(config.task) == SPACE_TIME
@@ -317,16 +294,16 @@ def _sized(
                 "a store of recordings."
             )
     own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
-    lengths, measured = config.in_samples(store.sfreq), None
+    lengths, measured, longest = config.in_samples(store.sfreq), None, math.inf
     if config.epochs is None:
         store, held_out_store = _split_by_subject(store, max(lengths), config.seed)
         measured = make_steps(held_out_store, lengths, config.batch_size, **own)
-    steps = make_steps(store, lengths, config.batch_size, **own)
+        longest = held_out.EPOCH_STEPS
+    steps = make_steps(store, lengths, config.batch_size, held_out=measured, **own)
     in_pass = math.ceil(steps.n_windows / config.batch_size)
-    usual = in_pass if measured is None else min(in_pass, held_out.EPOCH_STEPS)
-    steps_per_epoch = config.steps_per_epoch or usual
+    steps_per_epoch = config.steps_per_epoch or min(in_pass, longest)
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
-    return SizedRunConfig(**{**vars(config), **sizes}), steps, measured
+    return SizedRunConfig(**{**vars(config), **sizes}), steps
 
 
 def _split_by_subject(store: Any, n_times: int, seed: int) -> tuple[Any, Any]:
@@ -337,8 +314,7 @@ def _split_by_subject(store: Any, n_times: int, seed: int) -> tuple[Any, Any]:
     """
     subjects: list[Any] = []
     if isinstance(store, SignalStore) and store.recordings["subject"].notna().all():
-        table = store.recordings
-        subjects = [*dict.fromkeys(table["subject"][table["n_times"] >= n_times])]
+        subjects = store.recordings.query("n_times >= @n_times")["subject"].unique().tolist()
     chosen = [subjects[i] for i in held_out.choose(len(subjects), seed)]
     return (store.select(exclude=chosen), store.select(chosen)) if chosen else (store, store)
 
@@ -402,27 +378,20 @@ def _overview(
     )
 
 
-def _card(
-    config: SizedRunConfig,
-    steps: Steps | SyntheticSteps,
-    measured: Steps | SyntheticSteps | None,
-    net: RunNet,
-) -> cards.EncoderCard:
-    epochs, n_steps = len(net.history), len(net.history) * config.steps_per_epoch
-    # Held-out subjects have decided on the length, so no test subject should be one of them.
-    subjects = [part.subjects for part in (steps, measured) if part is not None]
+def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) -> cards.EncoderCard:
+    n_steps = len(net.history) * config.steps_per_epoch
     return cards.EncoderCard(
         sfreq=steps.store.sfreq,
         task=config.task,
         task_params=dict(config.task_params),
-        subjects=cards.unique_subjects(*subjects),
+        # Held-out subjects have decided on the length, so no test subject should be one of them.
+        subjects=cards.unique_subjects(steps.subjects, getattr(steps.held_out, "subjects", [])),
         n_windows=steps.n_windows,
-        epochs=epochs,
+        epochs=len(net.history),
         n_times=steps.n_times,
         n_steps=n_steps,
         n_examples=n_steps * config.batch_size,
-        loss_relative=net.history[-1, tables.RELATIVE],
-        held_out_loss_relative=net.history[-1].get(tables.HELD_OUT),
+        **training.card_losses(net.history),
         sham=config.sham,
         preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
         about=steps.about if config.encoder is None else {},
@@ -513,17 +482,15 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 
-    def draw_signals(self, X: Steps, y: Any, n: int) -> torch.Tensor:
-        """Return random crops of the store, the same in every process."""
-        return signals_of(X.first_pass(n))
-
     def draw_batches(self, dataset: Steps, n: int) -> list[Any]:
-        """Return random crops of the held-out recordings, the same in every process."""
+        """Return random crops of the recordings, the same in every process."""
         crops = send_to_device(dataset.first_pass(n), self.compute_device)
         return split_examples(crops, self.micro_batch_size)
 
     def agreed(self, value: float) -> float:
         """Return the mean of a value over all processes."""
+        if self.accelerator.num_processes == 1:
+            return value
         mean = self.accelerator.reduce(torch.tensor(value, device=self.compute_device), "mean")
         return mean.item()
 
@@ -623,11 +590,8 @@ class EpochRecord(skorch.callbacks.Callback):
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
-        if net.accelerator.num_processes > 1:
-            names = [name for name in row if name.startswith("train_loss")]
-            own = torch.tensor([row[name] for name in names], device=net.compute_device)
-            means = net.accelerator.reduce(own, "mean")
-            row.update(zip(names, means.tolist(), strict=True))
+        losses = {name: loss for name, loss in row.items() if name.startswith("train_loss")}
+        row.update({name: net.agreed(loss) for name, loss in losses.items()})
         row["batches"] = []
         row["step"] = row["epoch"] * net.steps_per_epoch
         row["lr"] = net.optimizer_.param_groups[0]["lr"]

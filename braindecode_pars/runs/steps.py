@@ -28,6 +28,8 @@ class StepsOfRun(torch.utils.data.Dataset):
     ----------
     store, n_times, batch_size, seed, process, n_processes
         As in :class:`Steps`.
+    held_out : StepsOfRun | None
+        Data that the held-out loss is measured on, where it decides on the length of a run.
     """
 
     store: Any
@@ -37,6 +39,7 @@ class StepsOfRun(torch.utils.data.Dataset):
     seed: int = 0
     process: int = 0
     n_processes: int = 1
+    held_out: Any = None
     #: Number of windows in a pass over the data.
     n_windows: int = field(init=False)
 

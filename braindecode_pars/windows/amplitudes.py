@@ -189,9 +189,7 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
         None when all channels are flat; flat ones are left out.
     """
     numbers = spread_out(len(windows), N_WINDOWS_IN_RANGE).tolist()
-    # Without a comparison the second row has no use, and its median takes most of the time.
-    levels = levels_of if compare else lambda window: log_amplitudes(window.astype(float)[None])
-    found = {i: levels(windows[i]) for i in numbers}
+    found = {i: levels_of(windows[i], both=compare) for i in numbers}
     if compare:
         warn_of_other_units(windows, found)
     amplitudes = 10 ** np.concatenate([each[0] for each in found.values()])
@@ -201,20 +199,17 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
     return AmplitudeRange(*np.percentile(amplitudes, _PERCENTILES).tolist())
 
 
-def levels_of(window: np.ndarray) -> np.ndarray:
+def levels_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     """Return decimal logarithms of the amplitudes of channels, NaN of a flat one, in two rows.
 
     The second is without the median of the channels, and so does not depend on the reference: an
-    average hands a channel of another unit on to all.
+    average hands a channel of another unit on to all. Its median takes most of the time, so it is
+    left out unless ``both``.
     """
     window = window.astype(float)
-    return log_amplitudes(np.stack([window, window - np.median(window, axis=0)]))
-
-
-def log_amplitudes(windows: np.ndarray) -> np.ndarray:
-    """Return decimal logarithms of the amplitudes of channels, NaN of flat ones."""
-    flat = flat_channels(windows)
-    return np.where(flat, np.nan, np.log10(np.where(flat, 1.0, windows.std(axis=-1))))
+    rows = np.stack([window, window - np.median(window, axis=0)]) if both else window[None]
+    flat = flat_channels(rows)
+    return np.where(flat, np.nan, np.log10(np.where(flat, 1.0, rows.std(axis=-1))))
 
 
 #: Factor from the middle of all recordings, or of a recording's channels, from which the unit of

@@ -250,6 +250,8 @@ def test_limits_beside_epochs_are_refused():
             PretrainingSettings(epochs=5, **limit)
     with pytest.raises(ValueError, match="batch_size"):
         PretrainingSettings(batch_size=1, sham=True)
+    with pytest.raises(ValueError, match="micro_batch_size"):
+        small_config(micro_batch_size=1, sham=True)
 
 
 def test_a_batch_of_one_example_teaches_a_sham_nothing(tiny):

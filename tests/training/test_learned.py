@@ -18,7 +18,7 @@ from braindecode_pars.runs import pretrain
 SIZE = 0.0495
 
 
-def fitted(n_epochs, lr, share=1.0):
+def fitted(n_epochs, lr):
     """A net that begins with weights of one size, trained in two steps per epoch."""
     module = torch.nn.Linear(4, 1)
     torch.nn.init.constant_(module.weight, SIZE)
@@ -28,7 +28,7 @@ def fitted(n_epochs, lr, share=1.0):
         lr=lr,
         batch_size=4,
         optimizer=torch.optim.AdamW,
-        callbacks=[EnoughSteps("Training", share)],
+        callbacks=[EnoughSteps()],
         callbacks__print_log=None,
         train_split=None,
     )
@@ -36,17 +36,15 @@ def fitted(n_epochs, lr, share=1.0):
 
 
 def test_too_few_steps_for_the_size_of_the_weights():
-    """.0495 / .001 is 50 steps."""
-    (text,) = said(fitted, 24, 1e-3)
+    """A twentieth of .0495 / 5e-5 is 50 steps."""
+    (text,) = said(fitted, 24, 5e-5)
     assert "48 steps" in text
     assert "about 50 steps" in text
-    assert said(fitted, 25, 1e-3) == []
-    (text,) = said(fitted, 1, 1e-3, share=0.05)
-    assert "about 3 steps" in text
+    assert said(fitted, 25, 5e-5) == []
 
 
 def test_weights_that_are_not_trained_do_not_count():
-    net = fitted(2, 1e-3, share=0.05)
+    net = fitted(2, 1e-3)
     checked = dict(net.callbacks_)["EnoughSteps"]
     net.module_.requires_grad_(False)
     assert checked._steps_needed(net.optimizer_.param_groups[0]) == math.inf

@@ -20,9 +20,10 @@ from braindecode_pars import PARSClassifier, PatchEncoder
 from braindecode_pars._common import training
 from braindecode_pars._common.computing import TrainingNet
 from braindecode_pars._common.tables import LOSSES, RELATIVE, loss_columns, part_of
-from braindecode_pars._common.training import default_epochs, history_frame, history_row
+from braindecode_pars._common.training import history_frame, history_row
 from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import NetworkClassifier
+from braindecode_pars.estimators.fine_tuning import default_epochs
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
@@ -283,12 +284,12 @@ def few_steps(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("steps_per_epoch", "expected"),
-    [(1, 600), (2, 300), (7, 86), (11, 55), (12, 50), (13, 50), (10_000, 50)],
+    ("n_windows", "expected"),
+    [(0, 60), (1, 60), (32, 60), (33, 30), (64, 30), (100, 30), (10_000, 30)],
 )
-def test_at_least_fifty_epochs_and_at_least_600_steps(steps_per_epoch, expected):
-    assert default_epochs(50, 600, steps_per_epoch) == expected
-    assert expected * steps_per_epoch >= 600
+def test_at_least_thirty_epochs_and_at_least_60_steps(n_windows, expected):
+    assert default_epochs(n_windows, batch_size=32) == expected
+    assert expected * max(1, math.ceil(n_windows / 32)) >= 60
 
 
 @pytest.mark.usefixtures("few_steps")
