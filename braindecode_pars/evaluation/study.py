@@ -235,17 +235,17 @@ class _Writer:
 def run_steps(
     plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int | None, verbose: int
 ) -> Iterator[tuple[StudyStep, str | None]]:
-    """Run the steps side by side, the primary ones first; yield each with the reason of a failure.
+    """Run the steps side by side; yield each with the reason if it failed.
 
-    Networks begin with encoders of the primary steps, so they wait for them.
+    Networks begin with encoders of the primary comparison, so they wait for it.
     """
     n_jobs = number_of_processes(n_jobs)
     bar = training.ProgressBar(total=len(steps), desc="study", disable=not verbose)
-    primary = [step for step in steps if step.group == "primary"]
-    others = [step for step in steps if step.group != "primary"]
+    first = [step for step in steps if step.group in ("baselines", "primary")]
+    others = [step for step in steps if step not in first]
     run = _run_here if n_jobs == 1 else _run_side_by_side
     with bar:
-        for part in (primary, others):
+        for part in (first, others):
             for step, reason in run(part, plan, n_jobs, bar):
                 bar.update()
                 yield step, reason

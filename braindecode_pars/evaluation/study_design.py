@@ -32,6 +32,8 @@ MAX_LEFT_OUT = 0.2
 MIN_CHANNELS_OF_TANGENT_SPACE = 8
 #: Duration of a window in seconds from which the bundled encoder of sleep takes part.
 SLEEP_SECONDS = 20
+#: Maximum number of steps of the task "features", whose loss falls from the first step on.
+FEATURES_STEPS = 320
 #: Epochs of published networks, which learn nothing in fewer.
 PUBLISHED_EPOCHS = 15
 #: Metric of all scores, and the format of ``study.json``.
@@ -65,7 +67,7 @@ class Effort:
     n_pretrainings: int = 3
 
 
-GROUPS = ("primary", "baselines", "tasks", "bundled", "ensemble", "networks", "controls")
+GROUPS = ("baselines", "primary", "tasks", "bundled", "ensemble", "networks", "controls")
 EFFORTS = {
     "quick": Effort(400, 5.0, GROUPS[:2]),
     "default": Effort(1_200, 8.0, GROUPS),
@@ -262,6 +264,11 @@ def usable_encoders(
     return usable, reasons
 
 
+def step_limit(task: str, max_steps: int) -> int:
+    """Return the maximum number of steps of a pretraining with a task."""
+    return min(max_steps, FEATURES_STEPS) if task == "features" else max_steps
+
+
 def baseline_name(n_chans: int) -> str:
     """Return the baseline that is named beforehand for a number of channels."""
     return TANGENT if n_chans >= MIN_CHANNELS_OF_TANGENT_SPACE else HAND_CRAFTED
@@ -274,7 +281,9 @@ def make_steps(
     further: Mapping[str, BaseEstimator],
     n_pretrainings: int = 3,
 ) -> list[StudyStep]:
-    """Return all steps of a study in their order, the primary comparison first.
+    """Return all steps of a study in their order.
+
+    Baselines are the first, since they take seconds, and then the primary comparison.
 
     Parameters
     ----------
@@ -296,8 +305,8 @@ def make_steps(
     """
     primary, *others = tasks
     steps = [
-        *_pretraining_steps(primary, SHAM, "primary", n_pretrainings),
         *_baseline_steps(n_chans, further),
+        *_pretraining_steps(primary, SHAM, "primary", n_pretrainings),
         *(
             step
             for task in others

@@ -156,7 +156,8 @@ def _seconds_of(method: Method, design: Design, max_steps: int) -> tuple[float, 
                 _duration(PARSEmbedder(method.task, pretrain_epochs=n, verbose=0).fit, windows)
                 for n in (1, 1, 4)
             ]
-        pretraining = max(0.0, durations[2] - durations[1]) / (3 * n_steps) * max_steps
+        pretraining = max(0.0, durations[2] - durations[1]) / (3 * n_steps)
+        pretraining *= study_design.step_limit(method.task, max_steps)
     encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(few)
     features = study_scores.features_of(method, few, encoder)
     again = _duration(study_scores.features_of, method, few, encoder)

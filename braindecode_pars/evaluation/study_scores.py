@@ -22,7 +22,13 @@ from braindecode_pars.estimators import (
 )
 from braindecode_pars.evaluation import splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
-from braindecode_pars.evaluation.study_design import Design, Method, StudyPlan, StudyStep
+from braindecode_pars.evaluation.study_design import (
+    Design,
+    Method,
+    StudyPlan,
+    StudyStep,
+    step_limit,
+)
 from braindecode_pars.windows import Windows
 
 #: Transformers of the feature sets without an encoder.
@@ -119,9 +125,10 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     if record_file.exists():
         return str(folder)
     options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
-    if method.kind != "random":
+    if method.task is not None:
         limits: dict[str, Any] = dict(
-            pretrain_max_steps=plan.max_steps, pretrain_minutes=plan.max_minutes
+            pretrain_max_steps=step_limit(method.task, plan.max_steps),
+            pretrain_minutes=plan.max_minutes,
         )
         if method.kind == "sham":
             twin = record_of(method.task, "pretrained", method.pretraining, plan, fold)
@@ -132,7 +139,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     train = np.arange(len(windows)) if fold is None else plan.design.folds[fold][0]
     embedder = PARSEmbedder(method.task, **options).fit(windows[train])
     history = embedder.pretraining_history_
-    if len(history) != held_out.decay_epochs(history)[1] and method.kind != "random":
+    if len(history) != held_out.decay_epochs(history)[1] and method.task is not None:
         raise KeyboardInterrupt  # skorch ends a training that is interrupted without an error
     embedder.save(folder)
     record: dict[str, Any] = dict(task=method.task, is_sham=method.kind == "sham", fold=fold)

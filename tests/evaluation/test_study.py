@@ -231,8 +231,10 @@ def test_the_plan_extrapolates_what_it_times(monkeypatch):
     design = make_design(corpus_of(simulated()), by_subject=False)
     steps = make_steps(2, ("pars",), {}, {})
     minutes = study_plan.estimate_minutes(steps, design, 100)
-    assert minutes[0] == 3 * 1.5
-    assert np.isnan(minutes[[step.group for step in steps].index("networks")])
+    groups = [step.group for step in steps]
+    assert minutes[groups.index("baselines")] == 1.5
+    assert minutes[groups.index("primary")] == 3 * 1.5
+    assert np.isnan(minutes[groups.index("networks")])
 
 
 # The scores
