@@ -45,6 +45,8 @@ __all__ = ["Study", "study"]
 LEARNED = training.AT_CHANCE
 #: Minimum number of seconds between two versions of the report while the study runs.
 REPORT_INTERVAL = 20.0
+#: Seconds between two looks at the worker processes.
+POLL_INTERVAL = 0.5
 
 
 def study(
@@ -303,14 +305,19 @@ def _run_side_by_side(
     executor = get_reusable_executor(
         n_jobs, initializer=_start_worker, initargs=(plan, n_threads), reuse=False
     )
-    running = {executor.submit(_work, step, progress / f"{step.slug}.txt"): step for step in steps}
+    waiting = list(steps)
+    running: dict[Any, StudyStep] = {}
     try:
-        while running:
+        while waiting or running:
+            # With more steps than processes, loky does not end quietly after Ctrl-C.
+            while waiting and len(running) < n_jobs:
+                step = waiting.pop(0)
+                running[executor.submit(_work, step, progress / f"{step.slug}.txt")] = step
             for future in [future for future in running if future.done()]:
                 yield running.pop(future), future.result()
             texts = [file.read_text() for file in sorted(progress.glob("*.txt"))]
             bar.set_postfix_str("; ".join(texts))
-            time.sleep(0.5)
+            time.sleep(POLL_INTERVAL)
     finally:
         executor.shutdown(wait=True, kill_workers=bool(running))
         for file in progress.glob("*.txt"):
