@@ -17,14 +17,21 @@ from sklearn.pipeline import make_pipeline
 from support.model_files import change_description, change_tensors, model_in
 from support.small_estimators import embedder, same_weights
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    SubjectCentering,
+    as_sklearn,
+)
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.estimators import linear_probe
+from braindecode_pars.estimators import LinearProbe, linear_probe
 from braindecode_pars.estimators.linear_probe import (
     GRID,
     folds_of_subjects,
 )
 from braindecode_pars.evaluation import (
+    ChannelFeatures,
     LogBandPower,
     SpatialCovariance,
     cost_table,
@@ -99,6 +106,33 @@ def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
     decision = np.exp(clf.decision_function(X[test]))
     np.testing.assert_allclose(decision, expected, atol=1e-6)
     assert dict.fromkeys(VIEWS, 0.1) == clf.C_
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved", "ignore:ChannelFeatures")
+@pytest.mark.parametrize("recenter", ["subject", None])
+@pytest.mark.parametrize(
+    ("view", "transformer"),
+    [("hand_crafted", ChannelFeatures()), ("encoder", None), ("band_power", LogBandPower())],
+)
+def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transformer, recenter):
+    X, y, groups = data
+    train, test = groups != 4, groups == 4
+    clf = vote(donor, C=None, recenter=recenter, views=[view]).fit(X[train], y[train])
+    transformer = transformer or PARSEmbedder(encoder=donor, pooling="channels", verbose=0)
+    transformer = SubjectCentering(transformer) if recenter else transformer
+    probe = LinearProbe(transformer, C=None).fit(X[train], y[train])
+    found = clf.predict_proba(X[test])
+    # Solvers of single and of double precision end at slightly different weights.
+    np.testing.assert_allclose(found, probe.predict_proba(X[test]), atol=1e-3)
+    assert {view: probe.C_} == clf.C_
+    loaded = FewLabelsClassifier.load(clf.save(tmp_path / view), device="cpu")
+    np.testing.assert_allclose(loaded.predict_proba(X[test]), found, atol=1e-6)
+
+
+@pytest.mark.parametrize("views", [[], ["encoder", "encoder"], ["power"]])
+def test_feature_sets_that_are_unknown_or_there_twice_are_refused(donor, nights, views):
+    with pytest.raises(ValueError, match="views"):
+        vote(donor, views=views).fit(nights)
 
 
 def test_no_subject_is_on_both_sides_of_a_fold(nights):
