@@ -485,11 +485,13 @@ def decisions_of(table: pd.DataFrame, plan: StudyPlan) -> pd.DataFrame:
 
 
 def control_steps(plan: StudyPlan) -> list[StudyStep]:
-    """Return the control analyses of the primary comparison, with the first pretraining."""
-    step = next(step for step in plan.steps if step.group == "primary")
-    pair = tuple(method for method in step.methods if method.kind in ("pretrained", "sham"))
-    names = (UNCHANGED, *CONTROLS)
-    return [StudyStep(f"control {name}", "controls", pair, control=name) for name in names]
+    """Return the control analyses of the primary comparison, with all its pretrainings."""
+    primary = [method for step in plan.steps if step.group == "primary" for method in step.methods]
+    pairs = dict.fromkeys(method for method in primary if method.kind in ("pretrained", "sham"))
+    return [
+        StudyStep(f"control {name}", "controls", tuple(pairs), control=name)
+        for name in (UNCHANGED, *CONTROLS)
+    ]
 
 
 def primary_control_gains(plan: StudyPlan, steps: Sequence[StudyStep]) -> pd.DataFrame:
