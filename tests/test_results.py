@@ -41,8 +41,8 @@ from stored_rates import (
 )
 from stored_rhythms import rhythm_figure, rhythm_rows, smallest
 from stored_scores import RESULTS, averaged_seeds, provenance, result_scores
-from stored_sleep import ablation_table, loss_table, sleep_scores, sleep_tests
-from stored_table import store_table
+from stored_sleep import ablation_table, loss_table, sham_tests, sleep_scores, sleep_tests
+from stored_table import add_rows, store_table
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import mental_arithmetic
@@ -220,6 +220,22 @@ def test_a_stored_table_tells_its_origin(tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(file, comment="#"), numbers)
 
 
+def test_rows_that_are_added_tell_their_own_origin(tmp_path):
+    file = tmp_path / "table.csv"
+    numbers = pd.DataFrame({"method": ["a", "b"], "value": [0.5, 0.25]})
+    store_table(numbers, file, "python table.py", "one thread", index=False)
+    first = provenance([file])
+    new = pd.DataFrame({"method": ["b", "c"], "value": [0.1, 0.2]})
+    for _ in range(2):  # the second time replaces the same rows
+        add_rows(new, file, "python table.py --only b c", ["method"], index=False)
+    commands = [line for line in provenance([file]) if line.startswith("python")]
+    assert commands == ["python table.py", "python table.py --only b c"]
+    assert first[1] in provenance([file])
+    assert file.read_text().count("#") == 4
+    stored_values = pd.read_csv(file, comment="#").set_index("method")["value"]
+    assert stored_values.to_dict() == {"a": 0.5, "b": 0.1, "c": 0.2}
+
+
 def test_the_readme_has_the_stored_scores_of_sleep():
     means = {}
     for question, n, networks in (
@@ -233,16 +249,37 @@ def test_the_readme_has_the_stored_scores_of_sleep():
     lines = (DOCS.parent / "README.md").read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("| balanced accuracy"))
     shown = {}
-    for line in lines[start + 2 : start + 9]:
+    for line in lines[start + 2 : lines.index("", start)]:
         name, *cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
         shown[name] = [float(cell) for cell in cells]
-    named = ("scratch", "untrained", "MAE", "MP3", "DropPos", "PARS", "classical features")
+    named = ("scratch", "untrained", "PARS, sham", "MAE", "MP3", "DropPos", "PARS")
+    named += ("classical features",)
     assert [*shown] == [*named]
     for name in named:
         assert shown[name] == [round(means[place][name], 2) for place in means], name
     assert round(means["deep", 4]["PARS, frozen"], 2) == 0.63  # in the limits, with its test
     networks = sleep_tests("networks_deep").set_index(["people", "against"])
     assert float(networks.loc[("4", "scratch"), "p"]) > 0.05
+    assert stored("sleep/deep | 4 | PARS - PARS, sham")[:4] == "0.04"
+
+
+def test_what_is_said_of_the_sham_of_sleep():
+    is_significant = {}
+    for question in ("deep", "wake"):
+        tests = sham_tests(question).set_index("labeled subjects")
+        is_significant[question] = (tests["p (Holm)"].astype(float) < 0.05).to_dict()
+        assert (
+            sleep_scores(question).query("method == 'PARS, sham'")["pretraining_seed"].nunique()
+            == 3
+        )
+    assert is_significant == {
+        "deep": {"1": False, "2": True, "4": True, "8": True, "4, centered": True},
+        "wake": {"1": False, "4": False, "4, centered": True},
+    }
+    low, high = map(
+        float, stored("sleep/deep | 4 | PARS, sham - untrained | interval").split(" to ")
+    )
+    assert low < 0 < high
 
 
 def test_what_is_said_of_sleep():

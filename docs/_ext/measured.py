@@ -56,6 +56,7 @@ from stored_sleep import (
     loss_table,
     network_table,
     reproduced_table,
+    sham_tests,
     sleep_table,
     sleep_tests,
     ten_lines_table,
@@ -315,7 +316,10 @@ class Networks(_Computed):
 
 
 class Sleep(_Computed):
-    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks_deep, ablation, ..."""
+    """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks_deep, ablation, ...
+
+    ``.. sleep:: shams`` compares pretext tasks with their shams, on both questions.
+    """
 
     required_arguments = 1
 
@@ -326,6 +330,11 @@ class Sleep(_Computed):
             table = network_table() if name == "networks_deep" else sleep_table(name)
             lines = [*_list_table(table), ""]
             lines += _dropdown("PARS against the others", _list_table(sleep_tests(name)))
+        elif name == "shams":
+            titles = {"deep": "Stage 3 vs. 4:", "wake": "Wake vs. deep sleep:"}
+            for question, title in titles.items():
+                lines += [title, "", *_list_table(sham_tests(question)), ""]
+            return self.parse(lines, [SLEEP / f"{question}.csv" for question in titles])
         elif name == "controls":
             for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]

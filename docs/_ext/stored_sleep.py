@@ -10,11 +10,13 @@ from stored_scores import MEASURED, difference_cell
 
 from braindecode_pars import plotting
 from braindecode_pars.evaluation import paired_tests
+from braindecode_pars.evaluation.paired_tests import holm
 
 __all__ = [
     *("FOLDER", "ablation_table", "control_table", "loss_table", "network_table"),
     *(
         "reproduced_table",
+        "sham_tests",
         "shift_figure",
         "sleep_figure",
         "sleep_scores",
@@ -26,9 +28,12 @@ __all__ = [
 FOLDER = MEASURED / "sleep"
 UNTRAINED = "untrained"
 LINEAR = ", linear tokens"
+SHAM = ", sham"
+#: Pretext tasks that are compared with their shams.
+SHAM_TASKS = ("PARS",)
 #: Methods in the order of the tables.
 METHODS = (
-    *(UNTRAINED, "PARS", "PARS, 200 steps", "PARS without overlap"),
+    *(UNTRAINED, "PARS", f"PARS{SHAM}", "PARS, 200 steps", "PARS without overlap"),
     *("DropPos", "MP3", "MAE", "features"),
     *(f"{name}{LINEAR}" for name in (UNTRAINED, "PARS", "DropPos", "MP3", "MAE")),
     *("small", "noise", "classical features", "band power"),
@@ -70,6 +75,36 @@ def sleep_tests(name: str) -> pd.DataFrame:
             pair = of_n[of_n["method"].isin([pars, other])]
             tests[n, other] = _test(pair, pars, other)
     return _shown(tests, "against")
+
+
+def sham_tests(name: str) -> pd.DataFrame:
+    """Compare each pretext task with its sham; subjects, draws and pretrainings are random.
+
+    The p-values have Holm's correction over the table, the intervals have none.
+    """
+    tests, means = {}, {}
+    for centred, end in ((False, ""), (True, ", centered")):
+        for n, of_n in sleep_scores(name, centred=centred).groupby("n_train_subjects"):
+            for task in SHAM_TASKS:
+                names = [task, f"{task}{SHAM}", UNTRAINED]
+                means[f"{n}{end}", task] = of_n.groupby("method")["value"].mean()[names]
+                pair = of_n[of_n["method"].isin(names[:2])]
+                tests[f"{n}{end}", task] = _test(pair, *names[:2])
+    p_values = holm([test["p"] for test in tests.values()])
+    return pd.DataFrame(
+        [
+            {
+                "labeled subjects": key[0],
+                "pretext task": key[1],
+                "task, sham, random encoder": ", ".join(map("{:.3f}".format, means[key])),
+                "difference from sham (95 % CI)": difference_cell(test),
+                "higher score in": f"{test['wins']} of {test['n_subjects']}",
+                "p (Holm)": f"{p:.2g}",
+                "minimum detectable difference": f"{test['detectable']:.3f}",
+            }
+            for (key, test), p in zip(tests.items(), p_values, strict=True)
+        ]
+    )
 
 
 def network_table() -> pd.DataFrame:
@@ -172,7 +207,7 @@ def ten_lines_table() -> pd.DataFrame:
 def sleep_figure() -> Figure:
     """Draw label efficiency on both questions."""
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.2), layout="constrained")
-    shown = ("PARS", "DropPos", "MP3", "MAE", UNTRAINED, "classical features")
+    shown = ("PARS", "DropPos", "MP3", "MAE", f"PARS{SHAM}", UNTRAINED, "classical features")
     for ax, (name, title) in zip(
         axes, {"deep": "stage 3 or 4", "wake": "wake or deep sleep"}.items(), strict=True
     ):

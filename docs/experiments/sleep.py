@@ -8,8 +8,9 @@
 
 FOLDER has the recordings of the UCD Sleep Apnea Database. The first command pretrains every task on
 six of the twelve people, without labels, and once more on the other six: the four tasks of the
-paper, and PARS with 200 steps, with three seeds; what else there is with one. An interrupted
-command goes on when it is given again. The others write tables in ``docs/measured/sleep``. Every
+paper, a sham of each (``PARSEmbedder(sham=True)``) and PARS with 200 steps, with three seeds; what
+else there is with one. An interrupted command goes on when it is given again. The others write
+tables in ``docs/measured/sleep``; ``probes`` with ``--only`` adds rows to the stored ones. Every
 person is scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of
 the others. Settings of pretraining are those before 2026-11-28, all others today's.
 """
@@ -17,6 +18,7 @@ the others. Settings of pretraining are those before 2026-11-28, all others toda
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +34,7 @@ from few_labels import by_subject
 from safetensors.torch import load_file, save_file
 from sklearn.base import TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
-from stored_table import store_table
+from stored_table import add_rows, store_table
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.baselines import CENTRED
@@ -73,14 +75,17 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS, 200 steps": ("pars", {}),
     "features": ("features", {}),
 }
+#: The tasks of the paper.
+PAPER = ("PARS", "DropPos", "MP3", "MAE")
+#: End of the names of variants whose targets are those of other windows.
+SHAM = ", sham"
+TASKS |= {f"{name}{SHAM}": TASKS[name] for name in PAPER}
 #: Epochs of a variant that does not have 50: 14 are about 200 steps.
 EPOCHS = {"PARS, 200 steps": 14}
 #: Defaults of pretraining before 2026-11-28.
 PREVIOUS: dict[str, Any] = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
 #: The same of PARS.
 PREVIOUS_PARS = dict(position_mask_ratio=0.8, density=4 / 3)
-#: The tasks of the paper.
-PAPER = ("PARS", "DropPos", "MP3", "MAE")
 #: Tokens -> the variants that are pretrained with them: those of the package, and of the paper.
 TOKENS = {"spectral": tuple(TASKS), "linear": PAPER}
 #: Question -> stages that are told apart.
@@ -90,7 +95,7 @@ N_LABELLED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
 C = 0.01
 UNTRAINED = "untrained"
 #: Variants that are pretrained with several seeds.
-SEVERAL = (*PAPER, *EPOCHS)
+SEVERAL = (*PAPER, *(f"{name}{SHAM}" for name in PAPER), *EPOCHS)
 #: End of the names of variants with the paper's tokens.
 LINEAR = ", linear tokens"
 #: Lowest frequency in Hz that the control "slow" keeps: slow waves are below it.
@@ -145,6 +150,7 @@ def pretrain(out: Path, eeg: Path, only: list[str], part: list[int]) -> None:
             pooling="channels",
             tokenizer=tokenizer,
             pretrain_epochs=EPOCHS.get(name, 50),
+            sham=name.endswith(SHAM),
             random_state=seed,
             verbose=0,
             **PREVIOUS,
@@ -230,20 +236,29 @@ def untrained(out: Path, windows: BaseConcatDataset, tokenizer: str, seed: int) 
     return folder
 
 
-def probes(out: Path, eeg: Path) -> None:
-    """Score frozen features on both questions, plain and centred by subject."""
+def probes(out: Path, eeg: Path, only: list[str]) -> None:
+    """Score frozen features on both questions, plain and centred by subject.
+
+    With ``only``, the scores of these variants are added to the stored ones.
+    """
     windows = read(eeg)
     for name in QUESTIONS:
         asked, rows = Asked.of(windows, name), []
         for half in range(2):
             for method, source in sources(out, half, windows).items():
+                if only and method.partition(", seed ")[0] not in only:
+                    continue
                 plain = source.fit(asked.windows).transform(asked.windows)
                 for row in scored(asked, half, plain, N_LABELLED[name], N_DRAWS):
                     rows.append(dict(method=method, **row))
                 for row in scored(asked, half, centred(plain, asked.people), [4], N_DRAWS):
                     rows.append(dict(method=method + CENTRED, **row))
             print(name, half, flush=True)
-        store(joined_halves(rows, KEYS), name, "probes")
+        table = joined_halves(rows, KEYS)
+        if only:
+            store_rows(table, name, f"probes OUT --eeg FOLDER --only {shlex.join(only)}")
+        else:
+            store(table, name, "probes")
 
 
 KEYS = ["method", "n_train_subjects", "seed"]
@@ -365,6 +380,12 @@ def store(table: pd.DataFrame, name: str, step: str) -> None:
     store_table(table, MEASURED / f"{name}.csv", command, index=False, float_format="%.4g")
 
 
+def store_rows(rows: pd.DataFrame, name: str, arguments: str) -> None:
+    command = f"python docs/experiments/sleep.py {arguments}"
+    file = MEASURED / f"{name}.csv"
+    add_rows(rows, file, command, ["method"], index=False, float_format="%.4g")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("step", choices=("pretrain", "probes", "networks", "controls", "losses"))
@@ -377,7 +398,8 @@ def main() -> None:
     if given.step == "pretrain":
         pretrain(given.out, given.eeg, given.only, given.half)
     else:
-        steps = dict(probes=probes, controls=what_it_needs, losses=losses)
+        steps = dict(controls=what_it_needs, losses=losses)
+        steps["probes"] = partial(probes, only=given.only)
         steps["networks"] = partial(networks, jobs=given.jobs)
         steps[given.step](given.out, given.eeg)
 

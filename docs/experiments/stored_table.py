@@ -12,7 +12,7 @@ import pandas as pd
 
 from braindecode_pars._common.files import replace_file
 
-__all__ = ["store_table"]
+__all__ = ["add_rows", "store_table"]
 
 
 def store_table(
@@ -33,9 +33,39 @@ def store_table(
     options : Any
         Arguments of ``DataFrame.to_csv``.
     """
-    origin = ", ".join([str(date.today()), _processor(), *remarks])
-    rows = table.to_csv(lineterminator="\n", **options)
-    replace_file(file, f"# {command}\n# {origin}\n{rows}")
+    _write(table, file, {f"# {command}": _origin(*remarks)}, **options)
+
+
+def add_rows(rows: pd.DataFrame, file: Path, command: str, keys: list[str], **options: Any) -> None:
+    """Add rows to a stored table, with their command, date and machine below those of the others.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        The new numbers, with the columns of the table.
+    file : Path
+        The table that :func:`store_table` has written.
+    command : str
+        The command that computes the new rows.
+    keys : list of str
+        Columns that tell which stored rows are replaced: those with the values of a new row.
+    options : Any
+        Arguments of ``DataFrame.to_csv``.
+    """
+    header = [line for line in file.read_text(encoding="utf-8").splitlines() if line[:1] == "#"]
+    origins = dict(zip(header[::2], header[1::2], strict=True)) | {f"# {command}": _origin()}
+    stored = pd.read_csv(file, comment="#")
+    replaced = stored.set_index(keys).index.isin(rows.set_index(keys).index)
+    _write(pd.concat([stored[~replaced], rows]), file, origins, **options)
+
+
+def _write(table: pd.DataFrame, file: Path, origins: dict[str, str], **options: Any) -> None:
+    lines = [f"{line}\n" for origin in origins.items() for line in origin]
+    replace_file(file, "".join(lines) + table.to_csv(lineterminator="\n", **options))
+
+
+def _origin(*remarks: str) -> str:
+    return f"# {', '.join([str(date.today()), _processor(), *remarks])}"
 
 
 def _processor() -> str:
