@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from stored_audits import FILE as AUDITS
 from stored_audits import audit_rows
 from stored_budgets import FOLDER as BUDGETS
-from stored_budgets import budget_table
+from stored_budgets import SHORTENING, budget_table, shortening_table
 from stored_controls import FOLDER as CONTROLS
 from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
@@ -347,14 +347,15 @@ class Sleep(_Computed):
 
 
 class Budgets(_Computed):
-    """Show ``budgets/NAME.csv``: ``.. budgets:: sleep``."""
+    """Show ``budgets/NAME.csv``: ``.. budgets:: sleep``, or ``.. budgets:: shortening``."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
         file = BUDGETS / f"{name}.csv"
-        return self.parse([*_list_table(budget_table(name)), "", *_origin(file)], [file])
+        found = shortening_table() if name == SHORTENING else budget_table(name)
+        return self.parse([*_list_table(found), "", *_origin(file)], [file])
 
 
 class SpaceTime(_Computed):

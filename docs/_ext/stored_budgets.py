@@ -8,10 +8,13 @@ from matplotlib.figure import Figure
 from stored_few_labels import _test
 from stored_scores import MEASURED, difference_cell
 
-__all__ = ["FOLDER", "PLATEAU", "budget_table", "plateau_figure"]
+__all__ = ["FOLDER", "PLATEAU", "SHORTENING", "budget_table", "plateau_figure", "shortening_table"]
 
 FOLDER, PLATEAU = MEASURED / "budgets", MEASURED / "plateau.csv"
 PARS, SHAM, RANDOM = "PARS", "sham", "random"
+SHORTENING, DEFAULTS, RANDOM_WEIGHTS = "shortening", "defaults", "random encoder"
+#: Column -> 1 where a higher value is better than that of the defaults, -1 where a lower one is.
+SIGNS = {"loss_with_defaults": -1, "plain": 1}
 #: Features -> name in the table.
 SHOWN = {"plain": "balanced accuracy", "centred": "subject-centered (transductive)"}
 
@@ -51,6 +54,31 @@ def budget_table(name: str) -> pd.DataFrame:
                 )
         rows.append(row)
     return pd.DataFrame(rows).fillna("")
+
+
+def shortening_table() -> pd.DataFrame:
+    """Return mean and range over the seeds of each change of the defaults."""
+    stored = pd.read_csv(FOLDER / f"{SHORTENING}.csv", comment="#").set_index("pretraining")
+    defaults = stored[stored["entry"] == DEFAULTS]
+    titles = {
+        "loss": "held-out loss, 1 is chance",
+        "loss_with_defaults": "with the patches of the defaults",
+        **SHOWN,
+    }
+    rows = []
+    for entry, trainings in stored.groupby("entry", sort=False):
+        row = {"change": str(entry), "trainings": str(len(trainings))}
+        row["steps"] = f"{trainings['steps'].iloc[0]:,}"
+        row["CPU seconds"] = f"{trainings['seconds'].mean():.0f}"
+        for column, title in titles.items():
+            values = trainings[column]
+            cell = f"{values.mean():.3f} ({values.min():.3f} to {values.max():.3f})"
+            row[title] = "" if entry == RANDOM_WEIGHTS and "loss" in column else cell
+        gains = (trainings[[*SIGNS]] - defaults[[*SIGNS]]).dropna() * pd.Series(SIGNS)
+        n_better = int((gains > 0).all(axis=1).sum())
+        compared = "" if entry in (DEFAULTS, RANDOM_WEIGHTS) else f"{n_better} of {len(gains)}"
+        rows.append(row | {"lower loss and higher accuracy than the defaults": compared})
+    return pd.DataFrame(rows)
 
 
 def plateau_figure() -> Figure:
