@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pandas as pd
 import torch
 from joblib.externals.loky import get_reusable_executor
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from braindecode_pars._common import files, training
@@ -41,8 +43,12 @@ from braindecode_pars.windows import labels
 
 __all__ = ["Study", "study"]
 
+log = logging.getLogger(__name__)
+
 #: A pretraining has learned if its held-out loss is below this proportion of that of its sham.
 LEARNED = training.AT_CHANCE
+#: Reason if a step failed, and texts of its warnings.
+Outcome = tuple[str | None, list[str]]
 #: Minimum number of seconds between two versions of the report while the study runs.
 REPORT_INTERVAL = 20.0
 #: Seconds between two looks at the worker processes.
@@ -173,10 +179,10 @@ def run_study(
     """Run all steps; with ``save``, write the report after each of them, and the model."""
     writer = _Writer(plan, save)
     try:
-        for step, reason in run_steps(plan, plan.steps, n_jobs, verbose):
-            writer.add(step, reason)
+        for step, reason, texts in run_steps(plan, plan.steps, n_jobs, verbose):
+            writer.add(step, reason, texts)
     finally:  # also after Ctrl-C
-        result = writer.write(assemble(plan, writer.failures))
+        result = writer.write(writer.result())
     if plan.controls and result.primary is not None and result.primary.outcome == GAIN:
         steps = control_steps(plan)
         for _ in run_steps(plan, steps, n_jobs, verbose):
@@ -200,15 +206,22 @@ class _Writer:
         self.plan = plan
         self.save = save
         self.failures: dict[str, str] = {}
+        self.warnings = dict.fromkeys(plan.about.get("warnings", []))
         self.written = 0.0
 
-    def add(self, step: StudyStep, reason: str | None) -> None:
-        """Keep the reason of a failure, and write what is finished if it is time for it."""
+    def add(self, step: StudyStep, reason: str | None, texts: Sequence[str]) -> None:
+        """Keep the reason of a failure and warnings, and write what is finished now and then."""
         if reason:
             self.failures[step.name] = reason
+        self.warnings |= dict.fromkeys(texts)
         if time.monotonic() - self.written > REPORT_INTERVAL:
-            self.write(assemble(self.plan, self.failures))
+            self.write(self.result())
             self.written = time.monotonic()
+
+    def result(self) -> Study:
+        """Return the study of all steps that are finished, with the warnings of all."""
+        result = assemble(self.plan, self.failures)
+        return replace(result, about=result.about | {"warnings": list(self.warnings)})
 
     def write(self, result: Study) -> Study:
         """Write a study, finished or not, and return it."""
@@ -236,8 +249,8 @@ class _Writer:
 
 def run_steps(
     plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int | None, verbose: int
-) -> Iterator[tuple[StudyStep, str | None]]:
-    """Run the steps side by side; yield each with the reason if it failed.
+) -> Iterator[tuple[StudyStep, str | None, list[str]]]:
+    """Run the steps side by side; yield each with the reason if it failed, and its warnings.
 
     Networks begin with encoders of the primary comparison, so they wait for it.
     """
@@ -248,9 +261,9 @@ def run_steps(
     run = _run_here if n_jobs == 1 else _run_side_by_side
     with bar:
         for part in (first, others):
-            for step, reason in run(part, plan, n_jobs, bar):
+            for step, outcome in run(part, plan, n_jobs, bar):
                 bar.update()
-                yield step, reason
+                yield step, *outcome
 
 
 def number_of_processes(n_jobs: int | None) -> int:
@@ -262,23 +275,29 @@ def number_of_processes(n_jobs: int | None) -> int:
 
 def _run_here(
     steps: Sequence[StudyStep], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
-) -> Iterator[tuple[StudyStep, str | None]]:
+) -> Iterator[tuple[StudyStep, Outcome]]:
     for step in steps:
         bar.set_postfix_str(step.name)
         yield step, _attempt(step, plan, bar.set_postfix_str)
 
 
-def _attempt(step: StudyStep, plan: StudyPlan, report: study_scores.Report) -> str | None:
-    """Run a step; return the reason if it fails."""
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of trainings that may learn nothing
+def _attempt(step: StudyStep, plan: StudyPlan, report: study_scores.Report) -> Outcome:
+    """Run a step; return the reason if it fails, and its warnings.
+
+    That a training has not converged, or learned nothing, is in its table.
+    """
+    reason = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
             study_scores.run_step(step, plan, report)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return None
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+    kinds = [(str(warning.message), warning.category) for warning in caught]
+    return reason, [text for text, kind in kinds if not issubclass(kind, ConvergenceWarning)]
 
 
-#: The plan in a worker process, and the file for its progress.
+#: The plan in a worker process.
 _WORKER: dict[str, Any] = {}
 
 
@@ -289,15 +308,15 @@ def _start_worker(plan: StudyPlan, n_threads: int) -> None:
     _WORKER["plan"] = plan
 
 
-def _work(step: StudyStep, progress_file: Path) -> str | None:
-    reason = _attempt(step, _WORKER["plan"], lambda text: files.replace_file(progress_file, text))
+def _work(step: StudyStep, progress_file: Path) -> Outcome:
+    outcome = _attempt(step, _WORKER["plan"], lambda text: files.replace_file(progress_file, text))
     progress_file.unlink(missing_ok=True)
-    return reason
+    return outcome
 
 
 def _run_side_by_side(
     steps: Sequence[StudyStep], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
-) -> Iterator[tuple[StudyStep, str | None]]:
+) -> Iterator[tuple[StudyStep, Outcome]]:
     """Run steps in worker processes; the bar shows what the trainings report."""
     n_threads = max(1, joblib.cpu_count() // n_jobs)
     progress = plan.folder / "progress"
@@ -315,7 +334,10 @@ def _run_side_by_side(
                 running[executor.submit(_work, step, progress / f"{step.slug}.txt")] = step
             for future in [future for future in running if future.done()]:
                 yield running.pop(future), future.result()
-            texts = [file.read_text() for file in sorted(progress.glob("*.txt"))]
+            texts = []
+            for file in sorted(progress.glob("*.txt")):
+                with suppress(FileNotFoundError):  # the step has just ended
+                    texts.append(file.read_text())
             bar.set_postfix_str("; ".join(texts))
             time.sleep(POLL_INTERVAL)
     finally:
@@ -518,6 +540,7 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
 
     An encoder of the study is pretrained once more, on all subjects.
     """
+    log.info("Training the recommended method on all labeled subjects.")
     every = [method for step in plan.steps for method in step.methods]
     method = next(method for method in every if method.name == chosen.method)
     if study_scores.needs_encoder(method):

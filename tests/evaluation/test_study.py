@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -91,6 +92,12 @@ class Constant(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self.classes_[0])
+
+
+class Warns(Constant):
+    def fit(self, X, y):
+        warnings.warn("channel C9 is flat", UserWarning, stacklevel=2)
+        return super().fit(X, y)
 
 
 class Fails(Constant):
@@ -371,7 +378,7 @@ def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(short, tmp_p
 
 
 def test_a_step_that_fails_is_named_and_the_others_go_on(short, untimed, tmp_path):
-    methods = {"bad": Fails(), "constant": Constant()}
+    methods = {"bad": Fails(), "constant": Warns()}
     result = study(simulated(), methods, only=["baselines"], out=tmp_path, **short)
     assert set(result.levels["method"]) == {"log band power", HAND_CRAFTED, TANGENT, "constant"}
     status = result.plan.set_index("step")["status"]
@@ -379,6 +386,7 @@ def test_a_step_that_fails_is_named_and_the_others_go_on(short, untimed, tmp_pat
     table = result.methods.set_index("method")
     assert "channel A1" in table["left_out"]["bad"]
     assert result.primary is None
+    assert result.about["warnings"] == ["channel C9 is flat"]
     levels = result.levels.set_index("method")
     assert levels["mean"]["constant"] == levels["chance"]["constant"] == 0.5
 
