@@ -33,7 +33,7 @@ MIN_CHANNELS_OF_TANGENT_SPACE = 8
 #: Duration of a window in seconds from which the bundled encoder of sleep takes part.
 SLEEP_SECONDS = 20
 #: Maximum number of steps of the task "features", whose loss falls from the first step on.
-FEATURES_STEPS = 320
+FEATURES_STEPS = 200
 #: Epochs of published networks, which learn nothing in fewer.
 PUBLISHED_EPOCHS = 15
 #: Metric of all scores, and the format of ``study.json``.
@@ -70,7 +70,7 @@ class Effort:
 GROUPS = ("baselines", "primary", "tasks", "bundled", "ensemble", "networks", "controls")
 EFFORTS = {
     "quick": Effort(400, 5.0, GROUPS[:2]),
-    "default": Effort(1_200, 8.0, GROUPS),
+    "default": Effort(1_000, 8.0, GROUPS),
     "thorough": Effort(5_000, 60.0, (*GROUPS, "published"), 6),
 }
 
