@@ -433,7 +433,8 @@ which.
         first = rows.iloc[0]
         if not (first["gain_p"] < LEVEL and first["gain"] > 0):
             n, gain = f"{first['n_train_subjects']:g}", f"{first['gain']:+.3f}"
-            others.append(f"{first['method']} with {n} ({gain}, {_interval(first, 'gain')})")
+            what = f"{first['method']} with {n} labeled subjects"
+            others.append(f"{what} ({gain}, {_interval(first, 'gain')})")
             continue
         kinds = rows.apply(_kind, axis=1)
         removing |= {*rows["control"][kinds == "removed"]}
@@ -441,8 +442,8 @@ which.
     if others:
         against = signals["against"].iloc[0]
         paragraphs.append(
-            f"No gain over {against} is established for {'; '.join(others)}; so there is nothing "
-            "to explain."
+            f"Not significant over {against} in these draws: {'; '.join(others)}; so the controls "
+            "cannot say what the gain depends on."
         )
     paragraphs += [text for name, text in _LIMITS.items() if name in removing]
     return "\n".join([*paragraphs, *_describe_labels(gains[gains["control"] == "labels"])])

@@ -389,17 +389,19 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
     scores = study_tests.Scores(table, plan.design)
     levels = scores.levels()
     finished = {*table["method"]}
-    references = {
-        method.name: method.reference
+    pairs = dict.fromkeys(
+        (method.name, reference)
         for step in plan.steps
+        if step.group != "primary"
         for method in step.methods
-        if step.group != "primary" and {method.name, method.reference} <= finished
-    }
+        for reference in method.references
+        if {method.name, reference} <= finished
+    )
     result = replace(
         result,
         scores=table,
         levels=levels,
-        secondary=scores.secondary(references),
+        secondary=scores.secondary(list(pairs)),
         recommendation=scores.recommend(levels),
         decisions=decisions_of(table, plan) if plan.design.by_subject else None,
     )
@@ -436,7 +438,9 @@ def _table_of_methods(plan: StudyPlan, failures: Mapping[str, str]) -> pd.DataFr
             centered = (False, True) if method.views and plan.design.is_centered else (False,)
             for is_centered in centered:
                 row = dict(method=method.name, is_centered=is_centered, kind=method.kind)
-                row |= dict(additional_data=method.additional_data, left_out=reason)
+                data = [method.additional_data] if method.additional_data else []
+                data += [study_design.TEST_SUBJECT] if is_centered else []
+                row |= dict(additional_data="; ".join(data), left_out=reason)
                 rows[method.name, is_centered] = row
     return pd.DataFrame(rows.values())
 

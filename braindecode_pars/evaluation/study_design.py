@@ -43,6 +43,7 @@ SHAM, RANDOM = "sham pretraining", "random initialization"
 HAND_CRAFTED, TANGENT = "hand-crafted features", "Riemannian tangent space"
 UNLABELED = "unlabeled windows of all subjects who are not tested"
 OTHER_SUBJECTS = "recordings of other subjects"
+TEST_SUBJECT = "unlabeled windows of the test subject"
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,8 @@ class Method:
         Seed of the pretraining or of the random initialization.
     estimator : estimator | None
         Classifier of windows, which is trained in each fit.
-    reference : str
-        Name of the method that it is compared with, or nothing.
+    references : tuple of str
+        Names of the methods that it is compared with.
     additional_data : str
         Data that it uses in addition to the labeled subjects.
     """
@@ -109,7 +110,7 @@ class Method:
     task: str | None = None
     pretraining: int = 0
     estimator: BaseEstimator | None = field(default=None, compare=False)
-    reference: str = ""
+    references: tuple[str, ...] = ()
     additional_data: str = ""
 
 
@@ -331,7 +332,10 @@ def _pretraining_steps(
     for seed in range(n_pretrainings):
         how: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
         own = how | dict(task=task, additional_data=UNLABELED)
-        methods = [Method(name, "pretrained", reference=sham, **own), Method(sham, "sham", **own)]
+        methods = [
+            Method(name, "pretrained", references=(sham, RANDOM), **own),
+            Method(sham, "sham", **own),
+        ]
         if group == "primary":
             methods.append(Method(RANDOM, "random", **how))
         for fold in range(N_FOLDS):
@@ -356,7 +360,7 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
             "bundled",
             views=("encoder",),
             encoder=encoder,
-            reference=RANDOM,
+            references=(RANDOM,),
             additional_data=OTHER_SUBJECTS if has_subjects else "synthetic signals",
         )
         yield StudyStep(method.name, "bundled", (method,))
@@ -366,7 +370,7 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
             "ensemble",
             views=("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
             encoder=encoders["small"],
-            reference=baseline_name(n_chans),
+            references=(baseline_name(n_chans),),
             additional_data=OTHER_SUBJECTS,
         )
         yield StudyStep(ensemble.name, "ensemble", (ensemble,))
@@ -381,7 +385,7 @@ def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
         "network",
         task=task,
         estimator=PARSClassifier(None, **alike),
-        reference=scratch.name,
+        references=(scratch.name,),
         additional_data=UNLABELED,
     )
     for fold in range(N_FOLDS):

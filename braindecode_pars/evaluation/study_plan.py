@@ -54,14 +54,16 @@ def plan_study(
     )
     steps = study_design.choose_steps(every, extent.groups, only, without)
     limits: dict[str, Any] = dict(max_steps=extent.max_steps, max_minutes=minutes or extent.minutes)
-    digest = cache.digest(cache.describe_corpus(corpus), draws, design.n_labeled, limits)
+    # What the scores of a step depend on, so that a folder never mixes two settings
+    settings = (draws, design.n_labeled, design.left_out, limits, study_design.FEATURES_STEPS)
+    digest = cache.digest(cache.describe_corpus(corpus), settings, cache.versions())
     about: dict[str, Any] = dict(
         digest=digest,
         n_labeled_subjects=design.n_labeled,
         design=(
             f"{len(design.folds)} folds of subjects; {draws} draws of {design.n_labeled} labeled "
             f"subjects, dealt into {design.n_sets} disjoint sets; "
-            f"{extent.n_pretrainings} pretrainings"
+            f"{extent.n_pretrainings} pretrainings. Networks have {design.n_sets} draws"
         ),
         pretraining=(
             f"until the held-out loss no longer falls, at most {extent.max_steps:,} steps and "

@@ -44,8 +44,8 @@ PRETRAINING = {
     ),
     "unclear": (
         "Unclear: a gain can neither be shown nor ruled out.",
-        "The mean gain over {reference} is {difference} ({ci}); a gain of {detectable} would "
-        "probably have been significant.",
+        "The mean gain over {reference} is {difference} ({ci}); a true gain of {detectable} would "
+        "have been detected with a power of 80 %.",
         "Detecting a gain of {worthwhile} takes {needed}.",
     ),
     "worse": (
@@ -63,8 +63,9 @@ BASELINE = {
     ),
     "not significant": (
         "{method} is not significantly different from {reference}.",
-        "The mean difference is {difference} ({ci}); a difference of {detectable} would probably "
-        "have been significant.",
+        "The baseline that was named beforehand is {reference}. The mean difference is "
+        "{difference} ({ci}); a true one of {detectable} would have been detected with a power of "
+        "80 %.",
     ),
     "not tested": ("Not tested, because pretraining brought no significant gain.", _SCORES),
 }
@@ -133,7 +134,7 @@ def _method_answer(study: Any) -> Answer:
     reason, names = "It has the highest mean score.", chosen.equivalent
     if names:
         others = joined(names, " and ") if len(names) < 4 else listed(names, 3)
-        reason = f"It is the simplest of the {len(names) + 1} best methods, beside {others}."
+        reason = f"It is the simplest of {len(names) + 1} equally good methods, beside {others}."
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",
         [f"Expect a {metric} of {chosen.score:.3f} on a new subject ({interval}).", reason],

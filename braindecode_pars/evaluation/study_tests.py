@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -137,10 +137,10 @@ class Scores:
         levels["p_chance"] = holm(levels["p_chance"])
         return levels.sort_values("mean", ascending=False, ignore_index=True)
 
-    def secondary(self, references: Mapping[str, str]) -> pd.DataFrame:
+    def secondary(self, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
         """Compare methods with their references; Bonferroni corrects p-values and intervals."""
-        rows, n = [], len(references)
-        for method, reference in references.items():
+        rows, n = [], len(pairs)
+        for method, reference in pairs:
             test, _ = self.difference(method, reference)
             half = stats.t.ppf(1 - LEVEL / (2 * n), test.df) * test.standard_error
             row = dict(method=method, reference=reference, difference=test.mean)

@@ -104,7 +104,8 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
         "part of the spectra and the amplitudes of channels and windows. slopes itself is" in first
     )
     assert "not above chance level without slow voltages, a line in each window" in first
-    assert second.startswith("No gain over chance is established for powers with 3; so")
+    assert second.startswith("Not significant")
+    assert "powers" in second
     assert third.startswith("Slow voltages come from eyes, sweat, movement and the brain")
     assert last.startswith("With labels permuted within each subject, the scores of all methods")
     assert list(scores) == [*SCORES, "access", "control"]

@@ -187,7 +187,7 @@ def test_every_pretraining_has_a_sham_and_the_first_task_a_random_initialization
     assert [m.kind for m in others[0].methods] == ["pretrained", "sham"]
     assert len({s.slug for s in steps}) == len(steps)
     names = {m.name for s in steps for m in s.methods}
-    references = {m.reference for s in steps for m in s.methods} - {""}
+    references = {name for s in steps for m in s.methods for name in m.references}
     assert references <= names
     assert {"MAE, fine-tuned", "from scratch", TANGENT, "EEGNet"} <= names
     single = {m.name for s in make_steps(1, ("pars",), {}, {}) for m in s.methods}

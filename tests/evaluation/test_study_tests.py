@@ -112,14 +112,14 @@ def test_draws_that_one_method_lacks_are_left_out():
 
 def test_secondary_tests_and_intervals_agree():
     table, design = simulated({PARS: 0.1, SHAM: 0.0, "small": 0.03, "other": 0.0}, 24, 1)
-    references = {"small": SHAM, "other": SHAM, PARS: "other"}
-    found = Scores(table, design).secondary(references)
-    single = [Scores(table, design).compare(*pair) for pair in references.items()]
+    pairs = [("small", SHAM), ("other", SHAM), (PARS, "other")]
+    found = Scores(table, design).secondary(pairs)
+    single = [Scores(table, design).compare(*pair) for pair in pairs]
     for row, alone in zip(found.itertuples(), single, strict=True):
         assert row.p == pytest.approx(min(1, 3 * alone.p))
         assert row.ci_low < alone.ci_low
         assert (row.p < 0.05) == (row.ci_low > 0 or row.ci_high < 0)
-    assert Scores(table, design).secondary({}).empty
+    assert Scores(table, design).secondary([]).empty
 
 
 def one_score_each(values, class_of):
