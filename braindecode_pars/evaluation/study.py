@@ -32,7 +32,6 @@ from braindecode_pars.evaluation import (
     study_tests,
 )
 from braindecode_pars.evaluation.controls import (
-    CONTROLS,
     UNCHANGED,
     control_gains,
     describe_controls,
@@ -516,7 +515,7 @@ def control_steps(plan: StudyPlan) -> list[StudyStep]:
     pairs = dict.fromkeys(method for method in primary if method.kind in ("pretrained", "sham"))
     return [
         StudyStep(f"control {name}", "controls", tuple(pairs), control=name)
-        for name in (UNCHANGED, *CONTROLS)
+        for name in (UNCHANGED, *plan.controls)
     ]
 
 

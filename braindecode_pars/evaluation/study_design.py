@@ -17,7 +17,7 @@ from braindecode_pars._common import checks, subjects
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import PARSClassifier, transformers
 from braindecode_pars.evaluation import data_check, splitting
-from braindecode_pars.evaluation.controls import UNCHANGED
+from braindecode_pars.evaluation.controls import CONTROLS, UNCHANGED
 from braindecode_pars.pretext import base
 
 #: Pretext tasks that are pretrained in a study; the first one is that of the primary comparison.
@@ -60,19 +60,22 @@ class Effort:
         Groups of methods that take part.
     n_pretrainings : int
         Pretrainings of each task, and random initializations, in each fold.
+    controls : tuple of str
+        Control analyses of a gain.
     """
 
     max_steps: int
     minutes: float
     groups: tuple[str, ...]
     n_pretrainings: int = 3
+    controls: tuple[str, ...] = ("slow", "phase", "order", "labels")
 
 
 GROUPS = ("baselines", "primary", "tasks", "bundled", "ensemble", "networks", "controls")
 EFFORTS = {
     "quick": Effort(400, 5.0, GROUPS[:2]),
     "default": Effort(1_000, 8.0, GROUPS),
-    "thorough": Effort(5_000, 60.0, (*GROUPS, "published"), 6),
+    "thorough": Effort(5_000, 60.0, (*GROUPS, "published"), 6, CONTROLS),
 }
 
 
@@ -456,8 +459,8 @@ class StudyPlan:
         The steps in their order.
     minutes : list of float
         Expected minutes of each step on one core; NaN if they were not estimated.
-    controls : bool
-        Whether a gain is examined by control analyses.
+    controls : tuple of str
+        Control analyses of a gain; none if they do not take part.
     max_steps, max_minutes : int, float
         Limits of a pretraining.
     folder : Path
@@ -471,7 +474,7 @@ class StudyPlan:
     design: Design
     steps: list[StudyStep]
     minutes: list[float]
-    controls: bool
+    controls: tuple[str, ...]
     max_steps: int
     max_minutes: float
     folder: Path

@@ -95,7 +95,7 @@ def plan_study(
         design=design,
         steps=steps,
         minutes=estimate_minutes(steps, design, extent.max_steps),
-        controls="controls" in {*(only or extent.groups)} - {*without},
+        controls=extent.controls if "controls" in {*(only or extent.groups)} - {*without} else (),
         folder=folder,
         about=about,
         **limits,

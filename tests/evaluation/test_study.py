@@ -432,7 +432,7 @@ def test_a_gain_is_examined_by_control_analyses(short, untimed, tmp_path, monkey
     result = study(simulated(n_subjects=12), out=tmp_path, **short)
     assert result.primary.outcome == "gain"
     gains = result.controls.set_index(["method", "control"])
-    assert {"slow", "phase", "amplitude", "order"} <= set(result.controls["control"])
+    assert {"slow", "phase", "order"} <= set(result.controls["control"])
     assert gains["gain"].loc[PARS].min() > 0.1
     assert abs(gains["score"].loc[PARS, "labels"] - 0.5) < 0.1
     assert result.control_notes
