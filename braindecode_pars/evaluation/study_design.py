@@ -59,7 +59,8 @@ class Effort:
     groups : tuple of str
         Groups of methods that take part.
     n_pretrainings : int
-        Pretrainings of each task, and random initializations, in each fold.
+        Pretrainings of the first task, and random initializations, in each fold; further tasks have
+        one less.
     controls : tuple of str
         Control analyses of a gain.
     """
@@ -300,7 +301,7 @@ def make_steps(
     further : mapping of str to estimator
         Baselines of the user.
     n_pretrainings : int
-        Pretrainings of each task in each fold.
+        Pretrainings of the first task in each fold; further tasks have one less.
 
     Raises
     ------
@@ -315,7 +316,7 @@ def make_steps(
             step
             for task in others
             for step in _pretraining_steps(
-                task, f"{SHAM} of {shown_task(task)}", "tasks", n_pretrainings
+                task, f"{SHAM} of {shown_task(task)}", "tasks", n_pretrainings - 1
             )
         ),
         *_bundled_steps(n_chans, encoders),

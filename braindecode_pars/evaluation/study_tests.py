@@ -85,14 +85,11 @@ class Scores:
         """Test the difference of two methods on their common draws; return means of subjects, too.
 
         Plain and subject-centered features are averaged. A method without pretraining has the same
-        score beside each pretraining of the other.
+        score beside each pretraining of the other; of two with pretrainings, common ones are used.
         """
         differences, means = [], []
         for a, b in zip(self.values(method), self.values(reference), strict=True):
-            columns = max(a.columns, b.columns, key=len)
-            draws = {*a.columns.get_level_values("draw")} & {*b.columns.get_level_values("draw")}
-            columns = columns[columns.get_level_values("draw").isin(draws)]
-            a, b = (_repeated(table, columns) for table in (a, b))
+            a, b = _in_common_columns(a, b)
             differences.append(a - b)
             means.append(pd.DataFrame({"method": a.mean(axis=1), "reference": b.mean(axis=1)}))
         return self.test(differences), pd.concat(means)
@@ -220,10 +217,23 @@ def _choose(
     return int(np.where(is_simplest, means, -np.inf).argmax()), is_level
 
 
-def _repeated(table: pd.DataFrame, columns: pd.MultiIndex) -> pd.DataFrame:
-    """Return scores in these columns of draw and pretraining; one pretraining stands for all."""
-    if table.columns.get_level_values("pretraining").nunique() > 1:
-        return table[columns]
-    only = table.columns.get_level_values("pretraining")[0]
-    source = [(draw, only) for draw in columns.get_level_values("draw")]
-    return table[source].set_axis(columns, axis=1)
+def _in_common_columns(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return two tables of scores in the same columns of draw and pretraining.
+
+    A single pretraining stands beside each pretraining of the other table.
+    """
+    draws, pretrainings = (
+        [{*table.columns.get_level_values(name)} for table in (a, b)]
+        for name in ("draw", "pretraining")
+    )
+    common = pretrainings[0] & pretrainings[1]
+    if 1 in map(len, pretrainings):
+        common = max(pretrainings, key=len)
+    columns = pd.MultiIndex.from_product(
+        [sorted(draws[0] & draws[1]), sorted(common)], names=["draw", "pretraining"]
+    )
+    aligned = []
+    for table, seeds in zip((a, b), pretrainings, strict=True):
+        source = [(draw, seed if len(seeds) > 1 else min(seeds)) for draw, seed in columns]
+        aligned.append(table[source].set_axis(columns, axis=1))
+    return aligned[0], aligned[1]

@@ -110,6 +110,14 @@ def test_draws_that_one_method_lacks_are_left_out():
     assert a == b
 
 
+def test_pretrainings_that_one_method_lacks_are_left_out():
+    table, design = simulated({PARS: 0.05, SHAM: 0.0}, 12, 0)
+    is_common = table["pretraining"] < 2
+    fewer = table[is_common | (table["method"] == PARS)]
+    a = Scores(fewer, design).compare(PARS, SHAM)
+    assert a == Scores(table[is_common], design).compare(PARS, SHAM)
+
+
 def test_secondary_tests_and_intervals_agree():
     table, design = simulated({PARS: 0.1, SHAM: 0.0, "small": 0.03, "other": 0.0}, 24, 1)
     pairs = [("small", SHAM), ("other", SHAM), (PARS, "other")]
