@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -418,13 +419,15 @@ class PretrainingNet(computing.TrainingNet):
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
         """Let the task measure signals before the first step."""
+        getattr(self.task_, "prepare", skorch.utils.noop)(partial(self.draw_signals, X, y))
 
-        def draw(n: int) -> torch.Tensor:
-            # Each window gives as many as the others; of several channels, these are crops.
-            windows, _ = self.get_split_datasets(X, y)
-            return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
+    def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
+        """Return random training signals, shape (n, n_times), the same in every call.
 
-        getattr(self.task_, "prepare", skorch.utils.noop)(draw)
+        Each window gives as many as the others; of windows of several channels, these are crops.
+        """
+        windows, _ = self.get_split_datasets(X, y)
+        return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
 
     def draw_batches(self, dataset: Any, n: int) -> list[Any]:
         """Return n random examples in batches, the same in every call."""

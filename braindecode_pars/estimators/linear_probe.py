@@ -67,7 +67,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
         :math:`\lambda` of :func:`~braindecode_pars.estimators.new_person.ridge_towards`. None
         searches it in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
-        of the fit; with a single subject, or unknown ones, it is 0.3.
+        of the fit; with fewer than three subjects, or unknown ones, it is 0.3.
 
     Attributes
     ----------

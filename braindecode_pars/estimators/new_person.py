@@ -22,6 +22,8 @@ from braindecode_pars.estimators import transformers
 from braindecode_pars.windows import Windows
 from braindecode_pars.windows.labels import cross_entropy_weights, label_of_unlabeled
 
+#: Minimum number of folds of subjects for a search: with two, each has one training subject.
+_FEWEST_FOLDS = 3
 #: Strengths of the prior that are searched, and the one without a search.
 STRENGTHS, DEFAULT_STRENGTH = (30.0, 3.0, 0.3, 0.03, 0.003), 0.3
 
@@ -235,7 +237,8 @@ def chosen_strength(
         Training and held-out windows of each fold; without one, nothing is searched.
     """
     scores, codes, people = [], windows.labels, np.asarray(windows.groups)
-    for train, test in folds:
+    folds = list(folds)
+    for train, test in folds if len(folds) >= _FEWEST_FOLDS else ():
         scaler, linear = clone(clf).fit(features[train], codes[train])
         for person in pd.unique(people[test])[:_N_PEOPLE]:
             mine = test[people[test] == person]

@@ -73,7 +73,7 @@ def study(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> Study:
-    """Find out whether pretraining on these recordings helps to classify their windows.
+    r"""Find out whether pretraining on these recordings helps to classify their windows.
 
     The data are checked first, and the study ends with the reason if it cannot have an answer. The
     primary comparison is fixed beforehand: a linear probe of an encoder that was pretrained on the
@@ -445,11 +445,16 @@ def _table_of_methods(plan: StudyPlan, failures: Mapping[str, str]) -> pd.DataFr
 
 
 def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
+    """Return how the pretrainings ended, those of the primary comparison first."""
     columns = ["task", "is_sham", "fold", "seed", "n_steps", "held_out_loss", "reason"]
-    pattern = f"{plan.digest}-*-fold-*.json"
-    records = [files.read_json(f) for f in sorted((plan.folder / "encoders").glob(pattern))]
-    records.sort(key=lambda record: record["task"] != plan.task)  # that of the primary one first
-    return pd.DataFrame([r for r in records if r["task"] is not None], columns=columns)
+    records = [
+        study_scores.record_of(method, plan, step.fold)
+        for step in sorted(plan.steps, key=lambda step: step.group != "primary")
+        for method in step.methods
+        if method.task is not None and method.kind != "network"
+    ]
+    rows = [files.read_json(file) for file in records if file.exists()]
+    return pd.DataFrame(rows, columns=columns).sort_values("is_sham", kind="stable")
 
 
 def confusion_of(result: Study, plan: StudyPlan) -> pd.DataFrame:

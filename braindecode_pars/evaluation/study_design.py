@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from braindecode_pars import pretrained
 from braindecode_pars._common import checks, subjects
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.estimators import PARSClassifier, transformers
-from braindecode_pars.evaluation import data_check, splitting
+from braindecode_pars.estimators import PARSClassifier, PARSEmbedder, transformers
+from braindecode_pars.evaluation import cache, data_check, splitting
 from braindecode_pars.evaluation.controls import CONTROLS, UNCHANGED
 from braindecode_pars.pretext import base
 
@@ -117,6 +118,14 @@ class Method:
     references: tuple[str, ...] = ()
     additional_data: str = ""
 
+    @property
+    def digest(self) -> str:
+        """Digest of the classifier, encoder or pretext task, also of the code of the user."""
+        described: Any = self.estimator
+        if described is None:
+            described = PARSEmbedder(self.task, encoder=self.encoder)
+        return cache.digest(cache.describe_estimator(described))
+
 
 @dataclass(frozen=True)
 class StudyStep:
@@ -134,8 +143,13 @@ class StudyStep:
 
     @property
     def slug(self) -> str:
-        """Name of the folder of the step."""
+        """Name of the step as a part of file names."""
         return "".join(c if c.isalnum() else "-" for c in self.name.lower())
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of its methods."""
+        return cache.digest([method.digest for method in self.methods])
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,14 +348,14 @@ def _pretraining_steps(
     """Yield a pretraining and its sham, in the primary group also a random initialization."""
     name = f"{shown_task(task)} pretraining"
     for seed in range(n_pretrainings):
-        how: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
-        own = how | dict(task=task, additional_data=UNLABELED)
+        shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
+        trained = shared | dict(task=task, additional_data=UNLABELED)
         methods = [
-            Method(name, "pretrained", references=(sham, RANDOM), **own),
-            Method(sham, "sham", **own),
+            Method(name, "pretrained", references=(sham, RANDOM), **trained),
+            Method(sham, "sham", **trained),
         ]
         if group == "primary":
-            methods.append(Method(RANDOM, "random", **how))
+            methods.append(Method(RANDOM, "random", **shared))
         for fold in range(N_FOLDS):
             yield StudyStep(f"{name} {seed + 1}, fold {fold + 1}", group, tuple(methods), fold)
 

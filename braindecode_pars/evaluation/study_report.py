@@ -44,8 +44,8 @@ PRETRAINING = {
     ),
     "unclear": (
         "Unclear: a gain can neither be shown nor ruled out.",
-        "The mean gain over {reference} is {difference} ({ci}); a true gain of {detectable} would "
-        "have been detected with a power of 80 %.",
+        "The mean gain over {reference} is {difference} ({ci}); one of {detectable} would have "
+        "been detected in four of five such studies.",
         "Detecting a gain of {worthwhile} takes {needed}.",
     ),
     "worse": (
@@ -63,9 +63,9 @@ BASELINE = {
     ),
     "not significant": (
         "{method} is not significantly different from {reference}.",
-        "The baseline that was named beforehand is {reference}. The mean difference is "
-        "{difference} ({ci}); a true one of {detectable} would have been detected with a power of "
-        "80 %.",
+        "The mean difference from this baseline, which was named beforehand, is {difference} "
+        "({ci}).",
+        "A true difference of {detectable} would have been detected with a power of 80 %.",
     ),
     "not tested": ("Not tested, because pretraining brought no significant gain.", _SCORES),
 }

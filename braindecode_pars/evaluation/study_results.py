@@ -144,6 +144,14 @@ class Study:
         ``subjects``, ``balanced_accuracy`` and ``auroc``, means of the draws.
     about : dict
         Design, versions, seeds, digest of the data: name and value.
+
+    Examples
+    --------
+    >>> from braindecode_pars import datasets
+    >>> from braindecode_pars.evaluation import study
+    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))  # too few subjects
+    >>> print(result.answers[0].split(":")[0])
+    No answer
     """
 
     dataset: str

@@ -20,7 +20,7 @@ from braindecode_pars.estimators import (
     window_features,
     windows_estimator,
 )
-from braindecode_pars.evaluation import splitting
+from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
 from braindecode_pars.evaluation.study_design import (
     Design,
@@ -57,7 +57,7 @@ def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: Non
 
 def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
     """Return the file with the scores of a step."""
-    return plan.folder / "steps" / f"{plan.digest}-{step.slug}.csv"
+    return plan.folder / "steps" / f"{step.slug}-{plan.digest}-{step.digest}.csv"
 
 
 def score_method(
@@ -120,7 +120,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     """
     if method.encoder is not None:
         return method.encoder
-    record_file = record_of(method.task, method.kind, method.pretraining, plan, fold)
+    record_file = record_of(method, plan, fold)
     folder = record_file.with_suffix("")
     if record_file.exists():
         return str(folder)
@@ -131,7 +131,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
             pretrain_minutes=plan.max_minutes,
         )
         if method.kind == "sham":
-            twin = record_of(method.task, "pretrained", method.pretraining, plan, fold)
+            twin = record_of(replace(method, kind="pretrained"), plan, fold)
             limits = dict(pretrain_max_steps=files.read_json(twin)["n_steps"], sham=True)
         progress = Progress(lambda text: report(f"{method.name}: {text}"))
         options |= limits | dict(pretrain_callbacks=[progress])
@@ -151,11 +151,16 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     return str(folder)
 
 
-def record_of(task: str | None, kind: str, seed: int, plan: StudyPlan, fold: int | None) -> Path:
-    """Return the file that says how a pretraining ended; the encoder is in the folder beside it."""
-    kind = "pretrained" if kind == "network" else kind  # a network begins with its encoder
-    name = f"{plan.digest}-{(task or '').replace('/', '-')}-{kind}-{seed}"
-    return plan.folder / "encoders" / f"{name}-{'all' if fold is None else f'fold-{fold}'}.json"
+def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
+    """Return the file that says how a pretraining ended; the encoder is in the folder beside it.
+
+    A network begins with the encoder of the primary comparison.
+    """
+    kind = "pretrained" if method.kind == "network" else method.kind
+    name = f"{kind}-{method.pretraining}"
+    digest = cache.digest(plan.digest, replace(method, estimator=None).digest)
+    part = "all" if fold is None else f"fold-{fold}"
+    return plan.folder / "encoders" / f"{name}-{digest}-{part}.json"
 
 
 class Progress(skorch.callbacks.Callback):

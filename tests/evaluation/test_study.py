@@ -84,14 +84,17 @@ def untimed(monkeypatch):
 
 
 class Constant(ClassifierMixin, BaseEstimator):
-    """Predicts the first class."""
+    """Predicts one class."""
+
+    def __init__(self, label=0):
+        self.label = label
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         return self
 
     def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return np.full(len(X), self.classes_[self.label])
 
 
 class Warns(Constant):
@@ -375,6 +378,17 @@ def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(short, tmp_p
     with pytest.raises(KeyboardInterrupt):
         study(simulated(), out=tmp_path, **short)
     assert not list(tmp_path.glob("encoders/*.json"))
+
+
+def test_what_has_changed_is_computed_again(short, untimed, tmp_path):
+    """Another classifier of the same name, and other settings of the pretraining."""
+    windows = simulated()
+    for classifier, value in ((Constant(), 0.5), (Constant(1), 0.5)):
+        result = study(windows, {"mine": classifier}, only=["mine"], out=tmp_path, **short)
+        assert result.levels["mean"].tolist() == [value]
+        predicted = result.scores[["n_0_0", "n_0_1"]].sum()
+        assert predicted.idxmin() == ("n_0_0" if classifier.label else "n_0_1")
+    assert len(list(tmp_path.glob("steps/*.csv"))) == 2
 
 
 def test_a_step_that_fails_is_named_and_the_others_go_on(short, untimed, tmp_path):

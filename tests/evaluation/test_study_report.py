@@ -292,13 +292,13 @@ def test_without_a_gain_the_second_answer_has_scores_and_claims_nothing(study, t
 
 def test_the_third_answer_has_what_to_expect_and_the_methods_beside(study):
     answer = study.answers[2]
-    for text in ("feature ensemble, subject-centered", "0.776", "0.601 to 0.951", "3 best", PARS):
+    for text in ("feature ensemble, subject-centered", "0.776", "0.601 to 0.951", " 3 ", PARS):
         assert text in answer
     alone = replace(study, recommendation=Recommendation(BAND, False, 0.7, 0.5, 0.9))
     assert "highest" in alone.answers[2]
     many = replace(study.recommendation, equivalent=tuple("abcde"))
     assert (
-        "6 best methods, beside a, b, c and 2 more"
+        "6 equally good methods, beside a, b, c and 2 more"
         in replace(study, recommendation=many).answers[2]
     )
 
