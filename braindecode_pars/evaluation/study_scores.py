@@ -138,13 +138,11 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     windows = plan.design.corpus.X
     train = np.arange(len(windows)) if fold is None else plan.design.folds[fold][0]
     embedder = PARSEmbedder(method.task, **options).fit(windows[train])
-    history = embedder.pretraining_history_
-    if len(history) != held_out.decay_epochs(history)[1] and method.task is not None:
-        raise KeyboardInterrupt  # skorch ends a training that is interrupted without an error
     embedder.save(folder)
     record: dict[str, Any] = dict(task=method.task, is_sham=method.kind == "sham", fold=fold)
     record |= dict(seed=method.pretraining, n_steps=embedder.encoder_card_.n_steps)
     record["held_out_loss"] = embedder.encoder_card_.held_out_loss_relative
+    history = embedder.pretraining_history_
     reasons = [row[held_out.DECAY_REASON] for row in history if held_out.DECAY_REASON in row]
     record["reason"] = reasons[0] if reasons else ""
     files.replace_file(record_file, files.to_json(record))

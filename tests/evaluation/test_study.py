@@ -265,7 +265,7 @@ def test_scores_are_those_of_the_classifier_that_is_saved(views, is_centered):
     recenter = "subject" if is_centered else None
     clf = FewLabelsClassifier(views=list(views), recenter=recenter, C=None, verbose=0)
     expected = clf.fit(windows[train]).predict_proba(windows[test])
-    np.testing.assert_allclose(found, expected, atol=2e-3)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_the_score_of_a_subject_is_over_the_classes_that_it_has():
