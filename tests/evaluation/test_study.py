@@ -362,7 +362,8 @@ def test_an_interrupted_study_has_a_report_and_continues(short, finished, tmp_pa
     for n_finished in (2, 4):
         with pytest.raises(KeyboardInterrupt):
             study(simulated(), out=tmp_path, **short)
-        assert (tmp_path / "report.html").is_file()
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"{n_finished} of 7 steps are finished" in page
         assert len([*tmp_path.glob("steps/*.csv")]) == n_finished
     again = study(simulated(), out=tmp_path, **short)
     whole, _ = finished
