@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, datasets
-from braindecode_pars._common import files, model_files
+from braindecode_pars._common import model_files
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.evaluation import data_check, study_design, study_plan
-from braindecode_pars.evaluation.study import Study, number_of_processes, run_study
+from braindecode_pars.evaluation.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings import preprocessing
 from braindecode_pars.windows import door, labels
@@ -220,10 +220,8 @@ def study_folder(
     for finding in check.findings:
         show(f"{finding.kind.capitalize()}: {finding.text}")
     if check.stops:
-        result = Study(name, study_design.METRIC, check)
-        files.replace_file(out.expanduser() / "study.json", files.to_json(study_design.FORMAT))
-        show("\n".join(result.answers))
-        show(f"Written to {result.report(out)}.")
+        show("\n".join(unanswered(name, check, out).answers))
+        show(f"Written to {out / 'report.html'}.")
         return
     show("Estimating the duration on a few windows.")
     plan = study_plan.plan_study(

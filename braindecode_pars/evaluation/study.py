@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import signal
 import tempfile
 import time
@@ -148,7 +149,7 @@ def study(
     study_plan.check_study(effort, draws, tasks, minutes, out)
     check = data_check.check_data(windows_ds, in_spite_of=in_spite_of)
     if check.stops:
-        return Study(dataset, study_design.METRIC, check)
+        return unanswered(dataset, check, out)
     place: Any = nullcontext(out)
     if out is None:
         place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
@@ -170,6 +171,17 @@ def study(
             unlabeled_label=unlabeled_label,
         )
         return run_study(plan, save=out is not None, n_jobs=n_jobs, verbose=verbose)
+
+
+def unanswered(dataset: str, check: data_check.DataCheck, out: str | Path | None) -> Study:
+    """Return the study of recordings that cannot have an answer, and write its report."""
+    result = Study(dataset, study_design.METRIC, check)
+    if out is not None:
+        folder = Path(out).expanduser()
+        content = study_design.FORMAT | {"answers": result.answers}
+        files.replace_file(folder / "study.json", files.to_json(content))
+        result.report(folder)
+    return result
 
 
 def run_study(
@@ -341,9 +353,7 @@ def _run_side_by_side(
             time.sleep(POLL_INTERVAL)
     finally:
         executor.shutdown(wait=True, kill_workers=bool(running))
-        for file in progress.glob("*.txt"):
-            file.unlink()
-        progress.rmdir()
+        shutil.rmtree(progress)
 
 
 # Results ------------------------------------------------------------------------------------------

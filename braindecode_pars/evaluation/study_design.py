@@ -39,7 +39,7 @@ FEATURES_STEPS = 200
 PUBLISHED_EPOCHS = 15
 #: Metric of all scores, and the format of ``study.json``.
 METRIC, FORMAT = "balanced_accuracy", {"study": 2}
-#: Name of the methods of the primary comparison beside that of the task.
+#: Names of the methods that the task of the primary comparison is compared with.
 SHAM, RANDOM = "sham pretraining", "random initialization"
 HAND_CRAFTED, TANGENT = "hand-crafted features", "Riemannian tangent space"
 UNLABELED = "unlabeled windows of all subjects who are not tested"
@@ -181,12 +181,17 @@ class Design:
     is_centered: bool
     left_out: dict[str, int]
 
+    @cached_property
+    def class_of(self) -> pd.Series | None:
+        """Class of each subject, by subject; None where classes vary within subjects."""
+        return main_classes(self.corpus) if self.by_subject else None
+
     def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
         """Return the windows of the labeled subjects of a draw."""
         train, _ = self.folds[fold]
         labeled = train[self.corpus.labeled[train]]
         pool = self.corpus.subjects_of(labeled)
-        class_of = splitting.classes_of_subjects(self.corpus)
+        class_of = None if self.class_of is None else self.class_of.to_dict()
         drawn = splitting.draw_subjects(pool, self.n_labeled, draw, class_of, self.n_sets)
         return np.intersect1d(labeled, self.corpus.rows_of(drawn))
 
@@ -219,7 +224,7 @@ def make_design(
     pools = [train[labeled[train]] for train, _ in folds]
     size, n_classes = min(len(corpus.subjects_of(pool)) for pool in pools), 1
     if by_subject:
-        class_of = pd.Series(splitting.classes_of_subjects(corpus))
+        class_of = main_classes(corpus)
         n_classes = class_of.nunique()
         per_class = min(class_of[corpus.subjects_of(pool)].value_counts().min() for pool in pools)
         size = int(per_class) * n_classes
@@ -234,6 +239,12 @@ def make_design(
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
     return Design(corpus, folds, n_labeled, n_sets, n_draws, by_subject, is_centered, left_out)
+
+
+def main_classes(corpus: splitting.Corpus) -> pd.Series:
+    """Return the most frequent class of each labeled subject, since few may have several."""
+    y, subjects = corpus.y[corpus.labeled], corpus.groups[corpus.labeled]
+    return pd.Series(y).groupby(subjects).agg(lambda labels: labels.mode()[0])
 
 
 def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:

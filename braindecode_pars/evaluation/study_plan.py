@@ -107,7 +107,8 @@ def check_study(
 ) -> None:
     """Check the arguments of a study, and that its folder has nothing else, before all else."""
     checks.choice(*study_design.EFFORTS).check("effort", effort)
-    checks.integer(2).check("draws", draws)
+    # Disjoint sets come in equal numbers from each shuffle, so that their variance can be estimated
+    checks.Rule("an even number", (int,), lambda n: n > 0 and n % 2 == 0).check("draws", draws)
     checks.optional(checks.positive()).check("minutes", minutes)
     splitting.check_list("tasks", tasks, checks.instance("names of pretext tasks", str))
     for task in tasks:

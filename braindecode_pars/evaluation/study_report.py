@@ -134,7 +134,7 @@ def _method_answer(study: Any) -> Answer:
     reason, names = "It has the highest mean score.", chosen.equivalent
     if names:
         others = joined(names, " and ") if len(names) < 4 else listed(names, 3)
-        reason = f"It is the simplest of {len(names) + 1} equally good methods, beside {others}."
+        reason = f"It is the simplest of {len(names) + 1} equally good methods, like {others}."
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",
         [f"Expect a {metric} of {chosen.score:.3f} on a new subject ({interval}).", reason],
@@ -270,7 +270,7 @@ def _pair_figure(study: Any) -> dict[str, str]:
     """Draw the scores of each subject after each pretraining; below, the mean differences."""
     pairs = [pair for pair in (study.primary, study.initialization) if pair is not None]
     means = {pair.reference: pair.reference_score for pair in reversed(pairs)}
-    means[study.primary.method] = study.primary.score  # PARS is last, beside its sham
+    means[study.primary.method] = study.primary.score  # PARS is last, next to its sham
     values = study.scores.pivot_table("value", "subject", "method")[list(means)].to_numpy()
     top, bottom = style.axes_for(None, 2, 1, (4.6, 4.6), height_ratios=[3, 1])
     top.plot(values.T, color="0.7", lw=0.7, zorder=1)

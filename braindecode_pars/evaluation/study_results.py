@@ -108,7 +108,8 @@ class Study:
         ("to come", "finished", or the reason of a failure) and ``is_primary``.
     methods : DataFrame
         A row for each method: ``method``, ``is_centered``, ``kind`` ("pretrained", "sham",
-        "random", "baseline", "bundled", "ensemble" or "network"), ``additional_data`` (used beside
+        "random", "baseline", "bundled", "ensemble" or "network"), ``additional_data`` (used in
+        addition to
         the labeled subjects) and ``left_out`` (the reason, or nothing).
     scores : DataFrame
         A row for each score: ``method``, ``is_centered``, ``kind``, ``pretraining`` (number of the

@@ -116,7 +116,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     """Return the encoder of a method; pretrain it, without the test subjects, if need be.
 
     A sham pretraining has as many steps as the pretraining with the same seed. ``fold`` None uses
-    all windows. A JSON file beside the encoder says how the pretraining ended.
+    all windows. A JSON file next to the encoder says how the pretraining ended.
     """
     if method.encoder is not None:
         return method.encoder
@@ -150,7 +150,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
 
 
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
-    """Return the file that says how a pretraining ended; the encoder is in the folder beside it.
+    """Return the file that says how a pretraining ended; the folder of this name has the encoder.
 
     A network begins with the encoder of the primary comparison.
     """
@@ -284,7 +284,7 @@ def count_predictions(
         of_class = counts.sum(axis=1)
         is_present = of_class > 0
         recall = counts.diagonal()[is_present] / of_class[is_present]
-        # A single class is told from the others between subjects.
+        # A subject with one class is classified among all classes.
         chance = 1 / (n if design.by_subject else is_present.sum())
         row = dict(subject=subject, value=recall.mean(), chance=chance)
         row |= {f"n_{i}_{j}": counts[i, j] for i in range(n) for j in range(n)}

@@ -40,10 +40,8 @@ class Scores:
         self.table = table
         self.design = design
         self.class_of: pd.Series | None = None
-        if design.by_subject:
-            labeled = design.corpus.labeled
-            subjects = design.corpus.groups[labeled].astype(str)
-            self.class_of = pd.Series(design.corpus.y[labeled]).groupby(subjects).first()
+        if design.class_of is not None:
+            self.class_of = design.class_of.rename(index=str)
 
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
@@ -85,7 +83,7 @@ class Scores:
         """Test the difference of two methods on their common draws; return means of subjects, too.
 
         Plain and subject-centered features are averaged. A method without pretraining has the same
-        score beside each pretraining of the other; of two with pretrainings, common ones are used.
+        score for each pretraining of the other; of two with pretrainings, common ones are used.
         """
         differences, means = [], []
         for a, b in zip(self.values(method), self.values(reference), strict=True):
@@ -220,7 +218,7 @@ def _choose(
 def _in_common_columns(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return two tables of scores in the same columns of draw and pretraining.
 
-    A single pretraining stands beside each pretraining of the other table.
+    A single pretraining is compared with each pretraining of the other table.
     """
     draws, pretrainings = (
         [{*table.columns.get_level_values(name)} for table in (a, b)]

@@ -171,6 +171,18 @@ def test_subjects_with_few_windows_are_left_out_by_name_unless_they_are_many():
     assert (design.left_out, design.is_centered) == ({}, False)
 
 
+def test_few_subjects_with_several_classes_have_that_of_most_windows():
+    """As in a diagnosis, where one of twenty subjects has a window of the other class."""
+    windows = simulated(n_subjects=24, by_subject=True, n_windows=10)
+    y = windows.labels.copy()
+    y[0] = 1  # of subject 0, whose class is 0
+    design = make_design(corpus_of(windows.with_labels(y)), by_subject=True)
+    assert design.class_of[0] == 0
+    for draw in range(design.n_draws):
+        drawn = set(windows.groups[design.labeled_rows(0, draw)].tolist())
+        assert sum(subject % 2 for subject in drawn) == len(drawn) / 2
+
+
 def test_two_disjoint_sets_are_needed():
     with pytest.raises(ValueError, match=r"n_train_subjects is 3.*Use 2 or fewer"):
         make_design(corpus_of(simulated()), by_subject=False, n_labeled=3)
@@ -458,7 +470,7 @@ def test_a_study_that_cannot_have_an_answer_says_why(tmp_path):
     result = study(windows, out=tmp_path, dataset="few")
     assert any("3 of 3 subjects" in text for text in result.check.stops)
     assert len(result.scores) == 0
-    assert result.report(tmp_path).is_file()
+    assert (tmp_path / "report.html").is_file()
     with pytest.raises(ValueError, match="draws"):  # also where there is no answer
         study(windows, draws=1)
 
@@ -485,6 +497,7 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed
         (dict(n_train_subjects=4), "n_train_subjects is 4"),
         (dict(methods={"Log band power": Constant()}), "Log band power"),
         (dict(draws=1), "draws"),
+        (dict(draws=7), "draws"),
         (dict(minutes=0), "minutes"),
         (dict(effort="fast"), "effort"),
         (dict(tasks=["parz"]), "parz"),

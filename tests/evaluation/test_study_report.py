@@ -298,7 +298,7 @@ def test_the_third_answer_has_what_to_expect_and_the_methods_beside(study):
     assert "highest" in alone.answers[2]
     many = replace(study.recommendation, equivalent=tuple("abcde"))
     assert (
-        "6 equally good methods, beside a, b, c and 2 more"
+        "6 equally good methods, like a, b, c and 2 more"
         in replace(study, recommendation=many).answers[2]
     )
 

@@ -26,9 +26,8 @@ def design_of(n_subjects, class_of=None):
     n_sets = max(k for k in range(1, pool // n_labeled + 1) if N_DRAWS % k == 0)
     y = np.zeros(n_subjects) if class_of is None else class_of
     corpus = SimpleNamespace(groups=subjects, y=y, labeled=np.ones(n_subjects, bool))
-    return SimpleNamespace(
-        n_labeled=n_labeled, n_sets=n_sets, by_subject=class_of is not None, corpus=corpus
-    )
+    series = None if class_of is None else pd.Series(class_of, subjects)
+    return SimpleNamespace(n_labeled=n_labeled, n_sets=n_sets, corpus=corpus, class_of=series)
 
 
 def simulated(gains, n_subjects, seed, level=0.65):
