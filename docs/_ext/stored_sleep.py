@@ -16,6 +16,7 @@ __all__ = [
     *("FOLDER", "ablation_table", "control_table", "loss_table", "network_table"),
     *(
         "reproduced_table",
+        "SHAM_TASKS",
         "sham_tests",
         "shift_figure",
         "sleep_figure",
@@ -30,11 +31,12 @@ UNTRAINED = "untrained"
 LINEAR = ", linear tokens"
 SHAM = ", sham"
 #: Pretext tasks that are compared with their shams.
-SHAM_TASKS = ("PARS",)
+SHAM_TASKS = ("PARS", "DropPos", "MP3", "MAE")
 #: Methods in the order of the tables.
 METHODS = (
     *(UNTRAINED, "PARS", f"PARS{SHAM}", "PARS, 200 steps", "PARS without overlap"),
-    *("DropPos", "MP3", "MAE", "features"),
+    *(task + end for task in SHAM_TASKS[1:] for end in ("", SHAM)),
+    "features",
     *(f"{name}{LINEAR}" for name in (UNTRAINED, "PARS", "DropPos", "MP3", "MAE")),
     *("small", "noise", "classical features", "band power"),
 )
