@@ -15,6 +15,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from support.small_estimators import embedder
+from t3a import t3a
 
 from braindecode_pars import FewLabelsClassifier, SubjectCentering, as_sklearn
 from braindecode_pars._common.tables import Access
@@ -26,6 +27,7 @@ from braindecode_pars.estimators import (
     new_person,
 )
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.windows.door import as_windows
 
 
 class Means(TransformerMixin, BaseEstimator):
@@ -176,10 +178,10 @@ def test_t3a_is_the_algorithm_of_the_paper(n_classes, n_supports, causal):
         weights, biases = np.vstack([-weights, weights]) / 2, [-biases[0] / 2, biases[0] / 2]
     given = weights, biases, scaler.transform(features), n_supports, causal
     expected = np.linalg.norm(weights, axis=1).mean() * plain_t3a(*given)
-    found = new_person.t3a(clf, features, n_supports, causal=causal)
+    found = t3a(clf, features, n_supports, causal=causal)
     np.testing.assert_allclose(found, expected)
     if causal:  # later windows change nothing
-        first = new_person.t3a(clf, features[:7], n_supports, causal=True)
+        first = t3a(clf, features[:7], n_supports, causal=True)
         np.testing.assert_allclose(first, found[:7])
 
 
@@ -259,13 +261,15 @@ def plain_strength(clf, features, codes, groups, folds):
 
 
 def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
-    """Balanced accuracy, with windows of each class left to predict, and the strongest of equals."""
+    """Balanced accuracy, windows of each class left to predict, the strongest of equals."""
     for seed in (0, 1, 10, 13):  # each other rule of the search has another result in one of them
         windows, features = uneven_features(uneven, seed)
         clf = linear_probe.logistic_regression(0.1, "balanced")
         folds = linear_probe.folds_of_subjects(windows)
         means = plain_strength(clf, features, windows.labels, windows.groups, folds)
-        best = [s for s, mean in zip(new_person.STRENGTHS, means, strict=True) if mean == means.max()]
+        best = [
+            s for s, mean in zip(new_person.STRENGTHS, means, strict=True) if mean == means.max()
+        ]
         assert new_person.chosen_strength(clf, features, windows, folds) == max(best)
     features = 9.0 * windows.labels[:, None] + np.arange(2)  # all strengths are right everywhere
     assert new_person.chosen_strength(clf, features, windows, folds) == new_person.STRENGTHS[0]
@@ -382,18 +386,26 @@ def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_p
 def test_what_cannot_be_adapted_to_is_refused(data, vote):
     X, y, _ = data
     own, labels = of_first_person(data)
-    with pytest.raises(ValueError, match="of one person; adapt to each of 1, 2, 3"):
-        vote.adapt(X)
-    with pytest.raises(ValueError, match="needs 10 windows, these are 4; also pass"):
-        vote.adapt(own[:4], labels[:4])
-    with pytest.raises(ValueError, match="labelled windows have those of fit"):
-        vote.adapt(own, np.where(labels < 0, labels, 99))
-    with pytest.raises(ValueError, match=r"All labels are \d; pass labelled windows of two"):
-        vote.adapt(own, np.where(labels == labels.max(), labels, -1))
+    few, two = (own[:4], labels[:4]), np.where(labels == labels.max(), labels, -1)
+    for given, message in (
+        ((X,), r"one subject, got \['1', '2', '3', '4'\]"),
+        ((own, np.where(labels < 0, labels, 99)), r"\[0, 1, .*-1 for unlabeled.*got 99\."),
+        ((own, two), rf"two classes, got \[{labels.max()}\]"),
+        ((own, np.full(len(own), -1)), r"two classes, got \[\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            vote.adapt(*given)
     plain = LinearProbe(LogBandPower(), C=0.01).fit(X, y)
-    assert plain.adapt(own[:4], labels[:4]).access_ is Access.LABELLED  # no mean is needed
-    with pytest.raises(ValueError, match="needs 10 windows"):
-        plain.adapt(own[:4])
+    assert plain.adapt(*few).access_ is Access.LABELLED  # no mean is needed
+    # The mean of few windows is better than that of other subjects, and not a good one.
+    with pytest.warns(UserWarning, match=r"mean of 4 windows.* 10 or more.*recenter=None"):
+        adapted = vote.adapt(*few)
+    features = vote.adapt(own)._features(as_windows(few[0]))["band_power"]
+    np.testing.assert_allclose(adapted.views_["band_power"][0].mean_, features.mean(axis=0))
+    with pytest.warns(UserWarning, match=r"mean of 4 windows.*also unlabeled\.$"):
+        adapted = plain.adapt(few[0])
+    mean = LogBandPower().fit(X).transform(few[0]).mean(axis=0)
+    np.testing.assert_allclose(adapted.classifier_[0].mean_, mean)
 
 
 def test_access_is_that_of_the_transformer(data):
