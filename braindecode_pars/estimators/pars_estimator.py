@@ -515,7 +515,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     @property
     def adapt(self) -> NoReturn:
         """Not available; use :meth:`FewLabelsClassifier.adapt`, with this as its ``encoder``."""
-        raise AttributeError("FewLabelsClassifier has adapt: fit FewLabelsClassifier(encoder=clf).")
+        raise AttributeError("PARSClassifier has no adapt; fit FewLabelsClassifier(encoder=clf).")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain on the training windows, then fine-tune on the labelled ones.

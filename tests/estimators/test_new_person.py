@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from support.small_estimators import embedder
 from t3a import t3a
 
-from braindecode_pars import FewLabelsClassifier, SubjectCentering, as_sklearn
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, SubjectCentering, as_sklearn
 from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -406,6 +406,12 @@ def test_what_cannot_be_adapted_to_is_refused(data, vote):
         adapted = plain.adapt(few[0])
     mean = LogBandPower().fit(X).transform(few[0]).mean(axis=0)
     np.testing.assert_allclose(adapted.classifier_[0].mean_, mean)
+
+
+def test_a_network_says_what_adapts():
+    assert not hasattr(PARSClassifier(), "adapt")
+    with pytest.raises(AttributeError, match=r"FewLabelsClassifier\(encoder=clf\)"):
+        PARSClassifier().adapt(None)
 
 
 def test_access_is_that_of_the_transformer(data):

@@ -31,7 +31,9 @@ def test_against_a_plain_count_of_uneven_windows():
     night = [STAGES[stage] for stage in stages_of_a_night(60, rng)]
     for i in (3, 30, 31):
         night[i] = "?"
-    predicted = [night[i // 3] if rng.random() < 0.7 else rng.choice(STAGES) for i in range(180)]
+    predicted = [
+        night[min(i // 3, 59)] if rng.random() < 0.7 else rng.choice(STAGES) for i in range(190)
+    ]
     predicted = [None if label == "?" else label for label in predicted]
     found = agreement(frame(predicted, 10.0, STAGES), in_runs(night, start=13.0))
     pairs = [
@@ -48,7 +50,8 @@ def test_against_a_plain_count_of_uneven_windows():
             assert confusion.loc[true, label] == pairs.count((true, label))
     expected = sleep_statistics(predicted, window_seconds=10)
     pd.testing.assert_series_equal(statistics["predicted"], pd.Series(expected), check_names=False)
-    scored = ["?", *(night[int((10 * i - 8) / 30)] for i in range(1, 180))]  # at their middle
+    epochs = [(10 * i + 5 - 13) / 30 for i in range(190)]  # at the middle of the window
+    scored = [night[int(epoch)] if 0 <= epoch < 60 else "?" for epoch in epochs]
     expected = sleep_statistics(scored, window_seconds=10)
     pd.testing.assert_series_equal(statistics["expert"], pd.Series(expected), check_names=False)
 
