@@ -7,7 +7,7 @@ are recognised in many spellings, and have an order from wake to deep sleep.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import entr
+from sklearn.metrics import cohen_kappa_score
 
 from braindecode_pars._common import checks, files, subjects, tables
-from braindecode_pars.recordings.sleep_stages import STAGES_IN_ORDER, UNSCORED, stage_of
+from braindecode_pars.recordings import label_files, readers, sleep_stages
+from braindecode_pars.recordings.sleep_stages import INCLUDED_STAGES, UNSCORED, are_stages, stage_of
 
 
 def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
@@ -48,19 +50,18 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"The predictions lack {', '.join(missing)}; they have {list(frame)}.")
     if frame.empty:
         raise ValueError("The predictions have no rows.")
-    frame = frame.reset_index(drop=True)
-    frame = tables.with_numbers(frame, ["onset", "duration"])
+    frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError("onset and duration must be seconds, with positive durations.")
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError("The windows overlap; pass one recording's predictions in order of onset.")
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
-    labels: list[str | None] = []
-    for label in frame["label"].tolist():
-        text = str(label if str(label) in classes else subjects.whole(label))
-        labels.append(None if pd.isna(label) else text)
-    return frame.assign(label=pd.Series(labels, dtype=object))
+    texts = [
+        None if pd.isna(label) else str(label if str(label) in classes else subjects.whole(label))
+        for label in frame["label"].tolist()
+    ]
+    return frame.assign(label=pd.Series(texts, dtype=object))
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
@@ -103,12 +104,11 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     columns = [name for name in frame if str(name).startswith(tables.SMOOTHED)]
     if tables.SMOOTHED_LABEL not in frame or not columns:
         raise ValueError("The predictions are not smoothed; pass smooth=True to predict_raw.")
-    replaced: dict[str, Any] = {
-        tables.PROBABILITY + name.removeprefix(tables.SMOOTHED): frame[name] for name in columns
-    }
-    entropy = entr(frame[columns].to_numpy(float)).sum(axis=1)
-    kept = frame.drop(columns=[tables.SMOOTHED_LABEL, *columns])
-    return kept.assign(label=frame[tables.SMOOTHED_LABEL], **replaced, entropy=entropy)
+    names = [tables.PROBABILITY + name.removeprefix(tables.SMOOTHED) for name in columns]
+    values = frame[columns].set_axis(names, axis=1)
+    entropy = entr(values.to_numpy(float)).sum(axis=1)
+    raw = frame.drop(columns=[tables.SMOOTHED_LABEL, *columns])
+    return raw.assign(label=frame[tables.SMOOTHED_LABEL], **values, entropy=entropy)
 
 
 def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
@@ -169,29 +169,14 @@ _ENTITIES = re.compile(
     r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
 )
 
-#: What the stages mean, for the sidecar.
-_STAGES = {
-    "W": "wake",
-    "R": "REM sleep",
-    "N1": "NREM sleep, stage 1",
-    "N2": "NREM sleep, stage 2",
-    "N3": "NREM sleep, stage 3 (slow-wave sleep)",
-    "N4": "NREM sleep, stage 4 of Rechtschaffen and Kales",
-    "light": "NREM sleep, stage 1 or 2",
-    "NREM": "NREM sleep",
-    "sleep": "sleep",
-    "unscored": "not scored",
-}
-
 
 def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write predictions as an events file of BIDS, and the JSON file that describes its columns.
 
     Each window is a row. The columns are ``onset`` and ``duration`` in seconds, ``trial_type`` (the
     label), ``probability_LABEL`` for each class, and ``entropy``. What could not be predicted is
-    ``n/a``. Characters of a label that are no letters or digits become ``_`` in names of columns.
-    In BIDS, predictions are derivatives: put them into the folder ``derivatives`` of the data set,
-    with an entity ``desc``, so that they do not replace the events of a human scorer.
+    ``n/a``. In BIDS, predictions are derivatives: put them into the folder ``derivatives`` of the
+    data set, with an entity ``desc``, so that they do not replace the events of a human scorer.
 
     Parameters
     ----------
@@ -254,20 +239,17 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
             "order, of letters and digits only."
         )
     rows = check_predictions(frame)
-    probabilities = [str(name) for name in rows if str(name).startswith(tables.PROBABILITY)]
-    columns = {name: re.sub(r"\W+", "_", name) for name in probabilities}
-    if len(set(columns.values())) < len(columns):
-        raise ValueError(f"Rename the classes; the columns {', '.join(columns)} would coincide.")
-    kept = ["onset", "duration", "label", *columns, *(["entropy"] if "entropy" in rows else [])]
-    table = rows[kept].rename(columns={"label": "trial_type", **columns})
+    described = _descriptions(classes_of(rows))
+    table = rows.rename(columns={"label": "trial_type"}).rename(columns=lambda x: _one_line(str(x)))
+    table = table[[name for name in described if name in table]]
     table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
     sidecar = path.with_suffix(".json")
     existing = [str(file) for file in (path, sidecar) if file.exists()]
     if existing and not overwrite:
         raise FileExistsError(f"{existing[0]} exists; pass another path, or overwrite=True.")
     text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
-    described = files.to_json(_description(classes_of(rows), columns, "entropy" in kept))
-    files.replace_files(path.parent, {path.name: text.encode(), sidecar.name: described.encode()})
+    columns = files.to_json({name: described[name] for name in table}).encode()
+    files.replace_files(path.parent, {path.name: text.encode(), sidecar.name: columns})
     return path
 
 
@@ -281,28 +263,22 @@ def _one_line(label: str) -> str:
     return " ".join(label.split())
 
 
-def _description(
-    classes: list[str], columns: dict[str, str], has_entropy: bool
-) -> dict[str, dict[str, Any]]:
-    """Return the description of each column."""
-    sleep = are_stages(classes)
-    levels = {
-        _one_line(name): _STAGES[str(stage_of(name))] if sleep else f"class {name}"
-        for name in classes
-    }
+def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the description of each column that a table may have."""
+    kind = "sleep stage" if are_stages(classes) else "class"
+    levels = {_one_line(name): f"{kind} {stage_of(name) or name}" for name in classes}
     what = "Class that a model predicts; n/a in gaps and where the recording is marked as bad."
-    described: dict[str, dict[str, Any]] = {
+    certain = "Entropy of the probabilities: 0 where the model is certain."
+    return {
         "onset": {"Description": "Start, from the first sample of the recording.", "Units": "s"},
         "duration": {"Description": "Length of the window.", "Units": "s"},
         "trial_type": {"LongName": "Predicted class", "Description": what, "Levels": levels},
+        **{
+            f"{tables.PROBABILITY}{name}": {"Description": f"Probability of the class {name}."}
+            for name in levels
+        },
+        "entropy": {"Description": certain, "Units": "nat"},
     }
-    for name, column in columns.items():
-        of_class = f"Probability of the class {name.removeprefix(tables.PROBABILITY)} by the model."
-        described[column] = {"Description": of_class}
-    if has_entropy:
-        certain = "Entropy of the probabilities: 0 where the model is certain."
-        described["entropy"] = {"Description": certain, "Units": "nat"}
-    return described
 
 
 #: Stages of each row of the statistics; S3 and S4 of Rechtschaffen and Kales are N3.
@@ -312,12 +288,6 @@ _PARTS = {
     "N3": ("N3", "N4"),
     "REM": ("R",),
     "NREM": ("N1", "N2", "N3", "N4", "light", "NREM"),
-}
-#: Coarse stages, and the statistics that are unknown in a scoring that has them.
-_UNKNOWN = {
-    "light": ("N1", "N2"),
-    "NREM": ("N1", "N2", "N3"),
-    "sleep": ("N1", "N2", "N3", "REM", "NREM"),
 }
 
 
@@ -395,16 +365,14 @@ def sleep_statistics(
     period = end - first if is_sleep.any() else 0.0
     inside = (starts >= first) & (starts < end) if is_sleep.any() else is_sleep
     # Durations and latencies of the stages, NaN for those that it does not distinguish
-    of = {name: np.isin(scoring, parts) for name, parts in _PARTS.items()}
-    unknown = {name for stage, names in _UNKNOWN.items() if stage in scoring for name in names}
-    lengths = {
-        name: np.nan if name in unknown else minutes[mask].sum() for name, mask in of.items()
-    }
-    latencies = {
-        f"Lat_{name}": np.nan if name in unknown else _first(starts, mask)
-        for name, mask in of.items()
-        if name != "NREM"
-    }
+    lengths, latencies = {}, {}
+    for name, parts in _PARTS.items():
+        coarser = {stage for stage, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
+        is_known = not (coarser - {*parts}) & {*scoring.tolist()}
+        mask = np.isin(scoring, parts)
+        lengths[name] = minutes[mask].sum() if is_known else np.nan
+        if name != "NREM":
+            latencies[f"Lat_{name}"] = _first(starts, mask & is_known)
     tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
     found = {
         "TIB": total,
@@ -423,6 +391,108 @@ def sleep_statistics(
     return {name: float(value) for name, value in found.items()}
 
 
+def agreement(
+    frame: pd.DataFrame, expert: mne.Annotations | str | Path
+) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+    """Compare the predictions of a recording with the labels of an expert.
+
+    The label of a window is the one at its middle. Windows without a label or without a prediction
+    do not count. Sleep stages that the model cannot predict do count: a model
+    of wake and N3 is wrong in each window of N2.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+    expert : path | Annotations
+        File of the recording, whose labels are its annotations, the ``_events.tsv`` of BIDS or the
+        hypnogram next to it. Or annotations, with onsets in seconds from the first sample of the
+        recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A label
+        without a duration lasts a window. If the classes of the model are sleep stages, labels are
+        stages in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and stages
+        that a class of the model includes are that class, such as stage 4 for N3. Otherwise, labels
+        are the names of the classes.
+
+    Returns
+    -------
+    kappa : float
+        Cohen's kappa.
+    confusion : DataFrame
+        Number of windows by label of the expert (rows) and predicted label (columns).
+    statistics : DataFrame
+        Sleep statistics (rows) of the predictions and of the expert (columns), see
+        :func:`~braindecode_pars.predictions.sleep_statistics`; empty if the classes of the model
+        are not sleep stages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When ``frame`` is not a table of predictions, when the labels cannot be read, or when no
+        window has both a label and a prediction.
+
+    Warns
+    -----
+    UserWarning
+        When annotations are not labels; the message names them.
+
+    References
+    ----------
+    Cohen 1960, A coefficient of agreement for nominal scales, Educational and Psychological
+    Measurement 20; computed by scikit-learn.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import agreement
+    >>> onset, label = [0.0, 30.0, 60.0, 90.0], ["W", "W", "N3", "N3"]
+    >>> frame = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
+    >>> expert = mne.Annotations([0, 30, 60], [30, 30, 60], ["Sleep stage W", "N2", "stage 4"])
+    >>> kappa, confusion, statistics = agreement(frame, expert)
+    >>> round(kappa, 2), confusion.loc["N2"].to_dict()
+    (0.6, {'W': 1, 'N2': 0, 'N3': 0})
+    >>> statistics.loc["TST"].to_dict()
+    {'predicted': 1.0, 'expert': 1.5}
+    """
+    rows = check_predictions(frame)
+    classes = classes_of(rows)
+    is_sleep, stages = are_stages(classes), {*map(stage_of, classes)}
+
+    def name_of(label: Any) -> str | None:
+        if not is_sleep:
+            return label if label in classes else None
+        stage = stage_of(label)
+        coarser = [c for c, fine in INCLUDED_STAGES.items() if stage in fine]
+        return stage if stage in stages else next((c for c in coarser if c in stages), stage)
+
+    if not isinstance(expert, mne.Annotations):
+        raw, _ = readers.open_recording(expert)
+        expert = label_files.annotations_of(Path(expert), raw)
+    labels = expert.to_data_frame(time_format=None)
+    labels["name"] = labels["description"].map(name_of)
+    if unknown := sorted({*labels["description"][labels["name"].isna()]}):
+        checks.warn_user(
+            f"The annotations {checks.listed(unknown, most=5)} were left out: they are not "
+            f"{'names of sleep stages' if is_sleep else f'one of {checks.listed(classes)}'}."
+        )
+    lasts = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
+    spans = labels.assign(stop=labels["onset"] + lasts).dropna().sort_values("onset")
+    middle = pd.DataFrame({"onset": rows["onset"] + rows["duration"] / 2})
+    at = pd.merge_asof(middle, spans[["onset", "stop", "name"]], on="onset")
+    of_expert = at["name"].where(at["onset"] < at["stop"])
+    pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": of_expert})
+    scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
+    if scored.empty:
+        raise ValueError("No window has both a label of the expert and a prediction.")
+    names = [*set(scored.to_numpy().ravel())]
+    order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
+    counts = pd.crosstab(scored["expert"], scored["predicted"])
+    confusion = counts.reindex(index=order, columns=order, fill_value=0)
+    kappa = float(cohen_kappa_score(scored["expert"], scored["predicted"]))
+    statistics = {k: sleep_statistics(rows.assign(label=pairs[k])) for k in pairs if is_sleep}
+    return kappa, confusion, pd.DataFrame(statistics)
+
+
 def _read(
     stages: pd.DataFrame | ArrayLike, window_seconds: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
@@ -436,9 +506,7 @@ def _read(
     rows = check_predictions(stages)
     starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
     starts = starts - starts[0]
-    remedy = "pass names such as W, N1, N2, N3 and R, for labels by class_names_ of the classifier"
-    scale = list(dict.fromkeys([*classes_of(rows), *rows["label"].dropna()]))
-    of_name = dict(zip(scale, known_stages(scale, remedy), strict=True))
+    of_name = known_stages([*classes_of(rows), *rows["label"].dropna()])
     scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in rows["label"]])
     return scoring, starts, lengths, float(starts[-1] + lengths[-1])
 
@@ -451,50 +519,26 @@ def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole > 0 else np.nan
 
 
-def are_stages(names: Iterable[object]) -> bool:
-    """Whether the classes of a scoring are called like sleep stages. Numbers alone are not.
+def known_stages(names: Iterable[object]) -> dict[object, str]:
+    """Return the stage of each name, as from :func:`stage_of`; all of them must be known.
 
     Parameters
     ----------
     names : iterable
-        Names of the classes.
-
-    Returns
-    -------
-    bool
-        True if each name is that of a stage or means "unscored", and one is that of a stage.
-
-    Examples
-    --------
-    >>> from braindecode_pars.predictions import are_stages
-    >>> are_stages(["Wake", "N1", "N2", "N3", "REM"]), are_stages(["left", "right"])
-    (True, False)
-    """
-    found = set(map(stage_of, names))
-    return None not in found and bool(found - {UNSCORED})
-
-
-def known_stages(names: Sequence[object], remedy: str) -> list[str]:
-    """Return the stages of names, as from :func:`stage_of`; all of them must be known.
-
-    Parameters
-    ----------
-    names : sequence
         All names of a scoring.
-    remedy : str
-        What to do about an unknown name, for the error message.
 
     Raises
     ------
     ValueError
         When a name is not that of a sleep stage. The message names it.
     """
-    stages = list(map(stage_of, names))
-    unknown = [name for name, stage in zip(names, stages, strict=True) if stage is None]
-    if unknown:
-        which = f"{', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'}"
-        raise ValueError(f"{which} not known as a sleep stage; {remedy}.")
-    return [stage for stage in stages if stage is not None]
+    stages = {name: stage_of(name) for name in names}
+    if unknown := [repr(name) for name, stage in stages.items() if stage is None]:
+        raise ValueError(
+            f"{', '.join(unknown)} not known as sleep stages. Pass names such as W, N1, N2, N3, R, "
+            f"by class_names_ of a classifier; to a figure, also order={[*map(str, stages)]}."
+        )
+    return {name: str(stage) for name, stage in stages.items()}
 
 
 def top_to_bottom(names: Iterable[object]) -> list:
@@ -522,6 +566,5 @@ def top_to_bottom(names: Iterable[object]) -> list:
     ['Wake', 'REM', 'N1', 'N2', 'N3']
     """
     names = list(names)
-    remedy = f"give the order from top to bottom, such as order={list(map(str, names))}"
-    stage = dict(zip(names, known_stages(names, remedy), strict=True))
-    return sorted(names, key=lambda name: STAGES_IN_ORDER.index(stage[name]))
+    stage = known_stages(names)
+    return sorted(names, key=lambda name: sleep_stages.STAGES_IN_ORDER.index(stage[name]))

@@ -13,6 +13,7 @@ import pytest
 import torch
 from sklearn.utils import check_random_state
 from support.own_task import SOURCE, forget
+from support.uneven_subjects import uneven_subjects
 
 import braindecode_pars
 from braindecode_pars import datasets
@@ -105,6 +106,12 @@ def own_log(plain_log):
 def nights():
     """Four simulated subjects, twelve minutes and three channels each: 96 windows at 100 Hz."""
     return datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=3, sfreq=100, random_state=3)
+
+
+@pytest.fixture(scope="session")
+def uneven():
+    """Six subjects with uneven numbers of recordings, windows, classes and labels."""
+    return uneven_subjects()
 
 
 @pytest.fixture

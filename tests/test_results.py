@@ -259,11 +259,15 @@ def test_the_readme_has_the_stored_scores_of_sleep():
     for line in lines[start + 2 : lines.index("", start)]:
         name, *cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
         shown[name] = [float(cell) for cell in cells]
-    named = ("scratch", "untrained", "PARS, sham", "MAE", "MP3", "DropPos", "PARS")
-    named += ("classical features",)
-    assert [*shown] == [*named]
-    for name in named:
-        assert shown[name] == [round(means[place][name], 2) for place in means], name
+    stored_names = {
+        "network from scratch": "scratch",
+        "random encoder": "untrained",
+        **{name: name for name in ("PARS, sham", "MAE", "MP3", "DropPos", "PARS")},
+        "hand-crafted features": "classical features",
+    }
+    assert [*shown] == [*stored_names]
+    for name, stored_name in stored_names.items():
+        assert shown[name] == [round(means[place][stored_name], 2) for place in means], name
     assert round(means["deep", 4]["PARS, frozen"], 2) == 0.63  # in the limits, with its test
     networks = sleep_tests("networks_deep").set_index(["people", "against"])
     assert float(networks.loc[("4", "scratch"), "p"]) > 0.05

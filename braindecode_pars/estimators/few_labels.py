@@ -240,48 +240,43 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             # A classifier of each view
             given = windows.labels, self.classes_, self.class_weight
             weights = linear_probe.weights_of_codes(*given)
-            searches = None in (self.C, self.prior_strength)
-            folds = linear_probe.folds_of_subjects(windows) if searches else []
+            folds = linear_probe.folds_of_subjects(windows)
             unfitted = linear_probe.logistic_regression(self.C, weights)
             of_c = folds if self.C is None else []
-            views = {
+            self.views_ = {
                 view: linear_probe.fit_searched(unfitted, own, windows.labels, of_c)
                 for view, own in features.items()
             }
             self.prior_strength_ = {
                 view: self.prior_strength
-                or new_person.chosen_strength(views[view], own, windows, folds)
+                or new_person.chosen_strength(self.views_[view], own, windows, folds)
                 for view, own in features.items()
             }
-            self.C_ = {view: float(clf[-1].C) for view, clf in views.items()}
+            self.C_ = {view: float(clf[-1].C) for view, clf in self.views_.items()}
             if self.verbose and self.C is None:
                 told = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
                 how = f"chosen in {len(folds)} folds of subjects" if folds else _NOT_SEARCHED
                 log.info("C is %s: %s.", told, how)
-            self.views_ = views
         return self
 
     def _chosen_recentring(self, windows: table.Windows) -> str | None:
         """Return whether the means of subjects are subtracted, and log it."""
         if self.recenter is None:
             return None
-        chosen: str | None = "subject"
-        reason = "The subject of every window is known."
+        is_auto, against = self.recenter == checks.AUTO, ""
         try:
-            subjects = _subjects_of(windows)
+            if labels.one_class_each(windows.labels, _subjects_of(windows)):
+                against = _ONE_CLASS
         except ValueError as error:
-            if self.recenter != checks.AUTO:
+            if not is_auto:
                 raise
-            chosen, reason = None, str(error)
-        else:
-            if labels.one_class_each(windows.labels, subjects):
-                chosen, reason = None, _ONE_CLASS
-        if self.recenter != checks.AUTO:
-            if chosen is None:
-                checks.warn_user(f"{_ONE_CLASS} To learn it, {_NOT_CENTRED}.")
-            return self.recenter
-        if self.verbose:
+            against = str(error)
+        chosen = None if is_auto and against else "subject"
+        if is_auto and self.verbose:
+            reason = against or "The subject of every window is known."
             log.info("recenter='auto' is %r. %s", chosen, reason)
+        elif against and not is_auto:
+            checks.warn_user(f"{_ONE_CLASS} To learn it, {_NOT_CENTRED}.")
         return chosen
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
@@ -297,8 +292,11 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """Compute them; each window is read once. Those of missing channels are NaN."""
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
-        covariance, band_power = window_features.SpatialCovariance(), window_features.LogBandPower()
-        hand_crafted = window_features.ChannelFeatures()
+        covariance = window_features.SpatialCovariance()
+        measures = {
+            "band_power": window_features.LogBandPower(),
+            "hand_crafted": window_features.ChannelFeatures(),
+        }
         parts: dict[str, list] = {name: [] for name in (*self._view_names, "flat")}
         fitted = [ch["ch_name"] for ch in self.chs_info_ or ()]
         n_fitted = int(self.n_chans_ or 0)
@@ -315,17 +313,13 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                     )
                 n = len(batch)
                 signals = batch.cpu().numpy().astype(float)
-                of_channels = {}
-                if "encoder" in self._view_names:
-                    positions = electrodes.positions_of(montage.chs_info, batch)
-                    features = embed_channels(encoder, batch, positions)
-                    embedded = windows_estimator.check_finite(features).cpu().numpy()
-                    of_channels["encoder"] = embedded
-                if "band_power" in self._view_names:
-                    of_channels["band_power"] = band_power.measure(signals, self.sfreq_)
-                if "hand_crafted" in self._view_names:
-                    of_channels["hand_crafted"] = hand_crafted.measure(signals, self.sfreq_)
-                for view, values in of_channels.items():
+                for view in (view for view in self._view_names if view != "tangent_space"):
+                    if view == "encoder":
+                        positions = electrodes.positions_of(montage.chs_info, batch)
+                        features = embed_channels(encoder, batch, positions)
+                        values = windows_estimator.check_finite(features).cpu().numpy()
+                    else:
+                        values = measures[view].measure(signals, self.sfreq_)
                     whole = np.full((n, n_fitted, values.size // (n * len(there))), np.nan)
                     whole[:, there] = values.reshape(n, len(there), -1)
                     parts[view].append(whole.reshape(n, -1))
@@ -372,7 +366,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         Parameters
         ----------
         X : windows
-            Windows of one person. For a mean there are at least ten.
+            Windows of one person. The mean of fewer than ten is imprecise, with a warning.
         labels : array-like, shape (n_windows,) | None
             Labels among ``classes_``; those of windows without one are ``unlabeled_label``. The
             labels of a dataset are not used unless they are passed.
@@ -387,8 +381,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         NotFittedError
             Before :meth:`fit`.
         ValueError
-            When the windows are of several people, are too few, or a label is no class of ``fit``;
-            also as in ``predict_proba``.
+            When the windows are of several people, the labels have fewer than two classes, or a
+            label is no class of ``fit``; also as in ``predict_proba``.
 
         Examples
         --------

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.stats import entropy
 from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import Pipeline
-from sklearn.utils import compute_sample_weight
 
 from braindecode_pars._common import checks, tables
 from braindecode_pars.estimators import transformers
@@ -29,9 +28,6 @@ STRENGTHS, DEFAULT_STRENGTH = (30.0, 3.0, 0.3, 0.03, 0.003), 0.3
 
 #: In the search: windows of each class that a held-out person has labels of, and people of a fold.
 _N_LABELLED, _N_PEOPLE = (2, 8), 3
-
-#: Supports of a class in T3A; the paper tries 1, 5, 20, 50, 100 and all.
-N_SUPPORTS = 20
 
 
 def adapted_views(
@@ -63,35 +59,39 @@ def adapted_views(
     Raises
     ------
     ValueError
-        When the windows are of several people, too few for a mean, labelled with one class only, or
-        a label is no class of fit.
+        When the windows are of several subjects, the labels have fewer than two classes, or a label
+        is not a class of ``fit``.
+
+    Warns
+    -----
+    UserWarning
+        When the mean of the subject is estimated from fewer than ten windows.
     """
-    people = set() if windows.groups is None else set(windows.groups.tolist())
-    if len(people) > 1:
-        named = checks.listed(sorted(map(str, people)), most=3)
-        raise ValueError(f"adapt needs windows of one person; adapt to each of {named} in turn.")
-    codes: np.ndarray | None = None
+    subjects = set() if windows.groups is None else set(windows.groups.tolist())
+    if len(subjects) > 1:
+        raise ValueError(f"adapt expects windows of one subject, got {sorted(map(str, subjects))}.")
     if (is_centred or labels is None) and len(windows) < transformers.MIN_WINDOWS:
-        raise ValueError(
-            f"A person's mean needs {transformers.MIN_WINDOWS} windows, these are {len(windows)}; "
-            "also pass windows without a label (unlabeled_label), or fit without centring."
+        unless = ", or fit without centering (recenter=None)" if is_centred else ""
+        checks.warn_user(
+            f"The mean of {len(windows)} windows is imprecise; {transformers.MIN_WINDOWS} or more "
+            f"are better. Pass more windows of the subject, also unlabeled{unless}."
         )
+    codes: np.ndarray | None = None
     if labels is not None:
-        code_of = {label: code for code, label in enumerate(estimator.classes_.tolist())}
-        unlabelled, _ = label_of_unlabeled(estimator.unlabeled_label)
+        classes = estimator.classes_.tolist()
+        unlabeled, _ = label_of_unlabeled(estimator.unlabeled_label)
+        code_of = {**{label: code for code, label in enumerate(classes)}, unlabeled: -1}
         given = windows.labels.tolist()
-        codes = np.array([-1 if one == unlabelled else code_of.get(one, -2) for one in given])
-        if min(codes) < -1 or max(codes) < 0:
-            found = checks.listed(sorted(set(map(repr, given))), most=3)
-            known = checks.listed(list(map(repr, code_of)))
+        if unknown := sorted({repr(label) for label in given if label not in code_of}):
             raise ValueError(
-                f"The labels are {found}; labelled windows have those of fit, {known}."
+                f"adapt expects labels of fit, {classes}, or {unlabeled!r} for unlabeled windows, "
+                f"got {checks.listed(unknown, most=3)}."
             )
-        if len({*codes.tolist()} - {-1}) < 2:
-            only = estimator.classes_.tolist()[codes.max()]
+        codes = np.array([code_of[label] for label in given])
+        if len(present := {*codes.tolist()} - {-1}) < 2:
             raise ValueError(
-                f"All labels are {only!r}; pass labelled windows of two classes of the person, or "
-                "none."
+                f"adapt expects labels of two classes, got {[classes[i] for i in present]}. Pass "
+                "windows of another class, too, or labels=None."
             )
     own = {
         view: adapted(estimator, *views[view], features, codes, is_centred=is_centred)
@@ -246,15 +246,14 @@ def chosen_strength(
             fewest = np.bincount(labels, minlength=codes.max() + 1).min()
             for n in (n for n in _N_LABELLED if n < fewest):
                 first = first_of_each_class(labels, n)
-                given, rest = (own[first], labels[first], np.ones(first.sum())), labels[~first]
-                weights, of_strengths = compute_sample_weight("balanced", rest), []
-                for strength in STRENGTHS:
-                    coef, intercept = ridge_towards(
-                        linear.coef_, linear.intercept_, *given, strength
-                    )
-                    found = _of_classes(own[~first] @ coef.T + intercept).argmax(axis=1)
-                    of_strengths.append(np.average(found == rest, weights=weights))
-                scores.append(of_strengths)
+                labeled = own[first], labels[first], np.ones(first.sum())
+                weights = [
+                    ridge_towards(linear.coef_, linear.intercept_, *labeled, strength)
+                    for strength in STRENGTHS
+                ]
+                logits = [_of_classes(own[~first] @ coef.T + b) for coef, b in weights]
+                predicted = [each.argmax(axis=1) for each in logits]
+                scores.append([balanced_accuracy_score(labels[~first], y) for y in predicted])
     return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH
 
 
@@ -270,80 +269,3 @@ def _log_softmax(logits: np.ndarray) -> np.ndarray:
 def first_of_each_class(codes: np.ndarray, n: int) -> np.ndarray:
     """Return which windows are among the first n of their class, in the order of rows."""
     return (pd.Series(codes).groupby(codes).cumcount() < n).to_numpy()
-
-
-def t3a(
-    clf: Pipeline, features: np.ndarray, n_supports: int | None = N_SUPPORTS, *, causal: bool
-) -> np.ndarray:
-    r"""Return the logits of T3A: prototypes of the classes follow the windows of one person.
-
-    The supports :math:`S_c` of a class begin with its weights. Each window :math:`x` joins those of
-    the class that the classifier predicts. Of a class, those ``n_supports`` are kept for which the
-    prediction has the lowest entropy. Their directions add up to a prototype, and the logit is
-
-    .. math::
-        s \, x \cdot \frac{p_c}{\lVert p_c \rVert}, \qquad
-        p_c = \sum_{z \in S_c} \frac{z}{\lVert z \rVert} ,
-
-    with the mean length s of the weights, which does not change what is predicted: without any
-    window, the logits of weights of equal length are those of the classifier without its intercept.
-    There is no gradient, and nothing to tune on the person.
-
-    Parameters
-    ----------
-    clf : Pipeline
-        Fitted standardisation and linear classifier.
-    features : ndarray, shape (n_windows, n_features)
-        Features of the windows of one person; with ``causal``, in the order of time.
-    n_supports : int | None
-        Most supports of a class. None keeps all.
-    causal : bool
-        Whether the supports of a window are those up to this window. Otherwise they are of all
-        windows.
-
-    Returns
-    -------
-    ndarray, shape (n_windows, n_classes)
-        Logits.
-
-    References
-    ----------
-    Iwasawa, Y., and Matsuo, Y. (2021). Test-time classifier adjustment module for model-agnostic
-    domain generalization. NeurIPS. The prototypes have length 1 as in the authors' code.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from braindecode_pars.estimators.new_person import t3a
-    >>> rng, y = np.random.default_rng(0), np.arange(100) % 2
-    >>> features = rng.standard_normal((100, 3)) + 3 * y[:, None]
-    >>> clf = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, y)
-    >>> person = features * [2, -1, 0.1]  # whose second feature counts the other way
-    >>> np.round([clf.score(person, y), np.mean(t3a(clf, person, causal=False).argmax(1) == y)], 2)
-    array([0.63, 0.87])
-    """
-    scaler, linear = clf
-    inputs = np.nan_to_num(scaler.transform(features))
-    coef, intercept = linear.coef_, linear.intercept_
-    if len(coef) == 1:
-        coef, intercept = np.vstack([-coef, coef]) / 2, np.append(-intercept, intercept) / 2
-    supports = np.vstack([coef, inputs])
-    logits = supports @ coef.T + intercept
-    uncertainty = entropy(np.exp(_log_softmax(logits)), axis=1)
-    classes = np.append(np.arange(len(coef)), logits[len(coef) :].argmax(axis=1))
-    directions = supports / np.linalg.norm(supports, axis=1, keepdims=True)
-    scale = np.linalg.norm(coef, axis=1).mean()
-
-    def prototypes(n_windows: int) -> np.ndarray:
-        n = len(coef) + n_windows
-        kept = [np.flatnonzero(classes[:n] == c) for c in range(len(coef))]
-        kept = [own[uncertainty[own].argsort(kind="stable")[:n_supports]] for own in kept]
-        sums = np.array([directions[own].sum(axis=0) for own in kept])
-        return sums / np.linalg.norm(sums, axis=1, keepdims=True)
-
-    if not causal:
-        return scale * inputs @ prototypes(len(inputs)).T
-    return scale * np.array([prototypes(i + 1) @ x for i, x in enumerate(inputs)])

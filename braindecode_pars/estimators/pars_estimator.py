@@ -8,7 +8,7 @@ import logging
 import re
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -511,6 +511,11 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     unlabeled_label: Any = "auto"
 
     _kind = model_files.CLASSIFIER
+
+    @property
+    def adapt(self) -> NoReturn:
+        """Not available; use :meth:`FewLabelsClassifier.adapt`, with this as its ``encoder``."""
+        raise AttributeError("PARSClassifier has no adapt; fit FewLabelsClassifier(encoder=clf).")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain on the training windows, then fine-tune on the labelled ones.

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import channel_names, checks, subjects, tables
 from braindecode_pars.recordings import as_trained, preparation, preprocessing, readers
+from braindecode_pars.recordings.sleep_stages import absent_stages
 from braindecode_pars.windows import amplitudes, door, table
 
 
@@ -235,6 +236,7 @@ def recording_findings(
         _compare_amplitudes(recording, clf),
         _find_subject(recording, clf, given),
         _compare_centring(clf),
+        _find_absent_stages(clf),
     ]
     findings = [finding for finding in findings if finding.value]
     for finding in findings:
@@ -426,6 +428,18 @@ def _compare_centring(clf: Any) -> Remark:
         "class. Of one recording alone, the mean removes its class, so that these predictions say "
         "nothing if it has one class, too. Adapt the model to windows of all recordings of the "
         "person before, or fit with recenter=None, in the command fit --set recenter=null.",
+    )
+
+
+def _find_absent_stages(clf: Any) -> Remark:
+    """Return the sleep stages that a model of sleep stages cannot predict."""
+    classes = class_texts(clf) if hasattr(clf, "classes_") else []
+    absent = absent_stages(classes)
+    return Remark(
+        "absent_stages",
+        absent,
+        f"The model knows only {checks.listed(classes)}; {', '.join(absent)} cannot come out, even "
+        "where a probability is near 1. For whole nights, train on all stages.",
     )
 
 

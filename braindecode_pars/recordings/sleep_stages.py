@@ -28,6 +28,13 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 #: From the top of a hypnogram to its bottom.
 STAGES_IN_ORDER = tuple(_TEXTS)
 _STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
+#: Stages that a coarser stage includes; N3 of the AASM includes stage 4.
+INCLUDED_STAGES = {
+    "N3": ("N4",),
+    "light": ("N1", "N2"),
+    "NREM": ("N1", "N2", "N3", "N4", "light"),
+    "sleep": ("R", "N1", "N2", "N3", "N4", "light", "NREM"),
+}
 
 
 def stage_of(name: object) -> str | None:
@@ -70,6 +77,54 @@ def _stage_of_one(name: str) -> str | None:
         text = re.sub(r"\b(sleep|stage)\b", "", text)
     text = re.sub(r"[\s.:+/&-]+", "", text).replace("nonrem", "nrem")
     return _STAGE_OF_TEXT.get(text)
+
+
+def are_stages(names: Iterable[object]) -> bool:
+    """Whether the classes of a scoring are called like sleep stages. Numbers alone are not.
+
+    Parameters
+    ----------
+    names : iterable
+        Names of the classes.
+
+    Returns
+    -------
+    bool
+        True if each name is that of a stage or means "unscored", and one is that of a stage.
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import are_stages
+    >>> are_stages(["Wake", "N1", "N2", "N3", "REM"]), are_stages(["left", "right"])
+    (True, False)
+    """
+    found = set(map(stage_of, names))
+    return None not in found and bool(found - {UNSCORED})
+
+
+def absent_stages(names: Iterable[object]) -> list[str]:
+    """Return the stages of the AASM that no class of a scoring is or includes.
+
+    Parameters
+    ----------
+    names : iterable
+        Names of the classes.
+
+    Returns
+    -------
+    list of str
+        Stages; empty if the classes are not called like sleep stages.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.sleep_stages import absent_stages
+    >>> absent_stages(["wake", "N3"]), absent_stages(["W", "NREM", "R"]), absent_stages(["left"])
+    (['N1', 'N2', 'R'], [], [])
+    """
+    names = list(names)
+    present = set(map(stage_of, names))
+    present |= {fine for stage in present for fine in INCLUDED_STAGES.get(str(stage), ())}
+    return [stage for stage in SLEEP_STAGES if stage not in present] if are_stages(names) else []
 
 
 def aasm_stages(names: Iterable[str]) -> dict[str, str]:

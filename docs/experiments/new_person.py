@@ -25,6 +25,7 @@ from sklearn.base import TransformerMixin
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from stored_table import store_table
+from t3a import t3a
 from tqdm import tqdm
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn, datasets
@@ -111,7 +112,7 @@ def scores_of(
     features = plain.transformer_.transform(own)
     for method, causal in (("T3A", False), ("T3A, running", True)):
         access = Access.CAUSAL if causal else Access.UNLABELLED
-        logits = new_person.t3a(plain.classifier_, features, causal=causal)
+        logits = t3a(plain.classifier_, features, causal=causal)
         yield method, access, 0, score(logits.argmax(axis=1))
     for n in N_LABELLED:
         first = new_person.first_of_each_class(labels, n)

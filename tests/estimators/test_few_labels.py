@@ -8,7 +8,7 @@ import json
 import mne
 import numpy as np
 import pytest
-from braindecode.datasets import BaseConcatDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from pyriemann.tangentspace import TangentSpace
 from safetensors.torch import load_file
 from sklearn.base import clone
@@ -209,6 +209,18 @@ def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, 
     mine = as_windows(X, groups=person)[person == 0]
     for whole in (clf.adapt(mine), clf.adapt(mine, known[person == 0])):
         assert "centred_alone" not in whole.predict_raw(raw).attrs["findings"]
+
+
+def test_recordings_of_one_window_have_not_one_class(donor, nights):
+    """Four recordings have several classes; 48 windows of theirs are recordings, too."""
+    single = [
+        EEGWindowsDataset(part.raw, part.metadata.iloc[[i]], part.description)
+        for part in nights.datasets
+        for i in range(12)
+    ]
+    windows = BaseConcatDataset([*nights.datasets, *single])
+    clf = vote(donor, C=0.1, views=["band_power"], recenter=None).fit(windows)
+    assert not clf.one_class_recordings_
 
 
 def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -89,6 +90,30 @@ def test_what_cannot_be_repaired_is_a_warning(wanted, names, reference, warning,
         found = findings(wanted, names, reference=reference)
     assert found["other_reference"] == others
     assert reference == "average" or set(found) == {"other_reference"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "names", "absent"),
+    [
+        ([0, 1, 2], {0: "Sleep stage W", 1: "Sleep stage 3", 2: "Sleep stage 4"}, "N1 N2 R"),
+        (["deep", "wake"], None, "N1 N2 R"),
+        (["N1", "N2", "N3", "W"], None, "R"),
+        (["N1", "N2", "N3", "R", "W"], None, ""),
+        (["W", "light", "deep", "REM"], None, ""),
+        (["sleep", "wake"], None, ""),
+        (["light", "R", "NREM", "?"], None, "W"),
+        (["left", "right"], None, ""),
+        ([3, 4], None, ""),
+    ],
+)
+def test_stages_that_cannot_be_predicted_are_a_finding(classes, names, absent):
+    clf = model(["C3"], classes_=np.array(classes), class_names_=names)
+    expected = {"absent_stages": absent.split()} if absent else {}
+    message = ".*".join(
+        [*map(re.escape, map(str, (names or {}).values() or classes)), *absent.split()]
+    )
+    with pytest.warns(UserWarning, match=message) if absent else nullcontext():
+        assert findings_in(raw_of(["C3"]), clf) == expected
 
 
 TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjects=["study:Berta"])

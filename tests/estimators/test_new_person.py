@@ -11,11 +11,13 @@ from pyriemann.geometry.mean import gmean
 from scipy.optimize import approx_fprime, minimize
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from support.small_estimators import embedder
+from t3a import t3a
 
-from braindecode_pars import FewLabelsClassifier, SubjectCentering, as_sklearn
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, SubjectCentering, as_sklearn
 from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import (
     EuclideanAlignment,
@@ -25,6 +27,7 @@ from braindecode_pars.estimators import (
     new_person,
 )
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.windows.door import as_windows
 
 
 class Means(TransformerMixin, BaseEstimator):
@@ -175,10 +178,10 @@ def test_t3a_is_the_algorithm_of_the_paper(n_classes, n_supports, causal):
         weights, biases = np.vstack([-weights, weights]) / 2, [-biases[0] / 2, biases[0] / 2]
     given = weights, biases, scaler.transform(features), n_supports, causal
     expected = np.linalg.norm(weights, axis=1).mean() * plain_t3a(*given)
-    found = new_person.t3a(clf, features, n_supports, causal=causal)
+    found = t3a(clf, features, n_supports, causal=causal)
     np.testing.assert_allclose(found, expected)
     if causal:  # later windows change nothing
-        first = new_person.t3a(clf, features[:7], n_supports, causal=True)
+        first = t3a(clf, features[:7], n_supports, causal=True)
         np.testing.assert_allclose(first, found[:7])
 
 
@@ -218,6 +221,91 @@ def test_people_who_differ_have_a_weak_prior():
     unknown = searching.fit(X[two], y[two], groups=groups[two])
     assert unknown.prior_strength_ == new_person.DEFAULT_STRENGTH
     assert LinearProbe(Means(), prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
+
+
+def uneven_features(uneven, seed):
+    """Random features of the labeled windows; subjects differ in the direction of their classes."""
+    X, y, groups = as_sklearn(uneven)
+    windows = X[y >= 0]
+    rng = np.random.default_rng(seed)
+    names = np.unique(groups)
+    directions = 0.6 + 0.8 * rng.standard_normal((len(names), 5))
+    sides = 2.0 * windows.labels[:, None] - 1
+    noise = rng.standard_normal((len(windows), 5))
+    return windows, noise + sides * directions[np.searchsorted(names, windows.groups)]
+
+
+def plain_strength(clf, features, codes, groups, folds):
+    """Mean balanced accuracy of each strength, over held-out subjects and numbers of labels."""
+    scores = []
+    for train, test in folds:
+        scaler, linear = clf.fit(features[train], codes[train])
+        for subject in list(dict.fromkeys(groups[test]))[:3]:
+            rows = [i for i in test if groups[i] == subject]
+            for n in (2, 8):
+                if min(sum(codes[rows] == code) for code in (0, 1)) <= n:
+                    continue  # a class without a window to predict
+                known = [i for code in (0, 1) for i in [r for r in rows if codes[r] == code][:n]]
+                rest = [i for i in rows if i not in known]
+                scaled = scaler.transform(features)
+                weights = [
+                    new_person.ridge_towards(
+                        *(linear.coef_, linear.intercept_),
+                        *(scaled[known], codes[known], np.ones(len(known)), strength),
+                    )
+                    for strength in new_person.STRENGTHS
+                ]
+                predicted = [scaled[rest] @ w[0] + b[0] > 0 for w, b in weights]
+                scores.append([balanced_accuracy_score(codes[rest], row) for row in predicted])
+    return np.mean(scores, axis=0)
+
+
+def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
+    """Balanced accuracy, windows of each class left to predict, the strongest of equals."""
+    for seed in (0, 1, 10, 13):  # each other rule of the search has another result in one of them
+        windows, features = uneven_features(uneven, seed)
+        clf = linear_probe.logistic_regression(0.1, "balanced")
+        folds = linear_probe.folds_of_subjects(windows)
+        means = plain_strength(clf, features, windows.labels, windows.groups, folds)
+        best = [
+            s for s, mean in zip(new_person.STRENGTHS, means, strict=True) if mean == means.max()
+        ]
+        assert new_person.chosen_strength(clf, features, windows, folds) == max(best)
+    features = 9.0 * windows.labels[:, None] + np.arange(2)  # all strengths are right everywhere
+    assert new_person.chosen_strength(clf, features, windows, folds) == new_person.STRENGTHS[0]
+
+
+@pytest.mark.parametrize("class_weight", [{0: 5.0}, "balanced", None], ids=str)
+@pytest.mark.parametrize("is_labeled", [True, False])
+@pytest.mark.parametrize("is_centered", [True, False])
+def test_adapted_weights_are_those_of_a_plain_computation(
+    uneven, is_centered, is_labeled, class_weight
+):
+    X, y, groups = as_sklearn(uneven)
+    new, train = groups == "P5", (groups != "P5") & (y >= 0)
+    bands = LogBandPower().fit(X)
+    transformer = SubjectCentering(bands) if is_centered else bands
+    clf = LinearProbe(transformer, C=0.1, class_weight=class_weight).fit(X[train], y[train])
+    scaler, linear = clf.adapt(X[new], y[new] if is_labeled else None).classifier_
+    features, labels = bands.transform(X[new]), y[new]
+    fitted_scaler, fitted = clf.classifier_
+    of_subject = is_centered or not is_labeled
+    mean = features.mean(axis=0) if of_subject else fitted_scaler.mean_
+    np.testing.assert_allclose(scaler.mean_, mean)
+    coef, intercept = fitted.coef_, fitted.intercept_
+    if is_labeled:
+        known = labels >= 0
+        codes, n = labels[known], known.sum()
+        of_class = {
+            "balanced": [n / (2 * np.sum(codes == code)) for code in (0, 1)],
+            "None": [1.0, 1.0],
+        }.get(str(class_weight), [5.0, 1.0])
+        scaled = ((features - mean) / fitted_scaler.scale_)[known]
+        coef, intercept = new_person.ridge_towards(
+            coef, intercept, scaled, codes, np.array(of_class)[codes], clf.prior_strength_
+        )
+    np.testing.assert_allclose(linear.coef_, coef, atol=1e-6)
+    np.testing.assert_allclose(linear.intercept_, intercept, atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -298,18 +386,32 @@ def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_p
 def test_what_cannot_be_adapted_to_is_refused(data, vote):
     X, y, _ = data
     own, labels = of_first_person(data)
-    with pytest.raises(ValueError, match="of one person; adapt to each of 1, 2, 3"):
-        vote.adapt(X)
-    with pytest.raises(ValueError, match="needs 10 windows, these are 4; also pass"):
-        vote.adapt(own[:4], labels[:4])
-    with pytest.raises(ValueError, match="labelled windows have those of fit"):
-        vote.adapt(own, np.where(labels < 0, labels, 99))
-    with pytest.raises(ValueError, match=r"All labels are \d; pass labelled windows of two"):
-        vote.adapt(own, np.where(labels == labels.max(), labels, -1))
+    few, two = (own[:4], labels[:4]), np.where(labels == labels.max(), labels, -1)
+    for given, message in (
+        ((X,), r"one subject, got \['1', '2', '3', '4'\]"),
+        ((own, np.where(labels < 0, labels, 99)), r"\[0, 1, .*-1 for unlabeled.*got 99\."),
+        ((own, two), rf"two classes, got \[{labels.max()}\]"),
+        ((own, np.full(len(own), -1)), r"two classes, got \[\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            vote.adapt(*given)
     plain = LinearProbe(LogBandPower(), C=0.01).fit(X, y)
-    assert plain.adapt(own[:4], labels[:4]).access_ is Access.LABELLED  # no mean is needed
-    with pytest.raises(ValueError, match="needs 10 windows"):
-        plain.adapt(own[:4])
+    assert plain.adapt(*few).access_ is Access.LABELLED  # no mean is needed
+    # The mean of few windows is better than that of other subjects, and not a good one.
+    with pytest.warns(UserWarning, match=r"mean of 4 windows.* 10 or more.*recenter=None"):
+        adapted = vote.adapt(*few)
+    features = vote.adapt(own)._features(as_windows(few[0]))["band_power"]
+    np.testing.assert_allclose(adapted.views_["band_power"][0].mean_, features.mean(axis=0))
+    with pytest.warns(UserWarning, match=r"mean of 4 windows.*also unlabeled\.$"):
+        adapted = plain.adapt(few[0])
+    mean = LogBandPower().fit(X).transform(few[0]).mean(axis=0)
+    np.testing.assert_allclose(adapted.classifier_[0].mean_, mean)
+
+
+def test_a_network_says_what_adapts():
+    assert not hasattr(PARSClassifier(), "adapt")
+    with pytest.raises(AttributeError, match=r"FewLabelsClassifier\(encoder=clf\)"):
+        PARSClassifier().adapt(None)
 
 
 def test_access_is_that_of_the_transformer(data):

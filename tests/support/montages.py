@@ -28,7 +28,7 @@ def recording(seed: int, n_windows: int = 40) -> tuple[mne.io.RawArray, np.ndarr
     return mne.io.RawArray(signals.reshape(len(NAMES), -1), info, verbose="error"), y
 
 
-def windows_of(raw: mne.io.BaseRaw, y: Sequence[int], subject: int = 1) -> EEGWindowsDataset:
+def windows_of(raw: mne.io.BaseRaw, y: Sequence[int], subject: int | str = 1) -> EEGWindowsDataset:
     """Cut a recording into windows with the given labels."""
     start = np.arange(len(y)) * N_TIMES
     metadata = pd.DataFrame(
