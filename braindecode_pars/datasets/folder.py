@@ -331,8 +331,6 @@ def load(
         verbose=verbose,
     )
     amplitudes.warn_of_other_units(door.as_windows(windows))
-    if splits is None and "split" in _people(root):
-        splits = root / "participants.tsv"
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
@@ -367,27 +365,31 @@ def _labelled_files(
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
-    """Return recordings with their path below the folder, and with the site of the subject."""
-    people, sites = _people(root), {}
-    column = next((name for name in people if name.lower() in _SITES), None)
-    person = next((name for name in people if name.lower() == "participant_id"), None)
-    if column is not None and person is not None:
-        known = people.dropna(subset=[column]).drop_duplicates()
-        keys = known[person].map(subject_key)
-        sites = known.groupby(keys)[column].agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
+    """Return recordings with their path below the folder, and site and split of the subject."""
+    people, entries = _people(root), {}
+    site = next((name for name in people if name in _SITES), None)
+    for entry, column in {"site": site, "split": "split"}.items():
+        if {column, "participant_id"} <= {*people}:
+            known = people.dropna(subset=[column]).drop_duplicates()
+            of_key = known.groupby(known["participant_id"].map(subject_key))[column]
+            entries[entry] = of_key.agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
     with_origin = []
     for each in chosen:
         origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
-        if sites:
-            origin["site"] = sites.get(subject_key(each.subject))
+        key = subject_key(each.subject)
+        origin |= {entry: of_subject.get(key) for entry, of_subject in entries.items()}
         with_origin.append(replace(each, description={**each.description, **origin}))
     return with_origin
 
 
 def _people(root: Path) -> pd.DataFrame:
-    """Return the table of subjects of a BIDS data set."""
+    """Return the table of subjects of a BIDS data set; an empty one if it cannot be read."""
     table = root / "participants.tsv"
-    return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
+    try:
+        return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
+    except ValueError as error:
+        checks.warn_user(f"Subjects have no site and no split: {error}")
+        return pd.DataFrame()
 
 
 def _check_subjects_are_no_labels(files: Iterable[loading.Recording]) -> None:
@@ -456,6 +458,9 @@ def _labelled(
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
     marks = cutting.marks_of(raw)
     found = label_files.annotations_of(recording.file, raw, given)
+    if not len(found) and (beside := search.unread_beside(recording.file)):
+        cutting.omit("recordings", f"without annotations; {beside}", 1, 1)
+        return None
     labelled = label_files.labels_within(found, names, raw, window_seconds)
     if not len(labelled):
         return None

@@ -186,7 +186,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     raw.set_annotations(mne.Annotations(onsets, WINDOW_SECONDS, names), verbose="error")
     targets = {
         name: preparation.SLEEP_STAGES.index(stage)
-        for name, stage in sleep_stages.aasm_stages(_CODES.values()).items()
+        for name, stage in sleep_stages.aasm_stages(_CODES.values(), "rk").items()
     }
     windows = cutting.event_windows(raw, targets, WINDOW_SECONDS)
     return None if windows is None else cutting.name_classes(windows, preparation.SLEEP_STAGES)

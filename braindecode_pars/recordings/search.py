@@ -6,7 +6,7 @@ Files that cannot be read are listed with the reason. Names that do not tell sub
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import combinations, pairwise
 from pathlib import Path, PurePath
@@ -65,6 +65,13 @@ def recordings_below(root: Path) -> list[Path]:
         if not found:
             raise FileNotFoundError(text)
         checks.warn_user(text)
+    notes = [file.relative_to(root).as_posix() for file in files if _is_annotations(file)]
+    if ownerless := [*notes, *_tables_without_recording(root, files)]:
+        checks.warn_user(
+            f"{root} has files that belong to no recording by their names, and are not read: "
+            f"{checks.listed(ownerless, most=8)}. Give a table the name of its recording; pass the "
+            "labels of files with annotations only as a table (labels=)."
+        )
     return found
 
 
@@ -72,8 +79,12 @@ def _is_other(file: Path) -> bool:
     """Whether a file may be a recording or a part of one that is not read."""
     if file.suffix.lower() == ".eeg":  # the signals of BrainVision
         return not any(file.with_suffix(ending).exists() for ending in (".vhdr", ".VHDR", ".ahdr"))
-    if file.name.lower().endswith(_OTHER_ENDINGS) or _MADE_OF_RECORDINGS.search(file.name):
-        return True
+    is_derived = _MADE_OF_RECORDINGS.search(file.name) is not None
+    return is_derived or file.name.lower().endswith(_OTHER_ENDINGS)
+
+
+def _is_annotations(file: Path) -> bool:
+    """Whether a file has annotations only, and is no hypnogram of a night."""
     nights = file.parent.glob(f"{glob.escape(file.name[:7])}?-PSG.edf")
     return has_only_annotations(file) and file not in map(hypnogram_of, nights)
 
@@ -234,15 +245,18 @@ def is_recording(file: Path) -> bool:
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
-    for first in (file.with_name(name) for name in firsts - {file.name}):
-        if first.exists():  # names may look alike by chance
-            try:
-                parts = mne.io.read_raw_fif(first, verbose="error").filenames
-            except Exception:  # of many types; reading the first part raises the full message
-                return False
-            if file.name in (Path(part).name for part in parts):
-                return False
-    return True
+    # Names may look alike by chance.
+    has_first = any(file.with_name(name).exists() for name in firsts - {file.name})
+    return not (has_first and is_later_part(file))
+
+
+def is_later_part(file: Path) -> bool:
+    """Whether a file is a part of a FIF recording, and names the part before it."""
+    if file.name.endswith((".fif", ".fif.gz")):
+        with suppress(Exception):  # of many types; reading it raises the full message
+            # Tag 115 is the role of another file that it names, and 1 that of the one before.
+            return " = [1]" in mne.io.show_fiff(file, tag=115)
+    return False
 
 
 #: What a file begins with that stands for content elsewhere, and how to get that.
@@ -303,7 +317,34 @@ def files_beside(recording: Path) -> list[Path]:
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
     found.update(signal_files(recording), tables_beside(recording))
+    found.update(filter(None, [hypnogram_of(recording)]))
     return sorted(file for file in found if file.exists())  # skips dead links
+
+
+def unread_beside(recording: Path) -> str:
+    """Return a sentence on files of the name of a recording that are not read; "" without any.
+
+    Such as ``night.st`` beside ``night.hea``: annotations of WFDB.
+    """
+    read = {*signal_files(recording), *tables_beside(recording), hypnogram_of(recording)}
+    others = [file.name for file in files_beside(recording) if file not in read]
+    others = [name for name in others if not name.lower().endswith((*ENDINGS, ".json"))]
+    told = "beside it, which is not read; if it has the labels, pass them as a table (labels=)."
+    return f"{checks.listed(others, most=3)} {told}" if others else ""
+
+
+def _tables_without_recording(root: Path, recordings: Sequence[Path]) -> list[str]:
+    """Return the tables of BIDS, in the folders of recordings and above, that none of them has.
+
+    Such as ``sub-01_run-01_events.tsv`` beside ``sub-01_run-1_eeg.edf``.
+    """
+    folders = {each for file in recordings for each in file.parents if each.is_relative_to(root)}
+    tables = {file for name in _TABLES for each in folders for file in each.glob(f"*_{name}.tsv")}
+    owned: set[Path] = set()
+    for file in recordings if tables else ():
+        with suppress(ValueError):  # of two tables; reading the recording raises it
+            owned.update(map(Path.absolute, tables_beside(file)))
+    return sorted(f.relative_to(root).as_posix() for f in tables if f.absolute() not in owned)
 
 
 def tables_beside(recording: Path) -> list[Path]:
@@ -332,18 +373,24 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     while True:
         tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
         parts = {path: {*path.name.split("_")[:-1]} for path in tables}
+        almost = sorted(path for path, own in parts.items() if _plain(own) <= _plain(entities))
         stated = {path: len(own) for path, own in parts.items() if own <= entities}
-        found = sorted(path for path, n in stated.items() if n == max(stated.values()))
-        if len(found) > 1:
+        found = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
+        if len(found) != 1 and almost:
             raise ValueError(
-                f"{found[0]} and {found[1]} may both belong to {recording.name}; keep one, or "
-                f"give the recording its own table, {table.name}."
+                f"{' and '.join(map(str, found or almost))} may belong to {recording.name}; keep "
+                f"or rename one, or give the recording its own table, {table.name}."
             )
         if found:
             return found[0]
         if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
             return None
         folder = folder.parent
+
+
+def _plain(entities: Iterable[str]) -> set[str]:
+    """Return entities of BIDS without zeros in front and upper case: Run-01 as run-1."""
+    return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
 
 
 #: Subject of a file: a function of its path, or a regular expression of one group.

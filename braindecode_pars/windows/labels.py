@@ -7,9 +7,7 @@ drawn, or fixed by the entry ``split`` of the recordings' descriptions.
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
 from datetime import timedelta
-from itertools import combinations
 from numbers import Number, Real
 from typing import Any
 
@@ -44,24 +42,28 @@ def labels_of(windows: Windows) -> np.ndarray:
             f"{len(missing)} of {len(windows)} windows have no label (window {missing[0]}, for "
             "example); label them, or mark them with unlabeled_label."
         )
-    if windows.y.dtype.hasobject:
+    if windows.y.dtype.kind in "OU":
         _check_distinct(windows.y.tolist())
     return windows.y
 
 
 def _check_distinct(labels: Iterable[Any]) -> None:
-    """Check that labels are hashable, and that no two of them look the same, as 1 and "1"."""
+    """Check that labels are hashable, and that no two look the same: 1 and "1", "é" of one or two.
+
+    Characters without a width do not count either.
+    """
     seen: dict[str, Any] = {}
     try:
         different = dict.fromkeys(labels)
     except TypeError as error:
         raise ValueError(f"Labels must be hashable ({error}); use strings or numbers.") from error
     for label in different:
-        other = seen.setdefault(str(label), label)
+        other = seen.setdefault(subjects.normalized(str(label)), label)
         if other is not label:
             raise ValueError(
                 f"The labels {other!r} ({type(other).__name__}) and {label!r} "
-                f"({type(label).__name__}) look the same; use one type, also for unlabeled_label."
+                f"({type(label).__name__}) look the same; write them in one way and type, also "
+                "for unlabeled_label."
             )
 
 
@@ -74,7 +76,7 @@ def check_class_labels(y: np.ndarray) -> None:
         When labels are complex, durations, or numbers of which some are not integers, also in an
         array of objects; when they have no order, as sets; and as in :func:`labels_of`.
     """
-    if y.dtype.hasobject:
+    if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
     if any(isinstance(label, _DURATIONS) for label in y):
         raise ValueError("The labels are durations; pass one class for each window.")
@@ -84,12 +86,9 @@ def check_class_labels(y: np.ndarray) -> None:
         raise ValueError("The labels are complex numbers; pass one class for each window.")
     if y.dtype.kind == "f":
         multiclass.check_classification_targets(y)
-    if y.dtype.hasobject and not all(isinstance(label, str) for label in y):
-        pairs = combinations(dict.fromkeys(y.tolist()), 2)
-        with suppress(TypeError):  # of several types, which cannot be sorted at all
-            if not all((one < other) != (other < one) for one, other in pairs):
-                # Sorted, equal labels would not be side by side.
-                raise ValueError(f"Labels such as {y[0]!r} have no order; pass text or numbers.")
+    # Of others, such as sets, equal ones may not be side by side when they are sorted.
+    if odd := [label for label in y.tolist() if not isinstance(label, (str, bytes, Number))]:
+        raise ValueError(f"Labels such as {odd[0]!r} may have no order; pass text or numbers.")
 
 
 def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

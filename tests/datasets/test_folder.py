@@ -307,7 +307,7 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
     wrong = {
         r"no row of the subject 01, 02": table.assign(participant_id=["A", "B"]),
         r"no column 'label'.*'diagnosis'. Pass that .* \(--label-column\)": table,
-        r"subject 1 the labels 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
+        r"subject 1 with 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
         r"no column 'file', 'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
     }
     for message, labels in wrong.items():
