@@ -207,7 +207,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
             f"no sleep stage ({', '.join(_CODES)} or names, such as N2)."
         )
 
-    onsets, durations = loading.times_in(table.fillna({"onset": "n/a"}), source.name)
+    onsets, durations = loading.times_in(table.fillna({"onset": "none"}), source.name)
     if source == scoring and events.is_file():
         # The first scored window starts at lights off: an onset near 0 counts from there.
         told = loading.read_table(events, events.parent)

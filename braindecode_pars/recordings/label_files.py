@@ -119,12 +119,13 @@ def labels_of_files(
     table = labels if isinstance(labels, pd.DataFrame) else loading.read_table(where, root)
     table = loading.with_plain_columns(table.reset_index(drop=True), where)
     column = loading.label_text(column).casefold()
-    keys = ("file", *(() if {*loading.TIMES} <= {*table} else ("participant_id", "subject")))
+    is_timed = len([name for name in table if loading.TIME.fullmatch(name)]) > 1
+    keys = ["file"] if is_timed else ["file", "participant_id", "subject"]
     key = next((name for name in keys if name in table), None)
     if key is None or column not in table:
         missing, remedy = repr(column), "Pass that of the labels as label_column (--label-column)."
         if not key:
-            missing = "'file', 'subject' or 'participant_id'"
+            missing = " or ".join(map(repr, keys))
             remedy = "Rename the one with the names of the files, or of the subjects."
         columns = checks.listed([*map(repr, table)])
         raise ValueError(f"{where} has no column {missing}; it has {columns}. {remedy}")

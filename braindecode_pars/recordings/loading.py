@@ -582,10 +582,12 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
     return table
 
 
-#: Columns of times, and words in names of columns that say when something begins, and when it ends.
-TIMES = ["onset", "duration"]
-_BEGIN = "begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
+#: Words in names of columns that say when something begins, and when it ends.
+_BEGIN = "beg|begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
 _EXTENT = "end|stop|finish|offset|length|duration|dur"
+#: Columns that are no more than such words, as "start_time".
+_TIME = f"({_BEGIN}|{_EXTENT})"
+TIME = re.compile(rf"{_TIME}({_TIME}|m?s|[^a-z])*|from|to|until|t(0|1|min|max)")
 
 
 def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -605,27 +607,28 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
         When another column looks like a missing one of these, such as "start_time" or "end"; when
         a cell is neither empty nor a number, a duration is negative, or one has no onset.
     """
+    texts = table.reindex(columns=["onset", "duration"]).map(label_text)
     given = [*table.dropna(axis=1, how="all")]
-    words = _EXTENT if "onset" in given else f"{_BEGIN}|{_EXTENT}"
-    looks = rf"(?<![a-z])({words})({_BEGIN}|{_EXTENT})*s?(?![a-z])|^(from|to|until)$"
-    others = [name for name in given if name not in TIMES and re.search(looks, name)]
-    if others and not {*TIMES} <= {*given}:
+    looks = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
+    if "onset" not in given:
+        looks = rf"(?<![a-z]){_TIME}+s?(?![a-z])|^({TIME.pattern})$"
+    others = [repr(name) for name in given if name not in texts and re.search(looks, name)]
+    if others and not {*texts} <= {*given}:
         raise ValueError(
-            f"{where} has the column {checks.listed([*map(repr, others)])}, which looks like a "
-            "time and is not read. Read are 'onset' and 'duration', in seconds from the first "
-            "sample: rename or remove it."
+            f"{where} has {checks.listed(others)}, by the name a time, which is not read. Read are "
+            "'onset' and 'duration', in seconds from the first sample: rename or remove the others."
         )
-    times = table.reindex(columns=TIMES)
-    numbers = times.apply(pd.to_numeric, errors="coerce").astype(float)
-    is_wrong = times.notna() & ~np.isfinite(numbers)
+    numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
+    is_wrong = (texts != "") & ~np.isfinite(numbers)
     is_wrong["duration"] |= numbers["duration"] < 0
-    is_wrong["onset"] |= times["onset"].isna() & (numbers["duration"] > 0)
+    is_wrong["onset"] |= (texts["onset"] == "") & (numbers["duration"] > 0)
     for row, column in np.argwhere(is_wrong.to_numpy())[:1].tolist():
         raise ValueError(
-            f"{where} has the {TIMES[column]} {str(times.iloc[row, column])!r} in row {row + 2}; write "
-            "seconds, such as 90.5. A duration may be n/a, and one without an onset has no place."
+            f"{where} has the {texts.columns[column]} {texts.iloc[row, column]!r} in row "
+            f"{texts.index[row] + 2}; write seconds, such as 90.5. A duration may be n/a, and one "
+            "without an onset has no place."
         )
-    return numbers["onset"].to_numpy(float), numbers["duration"].to_numpy(float)
+    return numbers["onset"].to_numpy(), numbers["duration"].to_numpy()
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
@@ -645,6 +648,6 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
         texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
         texts = texts[texts.map(cutting.kind_of_text) != "label"]
     texts = texts.dropna()
-    events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
+    events = events.loc[texts.index].fillna({"onset": "none"})  # not to be empty
     onsets, durations = times_in(events, table)
     return mne.Annotations(onsets, np.nan_to_num(durations), texts.tolist())  # NaN: unknown

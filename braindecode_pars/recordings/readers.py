@@ -112,7 +112,7 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         return mark_as_other(raw, _other_kinds(raw.ch_names))
     with short_errors(file) as said:
         raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    if search.is_later_part(file):
+    if search.names_part(file, search.BEFORE):
         raise ValueError(
             "it is a later part of a recording in several files; pass the first part, with which "
             "MNE reads the others, under the name that it was saved with."

@@ -246,16 +246,19 @@ def is_recording(file: Path) -> bool:
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
     # Names may look alike by chance.
-    has_first = any(file.with_name(name).exists() for name in firsts - {file.name})
-    return not (has_first and is_later_part(file))
+    has_next = any(names_part(file.with_name(name), _NEXT) for name in firsts - {file.name})
+    return not (has_next and names_part(file, BEFORE))
 
 
-def is_later_part(file: Path) -> bool:
-    """Whether a file is a part of a FIF recording, and names the part before it."""
+#: Roles of another part of a recording that a FIF file names, with the tag 115.
+BEFORE, _NEXT = 1, 2
+
+
+def names_part(file: Path, role: int) -> bool:
+    """Whether a file is a part of a FIF recording, and names the part before or after it."""
     if file.name.endswith((".fif", ".fif.gz")):
         with suppress(Exception):  # of many types; reading it raises the full message
-            # Tag 115 is the role of another file that it names, and 1 that of the one before.
-            return " = [1]" in mne.io.show_fiff(file, tag=115)
+            return f" = [{role}]" in mne.io.show_fiff(file, tag=115)
     return False
 
 

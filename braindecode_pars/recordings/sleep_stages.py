@@ -133,9 +133,10 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     of_numbers = _NUMBERS.get(str(scheme), {})
     found = {name: of_numbers.get(text, stage_of(text)) for name, text in texts.items() if text}
     merged = {name: "N3" if stage == "N4" else stage for name, stage in found.items()}
-    if odd := [n for n, stage in merged.items() if stage not in (*SLEEP_STAGES, UNSCORED)]:
+    known = (*SLEEP_STAGES, UNSCORED)
+    if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in known]:
         checks.warn_user(
-            f"aasm_stages leaves out {checks.listed([*map(repr, odd)], most=9)}: no known stage "
+            f"aasm_stages leaves out {checks.listed(odd)}: no known stage "
             "of the AASM. For numbers pass scheme='yasa', 'nsrr' or 'rk'; add others to the dict."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}

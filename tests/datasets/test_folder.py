@@ -308,7 +308,7 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
         r"no row of the subject 01, 02": table.assign(participant_id=["A", "B"]),
         r"no column 'label'.*'diagnosis'. Pass that .* \(--label-column\)": table,
         r"subject 1 with 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
-        r"no column 'file', 'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
+        r"no column 'file' or .*'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
     }
     for message, labels in wrong.items():
         column = "label" if "'label'" in message else "diagnosis"

@@ -111,8 +111,8 @@ MISTAKES = {
     "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in row 2",
     "file,label,onset,duration\na,W,0,-1\nb,W,0,1\n": "duration '-1'",
     "file,label,onset\na,W,inf\nb,W,0\n": "onset 'inf'",
-    "file,label,onset,duration\na,W,0,9\nb,W,,9\n": "onset 'nan' in row 3",
-    "file,label,duration\na,W,9\nb,W,9\n": "onset 'nan' in row 2",
+    "file,label,onset,duration\na,W,0,9\nb,W,,9\n": "onset '' in row 3",
+    "file,label,duration\na,W,9\nb,W,9\n": "onset '' in row 2",
     "file,label,Label\na,W,W\nb,W,W\n": "'label' twice",
     "file,label,subject\na,W,1\na,W,2\nb,W,3\n": r"a\.edf as 1 and 2",
     "file,label,subject\na,W,1\nb,W,\n": r"b\.edf as none",
@@ -204,7 +204,14 @@ def test_names_of_columns_may_be_in_any_case(names, tmp_path):
         *(["start", "duration"], ["start_time", "stop_time"], ["StartTime", "Duration"]),
         *(["onset", "end"], ["Onset", "offset"], ["onset", "length (s)"], ["onset_s", "dur_s"]),
         *(["epoch"], ["Time [s]"], ["from", "to"], ["begin"], ["sample"], ["Latency"], ["seconds"]),
-        *(["t_start"], ["Seizure Start"], ["timestamps"], ["onset", "endtime"], ["t_end"]),
+        *(
+            ["tmin", "tmax"],
+            ["t_start"],
+            ["Seizure Start"],
+            ["timestamps"],
+            ["onset", "endtime"],
+            ["t_end"],
+        ),
     ],
 )
 def test_a_column_that_looks_like_a_time_is_read_or_named(names):
@@ -218,6 +225,13 @@ def test_a_column_that_looks_like_a_time_is_read_or_named(names):
     assert len(labels_of_files(table, ROOT, FILES)) == 2
 
 
+@pytest.mark.parametrize("name", ["sample", "response_time", "time", "value", "Epoch"])
+def test_other_columns_beside_onsets_are_ignored(name):
+    """Tables of BIDS have the sample, and may have no durations."""
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", "onset": 2, "duration": None, name: 1})
+    assert [one.stretches for one in labels_of_files(table, ROOT, FILES)] == [((2, 0, "W"),)] * 2
+
+
 @pytest.mark.parametrize("name", ["gender", "weekend", "session", "attempt", "tone", "subtype"])
 def test_other_columns_are_ignored(name):
     table = pd.DataFrame({"file": ["a", "b"], "label": "W", name: 1})
@@ -226,8 +240,18 @@ def test_other_columns_are_ignored(name):
 
 def test_labels_with_times_name_their_recordings():
     """One of a subject would be that of the whole recording."""
-    table = pd.DataFrame({"subject": ["a"], "label": "W", "onset": 0, "duration": 30})
-    with pytest.raises(ValueError, match="no column 'file'"):
+    table = pd.DataFrame({"subject": ["a"], "label": "W", "start": 0, "stop_time (s)": 30})
+    with pytest.raises(ValueError, match="no column 'file';"):
+        labels_of_files(table, ROOT, FILES)
+    people = table.rename(columns={"start": "onset_age", "stop_time (s)": "disease_duration"})
+    (found, _) = labels_of_files(people, ROOT, FILES, subject_of=lambda file: "a")
+    assert found.stretches == ((None, 0, "W"),)
+
+
+@pytest.mark.parametrize("onset", [pd.to_timedelta([0, 0]), pd.to_datetime(["2020-01-01"] * 2)])
+def test_times_are_seconds(onset):
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", "onset": onset})
+    with pytest.raises(ValueError, match=r"onset '.*' in row 2"):
         labels_of_files(table, ROOT, FILES)
 
 
@@ -248,7 +272,7 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
     table.write_text("onset\tduration\ttrial_type\n2\t4\tNone\n8\t4\tNA\n")
     assert annotations_of(file, raw).description.tolist() == ["None", "NA"]
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
-    with pytest.raises(ValueError, match="onset 'n/a' in row 3"):
+    with pytest.raises(ValueError, match="onset 'none' in row 3"):
         annotations_of(file, raw)
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\n8\tabc\tright\n")
     with pytest.raises(ValueError, match="duration 'abc' in row 3"):
