@@ -93,7 +93,7 @@ def test_scores_of_rechtschaffen_and_kales_as_stages_of_the_aasm():
 )
 def test_numbers_are_stages_of_a_scheme_that_is_named(scheme, expected, unscored):
     assert aasm_stages([*expected, *unscored], scheme) == expected
-    with pytest.warns(UserWarning, match=r"'1'.*scheme="):
+    with pytest.warns(UserWarning, match=r"'1'.*scheme"):
         assert aasm_stages(expected) == {n: s for n, s in expected.items() if n == "R"}
     with pytest.warns(UserWarning, match=r"leaves out '7':"):
         assert aasm_stages([7, "N2"], scheme) == {"N2": "N2"}

@@ -22,6 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common import checks, subjects
 from braindecode_pars.recordings import cutting, loading, readers, search
+from braindecode_pars.recordings.loading import label_text
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ def labels_of_files(
         )
     table = labels if isinstance(labels, pd.DataFrame) else loading.read_table(where, root)
     table = loading.with_plain_columns(table.reset_index(drop=True), where)
-    column = loading.label_text(column).casefold()
+    column = label_text(column).casefold()
     is_timed = len([name for name in table if loading.TIME.fullmatch(name)]) > 1
     keys = ["file"] if is_timed else ["file", "participant_id", "subject"]
     key = next((name for name in keys if name in table), None)
@@ -129,7 +130,7 @@ def labels_of_files(
             remedy = "Rename the one with the names of the files, or of the subjects."
         columns = checks.listed([*map(repr, table)])
         raise ValueError(f"{where} has no column {missing}; it has {columns}. {remedy}")
-    texts = [*map(loading.label_text, table[column])]
+    texts = [*map(label_text, table[column])]
     if key == "file":
         return _labels_of_each(table.assign(label=texts), files, where)
     return _labels_of_subjects(
@@ -183,18 +184,16 @@ def classes_and_targets(
     elif classes is not None:
         raise ValueError("classes is for a table; annotations have labels={description: class}.")
     elif isinstance(labels, Mapping):
-        names = {
-            loading.label_text(label): loading.label_text(name) for label, name in labels.items()
-        }
+        names = {label_text(label): label_text(name) for label, name in labels.items()}
         if all(isinstance(target, Integral) for target in labels.values()):
-            targets = {loading.label_text(label): int(target) for label, target in labels.items()}
+            targets = {label_text(label): int(target) for label, target in labels.items()}
             return {name: name for name in targets}, targets, _length(durations, targets, seconds)
     elif labels is None:
         seconds = _length(durations, durations, seconds)
         names = {name: name for name in labels_in_annotations(durations, seconds)}
     else:
         assert not isinstance(labels, Path)  # the labels of a table are in of_files
-        names = {loading.label_text(label): loading.label_text(label) for label in labels}
+        names = {label_text(label): label_text(label) for label in labels}
     names = {label: name for label, name in names.items() if label and name}  # "" is NaN or None
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
@@ -220,11 +219,10 @@ def _length(
     if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _SHORTEST:
         log.info("All labels last %g s, and so do the windows.", shortest)
         return round(float(shortest), 3) or float(shortest)
-    share = np.mean(lasts >= usual)
     raise ValueError(
         f"No label is as long as a window of {wanted:g} s: {len(lasts)} labels last {shortest:g} "
-        f"to {longest:g} s. Pass a shorter window_seconds, such as {round(usual, 3) or usual:g}, "
-        f"which {100 * share:.0f} % of them are as long as; or correct their durations, in seconds."
+        f"to {longest:g} s, 95 % of them {round(usual, 3) or usual:g} s or more. Pass this or a "
+        "shorter window_seconds; or correct their durations, in seconds."
     )
 
 
@@ -274,7 +272,7 @@ def classes_of_labels(
         return {label: label for label in labels}
     _check_ordered("classes", classes)
     names = classes.values() if isinstance(classes, Mapping) else classes
-    texts = map(loading.label_text, classes), map(loading.label_text, names)
+    texts = map(label_text, classes), map(label_text, names)
     chosen = dict(zip(*texts, strict=True))
     absent = [label for label in chosen if label not in labels]
     if absent or not chosen:
@@ -303,7 +301,7 @@ def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[
             known.setdefault(name, []).append(file)
     named: list[Path | None] = []
     for value in table["file"]:
-        name = loading.label_text(value).replace("\\", "/").removeprefix("./")
+        name = label_text(value).replace("\\", "/").removeprefix("./")
         found = known.get(name, [None])
         if len(found) > 1:
             raise ValueError(
@@ -319,7 +317,7 @@ def _labels_of_each(table: pd.DataFrame, files: Sequence[Path], where: str) -> l
     named = files_named(table, files, where)
     if absent := [name for name, file in zip(table["file"], named, strict=True) if file is None]:
         raise ValueError(
-            f"{where} names the file {loading.label_text(absent[0])!r}, which is not in the folder."
+            f"{where} names the file {label_text(absent[0])!r}, which is not in the folder."
         )
     onsets, durations = loading.times_in(table, where)
     rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
@@ -336,9 +334,7 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
     """Return the labels of a file."""
     description = {}
     if "subject" in rows:
-        given = [
-            loading.label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]
-        ]
+        given = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
         names = list(dict.fromkeys(given))
         if len(names) > 1 or pd.isna(names[0]):
             named = " and ".join("none" if pd.isna(name) else str(name) for name in names)
@@ -364,18 +360,13 @@ def _labels_of_subjects(
     """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
     label_of = loading.by_subject(zip(table["subject"], table["label"], strict=True), where)
     people = [subject_of(file) for file in files]
-    absent = [s for s in dict.fromkeys(people) if subjects.subject_key(s) not in label_of]
-    if absent:
-        paths = [file.relative_to(root) for file in files]
-        if people == [subjects.subject_of_path(path) for path in paths]:
-            search.check_guessed_subjects(root, paths)  # its error has a pattern
-        if len(absent) == len(set(people)):
-            raise ValueError(
-                f"{where} has no row of the subject {checks.listed([*map(str, absent)])}; it has "
-                f"{checks.listed([*map(str, table['subject'])], most=5)}. Correct the names, or "
-                "pass subject= (--subject), a regular expression that finds the subject in a path."
-            )
     labels = [label_of.get(subjects.subject_key(subject)) for subject in people]
+    if all(label is None for label in labels):
+        raise ValueError(
+            f"{where} has no row of the subject {checks.listed([*map(str, dict.fromkeys(people))])}"
+            f"; it has {checks.listed([*map(str, table['subject'])], most=5)}. Correct the names, "
+            "or pass subject= (--subject), a regular expression that finds the subject in a path."
+        )
     return [
         LabelledFile(
             file, {}, ((None, 0.0, label),) if label else (), _NO_ROW if label is None else ""
@@ -432,7 +423,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     labelled = []
     for file in files:
         match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
-        values = {name: loading.label_text((match and match[name]) or "") for name in names}
+        values = {name: label_text((match and match[name]) or "") for name in names}
         if all(values.values()):
             stretch = (None, 0.0, values.pop("label"))
             labelled.append(LabelledFile(file, values, (stretch,)))
@@ -476,7 +467,7 @@ def _own_annotations(file: Path, raw: mne.io.BaseRaw | None = None) -> mne.Annot
     elif file.suffix.lower() in readers.WITH_OUTSIDE:
         notes = readers.annotations_in(file)
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
-    texts = [loading.label_text(text.partition("@@")[0]) for text in notes.description]
+    texts = [label_text(text.partition("@@")[0]) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
 
 
@@ -493,8 +484,7 @@ def _delay_of(hypnogram: Path, raw: mne.io.BaseRaw) -> float:
     delay = (at - began).total_seconds()
     if not -43_200 <= delay < raw.duration:
         delay = (delay + 43_200) % 86_400 - 43_200
-    if delay:
-        log.info("%s begins %g s after its recording.", hypnogram.name, delay)
+    log.info("%s begins %g s after its recording.", hypnogram.name, delay)
     return delay
 
 
@@ -517,8 +507,6 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
         except (ValueError, OSError) as error:
             unread = f"{file.name}: {error}"
             continue
-        if not len(found) and (beside := search.unread_beside(file)):
-            unread = f"{file.name}: {beside}"
         for name, lasts in zip(found.description.tolist(), found.duration.tolist(), strict=True):
             if name and cutting.kind_of_text(name) == "label":
                 durations.setdefault(name, []).append(lasts)
@@ -562,8 +550,9 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     if not long and not instant:
         raise ValueError(
             f"The recordings have no annotation that is as long as a window of {seconds:g} s or "
-            "without a duration; annotate them, or pass labels= (--labels), a table. To pretrain "
-            "on them, braindecode-pars store FOLDER STORE, then pretrain."
+            "without a duration; annotate them, or pass labels= (--labels), a table: other files, "
+            "such as .st of WFDB, are not read. To pretrain on recordings without labels, "
+            "braindecode-pars store FOLDER STORE, then pretrain."
         )
     return sorted(long or instant)
 
@@ -614,7 +603,7 @@ def labels_within(
     found = found[[text in classes for text in texts]]
     if not len(found):
         has = checks.listed(sorted(set(texts)), most=5)
-        has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
+        has = f"annotations are {has}" if has else "there are none in the file or in an _events.tsv"
         cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
         return found
     sfreq = raw.info["sfreq"]

@@ -467,10 +467,7 @@ def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for subject, value in pairs:
         if (before := values.setdefault(subject_key(subject), value)) != value:
-            raise ValueError(
-                f"{where} has the subject {subject} with {before!r} and {value!r}; correct it. "
-                "Labels of each recording need a column 'file'."
-            )
+            raise ValueError(f"{where} has the subject {subject} with {before!r} and {value!r}.")
     return values
 
 
@@ -615,8 +612,8 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
     others = [repr(name) for name in given if name not in texts and re.search(looks, name)]
     if others and not {*texts} <= {*given}:
         raise ValueError(
-            f"{where} has {checks.listed(others)}, by the name a time, which is not read. Read are "
-            "'onset' and 'duration', in seconds from the first sample: rename or remove the others."
+            f"{where} has {checks.listed(others)}, which look like times and are not read. Read "
+            "are 'onset' and 'duration', in seconds from the first sample: rename or remove others."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
     is_wrong = (texts != "") & ~np.isfinite(numbers)

@@ -112,10 +112,10 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         return mark_as_other(raw, _other_kinds(raw.ch_names))
     with short_errors(file) as said:
         raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    if search.names_part(file, search.BEFORE):
+    if search.names_part(file, 1):
         raise ValueError(
-            "it is a later part of a recording in several files; pass the first part, with which "
-            "MNE reads the others, under the name that it was saved with."
+            "it is a later part of a recording in several files. Pass the first one, by its name "
+            "when it was saved; MNE reads the others with it."
         )
     return _mark_unknown_types(raw, file, said)
 

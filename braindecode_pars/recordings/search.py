@@ -65,12 +65,10 @@ def recordings_below(root: Path) -> list[Path]:
         if not found:
             raise FileNotFoundError(text)
         checks.warn_user(text)
-    notes = [file.relative_to(root).as_posix() for file in files if _is_annotations(file)]
-    if ownerless := [*notes, *_tables_without_recording(root, files)]:
+    if tables := _tables_without_recording(root, files):
         checks.warn_user(
-            f"{root} has files that belong to no recording by their names, and are not read: "
-            f"{checks.listed(ownerless, most=8)}. Give a table the name of its recording; pass the "
-            "labels of files with annotations only as a table (labels=)."
+            f"{root} has tables that belong to no recording by their names, and are not read: "
+            f"{checks.listed(tables, most=8)}. Give them the names of their recordings."
         )
     return found
 
@@ -79,12 +77,8 @@ def _is_other(file: Path) -> bool:
     """Whether a file may be a recording or a part of one that is not read."""
     if file.suffix.lower() == ".eeg":  # the signals of BrainVision
         return not any(file.with_suffix(ending).exists() for ending in (".vhdr", ".VHDR", ".ahdr"))
-    is_derived = _MADE_OF_RECORDINGS.search(file.name) is not None
-    return is_derived or file.name.lower().endswith(_OTHER_ENDINGS)
-
-
-def _is_annotations(file: Path) -> bool:
-    """Whether a file has annotations only, and is no hypnogram of a night."""
+    if file.name.lower().endswith(_OTHER_ENDINGS) or _MADE_OF_RECORDINGS.search(file.name):
+        return True
     nights = file.parent.glob(f"{glob.escape(file.name[:7])}?-PSG.edf")
     return has_only_annotations(file) and file not in map(hypnogram_of, nights)
 
@@ -246,16 +240,15 @@ def is_recording(file: Path) -> bool:
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
     # Names may look alike by chance.
-    has_next = any(names_part(file.with_name(name), _NEXT) for name in firsts - {file.name})
-    return not (has_next and names_part(file, BEFORE))
-
-
-#: Roles of another part of a recording that a FIF file names, with the tag 115.
-BEFORE, _NEXT = 1, 2
+    has_next = any(names_part(file.with_name(name), 2) for name in firsts - {file.name})
+    return not (has_next and names_part(file, 1))
 
 
 def names_part(file: Path, role: int) -> bool:
-    """Whether a file is a part of a FIF recording, and names the part before or after it."""
+    """Whether a file is a part of a FIF recording, and names the part before (1) or after it (2).
+
+    That is the tag 115 of such a file, the role of the other part.
+    """
     if file.name.endswith((".fif", ".fif.gz")):
         with suppress(Exception):  # of many types; reading it raises the full message
             return f" = [{role}]" in mne.io.show_fiff(file, tag=115)
@@ -322,18 +315,6 @@ def files_beside(recording: Path) -> list[Path]:
     found.update(signal_files(recording), tables_beside(recording))
     found.update(filter(None, [hypnogram_of(recording)]))
     return sorted(file for file in found if file.exists())  # skips dead links
-
-
-def unread_beside(recording: Path) -> str:
-    """Return a sentence on files of the name of a recording that are not read; "" without any.
-
-    Such as ``night.st`` beside ``night.hea``: annotations of WFDB.
-    """
-    read = {*signal_files(recording), *tables_beside(recording), hypnogram_of(recording)}
-    others = [file.name for file in files_beside(recording) if file not in read]
-    others = [name for name in others if not name.lower().endswith((*ENDINGS, ".json"))]
-    told = "beside it, which is not read; if it has the labels, pass them as a table (labels=)."
-    return f"{checks.listed(others, most=3)} {told}" if others else ""
 
 
 def _tables_without_recording(root: Path, recordings: Sequence[Path]) -> list[str]:

@@ -37,6 +37,7 @@ _NUMBERS = {
     "nsrr": {**_DEPTH, "4": "N4", "5": "R", "6": UNSCORED, "9": UNSCORED},
     "rk": {**_DEPTH, "4": "N4"},
 }
+_KNOWN = (*SLEEP_STAGES, UNSCORED)
 _STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
 
 
@@ -133,10 +134,9 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     of_numbers = _NUMBERS.get(str(scheme), {})
     found = {name: of_numbers.get(text, stage_of(text)) for name, text in texts.items() if text}
     merged = {name: "N3" if stage == "N4" else stage for name, stage in found.items()}
-    known = (*SLEEP_STAGES, UNSCORED)
-    if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in known]:
+    if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
-            f"aasm_stages leaves out {checks.listed(odd)}: no known stage "
-            "of the AASM. For numbers pass scheme='yasa', 'nsrr' or 'rk'; add others to the dict."
+            f"aasm_stages leaves out {checks.listed(odd)}: no known stage of the AASM. Pass the "
+            "scheme of numbers ('yasa', 'nsrr' or 'rk'); add other names to the dict yourself."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}

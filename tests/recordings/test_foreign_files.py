@@ -136,9 +136,8 @@ def test_hypnograms_of_sleep_edf_are_the_labels(tmp_path):
     write_edf_records(night, np.ones((1, 6000)), range(60), kind="EDF+C", labels=["EEG Fpz-Cz"])
     hypnogram(tmp_path, "SC4001EC-Hypnogram.edf")
     hypnogram(tmp_path, "SC4011EC-Hypnogram.edf", "R")
-    with pytest.warns(UserWarning, match=r"not read: SC4011EC-Hypnogram\.edf.* table") as caught:
+    with pytest.warns(UserWarning, match=r"not read: SC4011EC-Hypnogram\.edf"):
         assert recordings_below(tmp_path) == [night]
-    assert "save(" not in str(caught[0].message)  # no way for a file of annotations
     raw, _ = open_recording(night)
     assert annotations_of(night, raw).description.tolist() == ["Sleep stage W", "Sleep stage 1"]
     assert labels_in_annotations(durations_in([night]), 30) == ["Sleep stage 1", "Sleep stage W"]

@@ -309,5 +309,5 @@ def test_sites_of_a_table_with_odd_rows(tmp_path):
     assert windows.description["split"].tolist() == ["a, b", "a"]
     # Of a table that is no table nothing is needed here.
     (root / "participants.tsv").write_text("participant_id\tsite\nsub-01\tBonn\tLyon\n")
-    with pytest.warns(UserWarning, match=r"no site .*participants\.tsv is not a table"):
+    with pytest.warns(UserWarning, match=r"Sites .*participants\.tsv is not a table"):
         assert "site" not in folder.load(root, **READING).description
