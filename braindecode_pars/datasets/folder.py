@@ -257,11 +257,11 @@ def load(
     Warns
     -----
     UserWarning
-        When tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot be
-        read. Once, with a table, when recordings lack an electrode that others have, and once, with a
-        table, when recordings or labels are left out. When the mains have another frequency. When
-        the amplitude of recordings is 20 times larger or smaller than that of the others, or that
-        of channels of a recording 30 times.
+        When tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot
+        be read. Once, with a table, when recordings lack an electrode that others have, and once,
+        with a table, when recordings or labels are left out. When the mains have another frequency.
+        When the amplitude of recordings is 20 times larger or smaller than that of the others, or
+        that of channels of a recording 30 times.
 
     Examples
     --------
