@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
+import numpy as np
 import pytest
 
 from braindecode_pars.predictions import (
@@ -68,13 +70,38 @@ def test_unscored_alone_is_not_sleep():
 
 def test_scores_of_rechtschaffen_and_kales_as_stages_of_the_aasm():
     """In such a scoring numbers are stages; what is no stage of the AASM is left out."""
-    assert aasm_stages("W1234R") == dict(
-        zip("W1234R", ("W", "N1", "N2", "N3", "N3", "R"), strict=True)
-    )
-    for spelling in ("S{}", "Sleep stage {}", "NREM{}", "stage {}"):
+    stages = ("W", "N1", "N2", "N3", "N3", "R")
+    assert aasm_stages("W1234R", "rk") == dict(zip("W1234R", stages, strict=True))
+    for spelling in ("S{}", "Sleep stage {}", "NREM{}", "stage {}", "Stage{}"):
         names = [spelling.format(number) for number in range(1, 5)]
         assert list(aasm_stages(names).values()) == ["N1", "N2", "N3", "N3"]
     for scoring in SCORINGS:
-        for name, stage in aasm_stages(scoring).items():
+        with warnings.catch_warnings(action="ignore"):  # of coarser stages
+            stages = aasm_stages(scoring)
+        for name, stage in stages.items():
             assert str(stage_of(name)).replace("N4", "N3") == stage
-    assert aasm_stages(["MT", "?", "Light", "left", "5", "Movement time"]) == {}
+    assert aasm_stages(["MT", "?", "Movement time", "", np.nan, "unscored"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected", "unscored"),
+    [
+        ("yasa", {0: "W", "1": "N1", 2.0: "N2", "3.0": "N3", 4: "R"}, [-1, "-2"]),
+        ("nsrr", {0: "W", "1": "N1", 2: "N2", 3: "N3", "4": "N3", 5.0: "R"}, [6, "9"]),
+        ("rk", {0: "W", "1": "N1", 2: "N2", 3: "N3", "4": "N3", "R": "R"}, []),
+    ],
+)
+def test_numbers_are_stages_of_a_scheme_that_is_named(scheme, expected, unscored):
+    assert aasm_stages([*expected, *unscored], scheme) == expected
+    with pytest.warns(UserWarning, match=r"'1'.*scheme"):
+        assert aasm_stages(expected) == {n: s for n, s in expected.items() if n == "R"}
+    with pytest.warns(UserWarning, match=r"leaves out '7':"):
+        assert aasm_stages([7, "N2"], scheme) == {"N2": "N2"}
+
+
+@pytest.mark.parametrize("name", ["Wach", "Eveil", "Light", "NREM", "left", "Sleep stage 5"])
+def test_a_name_that_is_no_known_stage_is_named(name):
+    with pytest.warns(UserWarning, match=repr(name)):
+        assert aasm_stages(["N2", name]) == {"N2": "N2"}
+    with pytest.raises(ValueError, match="scheme"):
+        aasm_stages(["N2"], "aasm")

@@ -45,9 +45,24 @@ _FAMILIES: dict[str | None, str] = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh"
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
+#: Characters without a width, such as a byte-order mark, a joiner or a soft hyphen.
+_NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
 def normalized(subject: Any) -> Any:
-    """Return a name in one Unicode form (NFC); other values are returned as they are."""
-    return unicodedata.normalize("NFC", subject) if isinstance(subject, str) else subject
+    """Return a name in one Unicode form (NFC), without characters of no width.
+
+    Other values are returned as they are.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import normalized
+    >>> [*map(normalized, ("Jo\u0308rg", "\ufeffP\u200b1", 7))]
+    ['Jörg', 'P1', 7]
+    """
+    if not isinstance(subject, str):
+        return subject
+    return unicodedata.normalize("NFC", _NO_WIDTH.sub("", subject))
 
 
 def whole(value: Any) -> Any:

@@ -146,38 +146,18 @@ def _predict(
 
 
 def _stretches(labels: str | None, column: str, recordings: Collection[Path]) -> dict[Path, Any]:
-    """Return the labelled stretches of recordings in a table; none without one.
-
-    The table may have other recordings, too. It names a file by the end of its path, with or
-    without the ending.
-    """
+    """Return the labelled stretches of recordings in a table, which may have others, too."""
     if labels is None:
         return {}
     table = loading.read_table(labels, Path())
     if "file" not in table:
         raise ValueError(f"{labels} has no column 'file'; it has {checks.listed([*table])}.")
-    known: dict[str, Path] = {}
-    stretches: dict[Path, Any] = {}
-    given = table["file"].map(loading.label_text).str.replace("\\", "/").str.removeprefix("./")
-    for file in recordings:
-        parts = subjects.normalized(file.absolute().as_posix()).split("/")
-        names = {"/".join(parts[i:]) for i in range(len(parts))}
-        names.update([*map(subjects.without_ending, names)])
-        rows = table[given.isin(names)].assign(file=file.name)
-        for name in names & {*given}:
-            if name in known:
-                raise ValueError(
-                    f"{labels} names the file {name!r}, which may be {known[name]} or {file}; "
-                    "write more of its path."
-                )
-            known[name] = file
-        stretches[file] = ()
-        if len(rows):
-            found = label_files.labels_of_files(rows, file.parent, [file], column) or ()
-            stretches[file] = [stretch for each in found for stretch in each.stretches]
-    if not known:
+    named = label_files.files_named(table, recordings, labels)
+    table = table[[file is not None for file in named]]
+    if table.empty:
         raise ValueError(f"{labels} has no row of {checks.listed([*map(str, recordings)])}.")
-    return stretches
+    found = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
+    return {each.file: each.stretches for each in found}
 
 
 def adapted_to(

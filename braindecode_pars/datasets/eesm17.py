@@ -31,7 +31,7 @@ from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import listed
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
-from braindecode_pars.recordings.sleep_stages import aasm_stages
+from braindecode_pars.recordings.sleep_stages import stage_of
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -196,18 +196,18 @@ def _read_scoring(file: Path) -> mne.Annotations:
 
     # Scoring files name the column staging or scoring; other events have trial_type.
     table = loading.read_table(source, source.parent)
-    column = next((c for c in table if c.lower().startswith(("staging", "scoring"))), "trial_type")
+    column = next((c for c in table if c.startswith(("staging", "scoring"))), "trial_type")
     if not {"onset", column} <= set(table):
         raise ValueError(f"{source.name} lacks onset or staging; it has {', '.join(table)}.")
     codes = table[column].str.removesuffix(".0")
-    stages = codes.map({**aasm_stages(codes), **_CODES})
+    stages = codes.map(lambda code: _CODES.get(code, stage_of(code)))
     if stages.isna().all():
         raise ValueError(
             f"it has no scoring: {source.name} contains {listed(sorted(set(codes.dropna())))}, but "
             f"no sleep stage ({', '.join(_CODES)} or names, such as N2)."
         )
 
-    onsets = loading.times_in(table.fillna({"onset": "n/a"}), "onset", source.name)
+    onsets, durations = loading.times_in(table.fillna({"onset": "none"}), source.name)
     if source == scoring and events.is_file():
         # The first scored window starts at lights off: an onset near 0 counts from there.
         told = loading.read_table(events, events.parent)
@@ -217,8 +217,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
         if abs(onsets[0]) < abs(onsets[0] - lights_off):
             onsets = onsets + lights_off
     # A missing, zero or shorter duration becomes one window.
-    durations = table.reindex(columns=["duration"])["duration"]
-    durations = pd.to_numeric(durations, errors="coerce").fillna(0.0).clip(WINDOW_SECONDS)
+    durations = np.nan_to_num(durations).clip(WINDOW_SECONDS)
     return mne.Annotations(onsets, durations, stages.fillna("none"))
 
 

@@ -187,8 +187,10 @@ def load(
         - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
           columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
           ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
-          sample. Without an onset, the label is that of the whole recording. A row with an empty
-          label is ignored; a file without a row is left out with a warning.
+          sample. Without an onset, the label is that of the whole recording. Names of columns may
+          be in any case; another column that looks like a time, such as ``start``, is an error
+          where one of the two is missing. A row with an empty label, as "n/a" and "NaN", is
+          ignored; a file without a row is left out with a warning.
         - Such a table of subjects, without the column ``file``, such as ``"participants.tsv"`` of
           BIDS. It has a column ``subject`` or ``participant_id``, where "sub-01" and "01" are one
           subject, and ``label_column``; others are ignored. The label is that of all recordings of
@@ -250,16 +252,16 @@ def load(
         file that is not in the folder, or has labels that contradict each other, or does not name a
         subject. When ``label_column`` is given for labels that are in no
         table, or ``labels_from`` in addition to ``labels``, or without a group ``label``. When no
-        file has a label. When the subject of a file is unclear, see :func:`recordings`, or the
-        subjects would be the labels, as of ``rest/P01.edf`` and ``task/P01.edf``.
+        file has a label. When the subject of a file is unclear, see :func:`recordings`.
 
     Warns
     -----
     UserWarning
-        Once, with a table, when recordings lack an electrode that others have, and once, with a
-        table, when recordings or labels are left out. When the mains have another frequency. When
-        the amplitude of recordings is 20 times larger or smaller than that of the others, or that
-        of channels of a recording 30 times.
+        When tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot
+        be read. Once, with a table, when recordings lack an electrode that others have, and once,
+        with a table, when recordings or labels are left out. When the mains have another frequency.
+        When the amplitude of recordings is 20 times larger or smaller than that of the others, or
+        that of channels of a recording 30 times.
 
     Examples
     --------
@@ -302,7 +304,6 @@ def load(
     )
     chosen = loading.choose_subjects(found, subjects, path)
     if subject is None and not are_named:
-        _check_subjects_are_no_labels(found)
         search.check_guessed_subjects(
             root, [recording.file.relative_to(root) for recording in chosen]
         )
@@ -331,8 +332,6 @@ def load(
         verbose=verbose,
     )
     amplitudes.warn_of_other_units(door.as_windows(windows))
-    if splits is None and "split" in _people(root):
-        splits = root / "participants.tsv"
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
@@ -367,42 +366,31 @@ def _labelled_files(
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
-    """Return recordings with their path below the folder, and with the site of the subject."""
-    people, sites = _people(root), {}
-    column = next((name for name in people if name.lower() in _SITES), None)
-    person = next((name for name in people if name.lower() == "participant_id"), None)
-    if column is not None and person is not None:
-        known = people.dropna(subset=[column]).drop_duplicates()
-        keys = known[person].map(subject_key)
-        sites = known.groupby(keys)[column].agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
+    """Return recordings with their path below the folder, and site and split of the subject."""
+    people, entries = _people(root), {}
+    site = next((name for name in people if name in _SITES), None)
+    for entry, column in {"site": site, "split": "split"}.items():
+        if {column, "participant_id"} <= {*people}:
+            known = people.dropna(subset=[column]).drop_duplicates()
+            of_key = known.groupby(known["participant_id"].map(subject_key))[column]
+            entries[entry] = of_key.agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
     with_origin = []
     for each in chosen:
         origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
-        if sites:
-            origin["site"] = sites.get(subject_key(each.subject))
+        key = subject_key(each.subject)
+        origin |= {entry: of_subject.get(key) for entry, of_subject in entries.items()}
         with_origin.append(replace(each, description={**each.description, **origin}))
     return with_origin
 
 
 def _people(root: Path) -> pd.DataFrame:
-    """Return the table of subjects of a BIDS data set."""
+    """Return the table of subjects of a BIDS data set; an empty one if it cannot be read."""
     table = root / "participants.tsv"
-    return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
-
-
-def _check_subjects_are_no_labels(files: Iterable[loading.Recording]) -> None:
-    """Check that folders of labels, as in rest/P01.edf, are not taken for subjects."""
-    named = [
-        (file.subject, {label for _, _, label in file.stretches})
-        for file in files
-        if isinstance(file, label_files.LabelledFile) and file.stretches
-    ]
-    if named and all(labels == {subject} for subject, labels in named):
-        raise ValueError(
-            "The subjects of the recordings would be the same as their labels: "
-            f"{checks.listed(sorted({subject for subject, _ in named}), most=5)}. Name the subject "
-            "in the table, or pass subject=, a regular expression with one group."
-        )
+    try:
+        return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
+    except ValueError as error:
+        checks.warn_user(f"Sites and splits of subjects are not used: {error}")
+        return pd.DataFrame()
 
 
 def _first_look(

@@ -31,7 +31,6 @@ from braindecode_pars.recordings import (
     readers,
     recipe,
     search,
-    sleep_stages,
 )
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -63,8 +62,9 @@ SAMPLE_CHANNEL = "C3-A2"
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(ucddb\d{3})\.rec")
 
-#: Scores of Rechtschaffen and Kales by code; 6 is an artefact, and 7 or more is indeterminate.
-_CODES = {"0": "W", "1": "R", "2": "1", "3": "2", "4": "3", "5": "4"}
+#: Stages of the AASM by code, which tells stages 3 and 4 apart; 6 is an artefact, and 7 or more is
+#: indeterminate.
+_CODES = {"0": "W", "1": "R", "2": "N1", "3": "N2", "4": "N3", "5": "N3"}
 
 #: Volts of a signal whose unit is not named: with these it has the amplitude of EEG.
 _UNIT = 100e-6
@@ -184,12 +184,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     onsets = WINDOW_SECONDS * np.arange(len(names))
     raw = prepare(recording)
     raw.set_annotations(mne.Annotations(onsets, WINDOW_SECONDS, names), verbose="error")
-    targets = {
-        name: preparation.SLEEP_STAGES.index(stage)
-        for name, stage in sleep_stages.aasm_stages(_CODES.values()).items()
-    }
-    windows = cutting.event_windows(raw, targets, WINDOW_SECONDS)
-    return None if windows is None else cutting.name_classes(windows, preparation.SLEEP_STAGES)
+    targets = {stage: target for target, stage in enumerate(preparation.SLEEP_STAGES)}
+    return cutting.event_windows(raw, targets, WINDOW_SECONDS)
 
 
 RECIPE = recipe.Recipe("ucddb", CARD, recordings, prepare, cut)

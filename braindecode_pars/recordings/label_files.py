@@ -22,6 +22,7 @@ import pandas as pd
 
 from braindecode_pars._common import checks, subjects
 from braindecode_pars.recordings import cutting, loading, readers, search
+from braindecode_pars.recordings.loading import label_text
 
 log = logging.getLogger(__name__)
 
@@ -117,18 +118,21 @@ def labels_of_files(
             f"subject and label. A list of labels is [{where!r}]."
         )
     table = labels if isinstance(labels, pd.DataFrame) else loading.read_table(where, root)
-    table = table.reset_index(drop=True)
-    key = next((name for name in ("file", "participant_id", "subject") if name in table), None)
+    table = loading.with_plain_columns(table.reset_index(drop=True), where)
+    column = label_text(column).casefold()
+    is_timed = len([name for name in table if loading.TIME.fullmatch(name)]) > 1
+    keys = ["file"] if is_timed else ["file", "participant_id", "subject"]
+    key = next((name for name in keys if name in table), None)
     if key is None or column not in table:
         missing, remedy = repr(column), "Pass that of the labels as label_column (--label-column)."
         if not key:
-            missing = "'file', 'subject' or 'participant_id'"
+            missing = " or ".join(map(repr, keys))
             remedy = "Rename the one with the names of the files, or of the subjects."
         columns = checks.listed([*map(repr, table)])
         raise ValueError(f"{where} has no column {missing}; it has {columns}. {remedy}")
-    texts = ["" if pd.isna(value) else loading.label_text(value) for value in table[column]]
+    texts = [*map(label_text, table[column])]
     if key == "file":
-        return _labels_of_each(table.assign(label=texts), root, files, where)
+        return _labels_of_each(table.assign(label=texts), files, where)
     return _labels_of_subjects(
         dict(subject=table[key], label=texts), root, files, where, subject_of
     )
@@ -180,18 +184,17 @@ def classes_and_targets(
     elif classes is not None:
         raise ValueError("classes is for a table; annotations have labels={description: class}.")
     elif isinstance(labels, Mapping):
-        names = {
-            loading.label_text(label): loading.label_text(name) for label, name in labels.items()
-        }
+        names = {label_text(label): label_text(name) for label, name in labels.items()}
         if all(isinstance(target, Integral) for target in labels.values()):
-            targets = {loading.label_text(label): int(target) for label, target in labels.items()}
+            targets = {label_text(label): int(target) for label, target in labels.items()}
             return {name: name for name in targets}, targets, _length(durations, targets, seconds)
     elif labels is None:
         seconds = _length(durations, durations, seconds)
         names = {name: name for name in labels_in_annotations(durations, seconds)}
     else:
         assert not isinstance(labels, Path)  # the labels of a table are in of_files
-        names = {loading.label_text(label): loading.label_text(label) for label in labels}
+        names = {label_text(label): label_text(label) for label in labels}
+    names = {label: name for label, name in names.items() if label and name}  # "" is NaN or None
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
     if odd := [name for name in names.values() if cutting.kind_of_text(name) != "label"]:
@@ -216,11 +219,10 @@ def _length(
     if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _SHORTEST:
         log.info("All labels last %g s, and so do the windows.", shortest)
         return round(float(shortest), 3) or float(shortest)
-    share = np.mean(lasts >= usual)
     raise ValueError(
         f"No label is as long as a window of {wanted:g} s: {len(lasts)} labels last {shortest:g} "
-        f"to {longest:g} s. Pass a shorter window_seconds, such as {round(usual, 3) or usual:g}, "
-        f"which {100 * share:.0f} % of them are as long as; or correct their durations, in seconds."
+        f"to {longest:g} s, 95 % of them {round(usual, 3) or usual:g} s or more. Pass this or a "
+        "shorter window_seconds; or correct their durations, in seconds."
     )
 
 
@@ -270,7 +272,7 @@ def classes_of_labels(
         return {label: label for label in labels}
     _check_ordered("classes", classes)
     names = classes.values() if isinstance(classes, Mapping) else classes
-    texts = map(loading.label_text, classes), map(loading.label_text, names)
+    texts = map(label_text, classes), map(label_text, names)
     chosen = dict(zip(*texts, strict=True))
     absent = [label for label in chosen if label not in labels]
     if absent or not chosen:
@@ -281,36 +283,44 @@ def classes_of_labels(
     return chosen
 
 
-def _labels_of_each(
-    table: pd.DataFrame, root: Path, files: Sequence[Path], where: str
-) -> list[LabelledFile]:
-    """Return the labels of files in a table with rows for each; an empty label is none."""
-    # A file is named by its path below the folder or its name, with or without the ending.
+def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[Path | None]:
+    """Return the file that each row of a table names, in its column "file"; None for others.
+
+    It is named by the end of its path, with or without the ending of a recording.
+
+    Raises
+    ------
+    ValueError
+        When a name may be of two of the files.
+    """
     known: dict[str, list[Path]] = {}
     for file in files:
-        path = file.relative_to(root)
-        names = (subjects.normalized(path.as_posix()), subjects.normalized(path.name))
+        parts = subjects.normalized(file.absolute().as_posix()).split("/")
+        names = ["/".join(parts[i:]) for i in range(len(parts))]
         for name in {*names, *map(subjects.without_ending, names)}:
             known.setdefault(name, []).append(file)
-    named = []
-    for given in table["file"]:
-        name = (
-            ""
-            if pd.isna(given)
-            else loading.label_text(given).replace("\\", "/").removeprefix("./")
-        )
-        found = known.get(name, [])
-        if len(found) != 1:
-            which = f"may be {found[0]} or {found[1]}" if found else "is not in the folder"
+    named: list[Path | None] = []
+    for value in table["file"]:
+        name = label_text(value).replace("\\", "/").removeprefix("./")
+        found = known.get(name, [None])
+        if len(found) > 1:
             raise ValueError(
-                f"{where} names the file {name!r}, which {which}; write its path below the folder."
+                f"{where} names the file {name!r}, which may be {found[0]} or {found[1]}; write "
+                "more of its path."
             )
         named += found
-    rows = table.assign(
-        file=named,
-        onset=loading.times_in(table, "onset", where),
-        duration=np.nan_to_num(loading.times_in(table, "duration", where)),
-    )
+    return named
+
+
+def _labels_of_each(table: pd.DataFrame, files: Sequence[Path], where: str) -> list[LabelledFile]:
+    """Return the labels of files in a table with rows for each; an empty label is none."""
+    named = files_named(table, files, where)
+    if absent := [name for name, file in zip(table["file"], named, strict=True) if file is None]:
+        raise ValueError(
+            f"{where} names the file {label_text(absent[0])!r}, which is not in the folder."
+        )
+    onsets, durations = loading.times_in(table, where)
+    rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
     of_file = dict(list(rows.groupby("file", sort=False)))
     return [
         _labelled(file, of_file[file], where)
@@ -324,9 +334,7 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
     """Return the labels of a file."""
     description = {}
     if "subject" in rows:
-        given = [
-            loading.label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]
-        ]
+        given = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
         names = list(dict.fromkeys(given))
         if len(names) > 1 or pd.isna(names[0]):
             named = " and ".join("none" if pd.isna(name) else str(name) for name in names)
@@ -350,27 +358,15 @@ def _labels_of_subjects(
     subject_of: Callable[[Path], Any],
 ) -> list[LabelledFile]:
     """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
-    label_of: dict[str, str] = {}
-    for subject, label in zip(table["subject"], table["label"], strict=True):
-        before = label_of.setdefault(subjects.subject_key(subject), label)
-        if before != label:
-            raise ValueError(
-                f"{where} gives the subject {subject} the labels {before!r} and {label!r}; a "
-                "label for each recording needs a column 'file'."
-            )
+    label_of = loading.by_subject(zip(table["subject"], table["label"], strict=True), where)
     people = [subject_of(file) for file in files]
-    absent = [s for s in dict.fromkeys(people) if subjects.subject_key(s) not in label_of]
-    if absent:
-        paths = [file.relative_to(root) for file in files]
-        if people == [subjects.subject_of_path(path) for path in paths]:
-            search.check_guessed_subjects(root, paths)  # its error has a pattern
-        if len(absent) == len(set(people)):
-            raise ValueError(
-                f"{where} has no row of the subject {checks.listed([*map(str, absent)])}; it has "
-                f"{checks.listed([*map(str, table['subject'])], most=5)}. Correct the names, or "
-                "pass subject= (--subject), a regular expression that finds the subject in a path."
-            )
     labels = [label_of.get(subjects.subject_key(subject)) for subject in people]
+    if all(label is None for label in labels):
+        raise ValueError(
+            f"{where} has no row of the subject {checks.listed([*map(str, dict.fromkeys(people))])}"
+            f"; it has {checks.listed([*map(str, table['subject'])], most=5)}. Correct the names, "
+            "or pass subject= (--subject), a regular expression that finds the subject in a path."
+        )
     return [
         LabelledFile(
             file, {}, ((None, 0.0, label),) if label else (), _NO_ROW if label is None else ""
@@ -427,7 +423,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     labelled = []
     for file in files:
         match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
-        values = {name: loading.label_text((match and match[name]) or "") for name in names}
+        values = {name: label_text((match and match[name]) or "") for name in names}
         if all(values.values()):
             stretch = (None, 0.0, values.pop("label"))
             labelled.append(LabelledFile(file, values, (stretch,)))
@@ -456,18 +452,40 @@ def annotations_of(
             for onset, duration, label in stretches
         ]
         return mne.Annotations(*(zip(*rows, strict=True) if rows else [[]] * 3))
+    return _own_annotations(file, raw)
+
+
+def _own_annotations(file: Path, raw: mne.io.BaseRaw | None = None) -> mne.Annotations:
+    """Return the annotations of a recording; without ``raw``, its header is read."""
     if table := search.table_beside(file, "events"):
         return loading.events_in(table)
+    if raw is None:
+        raw = readers.read_recording(file, preload=False)
     notes, start = raw.annotations, raw.first_time
     if hypnogram := search.hypnogram_of(file):
-        notes, start = readers.annotations_in(hypnogram), 0.0
-        if notes.orig_time and raw.info["meas_date"]:
-            start = (raw.info["meas_date"] - notes.orig_time).total_seconds()
-    elif readers.has_annotations_outside(raw):
+        notes, start = readers.annotations_in(hypnogram), -_delay_of(hypnogram, raw)
+    elif file.suffix.lower() in readers.WITH_OUTSIDE:
         notes = readers.annotations_in(file)
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
-    texts = [loading.label_text(text.partition("@@")[0]) for text in notes.description]
+    texts = [label_text(text.partition("@@")[0]) for text in notes.description]
     return mne.Annotations(notes.onset - start, notes.duration, texts)
+
+
+def _delay_of(hypnogram: Path, raw: mne.io.BaseRaw) -> float:
+    """Return by how many seconds a hypnogram begins after its recording, by both headers.
+
+    Dates are often changed, or are that of the morning: where by them the hypnogram would not begin
+    within the recording or half a day before, the times of day alone decide.
+    """
+    began, at = raw.info["meas_date"], readers.date_of(hypnogram)
+    if began is None or at is None:
+        checks.warn_user(f"{hypnogram.name}: start unknown; taken to be that of the recording.")
+        return 0.0
+    delay = (at - began).total_seconds()
+    if not -43_200 <= delay < raw.duration:
+        delay = (delay + 43_200) % 86_400 - 43_200
+    log.info("%s begins %g s after its recording.", hypnogram.name, delay)
+    return delay
 
 
 def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
@@ -483,20 +501,15 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
     durations: dict[str, list[float]] = {}
     unread = ""
     for file in files:
-        if table := search.table_beside(file, "events"):
-            found = loading.events_in(table)
-        else:
-            try:  # with its warnings and errors it is read later
-                with warnings.catch_warnings(action="ignore"):
-                    raw = readers.read_recording(file, preload=False)
-                    found = annotations_of(file, raw)
-            except (ValueError, OSError) as error:
-                unread = f"{file.name}: {error}"
-                continue
-        for one in found:
-            name = loading.label_text(one["description"])
-            if cutting.kind_of_text(name) == "label":
-                durations.setdefault(name, []).append(float(one["duration"]))
+        try:  # with its warnings and errors it is read later
+            with warnings.catch_warnings(action="ignore"):
+                found = _own_annotations(file)
+        except (ValueError, OSError) as error:
+            unread = f"{file.name}: {error}"
+            continue
+        for name, lasts in zip(found.description.tolist(), found.duration.tolist(), strict=True):
+            if name and cutting.kind_of_text(name) == "label":
+                durations.setdefault(name, []).append(lasts)
     if unread and not durations:
         raise ValueError(f"No recording has an annotation that can be read, such as {unread}")
     return durations
@@ -537,8 +550,9 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     if not long and not instant:
         raise ValueError(
             f"The recordings have no annotation that is as long as a window of {seconds:g} s or "
-            "without a duration; annotate them, or pass labels= (--labels), a table. To pretrain "
-            "on them, braindecode-pars store FOLDER STORE, then pretrain."
+            "without a duration; annotate them, or pass labels= (--labels), a table: other files, "
+            "such as .st of WFDB, are not read. To pretrain on recordings without labels, "
+            "braindecode-pars store FOLDER STORE, then pretrain."
         )
     return sorted(long or instant)
 
@@ -589,7 +603,7 @@ def labels_within(
     found = found[[text in classes for text in texts]]
     if not len(found):
         has = checks.listed(sorted(set(texts)), most=5)
-        has = f"annotations are {has}" if has else "there are no annotations and no _events.tsv"
+        has = f"annotations are {has}" if has else "there are none in the file or in an _events.tsv"
         cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
         return found
     sfreq = raw.info["sfreq"]
@@ -613,33 +627,31 @@ def labels_within(
             f"Windows of {seconds:g} s after labels without a duration share more than half of "
             "their samples with those of another class; pass a shorter window_seconds."
         )
-    return _joined(found.onset, found.onset + lasts, names, is_mark)
+    return _without_overlaps(found.onset, found.onset + lasts, names, is_mark)
 
 
-def _joined(
+def _without_overlaps(
     starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
 ) -> mne.Annotations:
-    """Join labels of one class that overlap, which would give the same windows again; count them.
+    """Leave out labels that overlap another of their class; count them.
 
-    Marks are labels without a duration, which may lie close together. Other labels of two classes
-    may not overlap: each is compared with the one before, in the order of starts, that ends last.
+    They would give the same windows again. Labels of two classes may not overlap. Marks are labels
+    without a duration, which may lie close together. Each label is compared with the one before, in
+    the order of starts, that ends last.
     """
-    ends, keep = stops.copy(), np.ones(len(names), bool)
-    longest, before = 0, dict[str, int]()  # the last label of each class
-    for i in np.argsort(starts, kind="stable").tolist():
-        j, is_other = longest, names[i] != names[longest]
-        if is_other and starts[i] < stops[j] - cutting.ROUNDING and not (is_mark[i] and is_mark[j]):
-            raise ValueError(
-                f"its labels {names[j]!r}, from {starts[j]:g} s to {stops[j]:g} s, and "
-                f"{names[i]!r}, from {starts[i]:g} s on, overlap; correct their times, or choose "
-                "fewer labels."
-            )
-        longest = i if stops[i] >= stops[j] else j
-        j = before.setdefault(names[i], i)
-        if j == i or (is_mark[i] and is_mark[j]) or starts[i] >= ends[j] - cutting.ROUNDING:
-            before[names[i]] = i
+    keep, longest = np.ones(len(names), bool), -1
+    for i in np.lexsort((-stops, starts)).tolist():
+        apart = longest < 0 or starts[i] >= stops[longest] - cutting.ROUNDING
+        if apart or (is_mark[i] and is_mark[longest]):
+            longest = i if longest < 0 or stops[i] >= stops[longest] else longest
+        elif names[i] == names[longest]:
+            keep[i] = False
         else:
-            keep[i], ends[j] = False, max(ends[i], ends[j])
-    why = "which overlap another of their class, and were joined with it (is the unit seconds?)"
+            raise ValueError(
+                f"its labels {names[longest]!r}, from {starts[longest]:g} s to {stops[longest]:g} "
+                f"s, and {names[i]!r}, from {starts[i]:g} s on, overlap; correct their times, or "
+                "choose fewer labels."
+            )
+    why = "which overlap another of their class (is the unit of their times seconds?)"
     cutting.omit("labels", why, int((~keep).sum()), len(keep))
-    return mne.Annotations(starts[keep], (ends - starts)[keep], np.array(names)[keep])
+    return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])

@@ -6,6 +6,7 @@ Subjects are chosen by name, and split at random but reproducibly, or as a file 
 import codecs
 import logging
 import os
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import checks, tables, training
-from braindecode_pars._common.subjects import in_corpus, normalized, subject_key, whole
+from braindecode_pars._common.subjects import in_corpus, normalized, subject_key
 from braindecode_pars.recordings import cutting, search
 
 log = logging.getLogger(__name__)
@@ -437,11 +438,7 @@ def set_splits(
             )
         table = table.dropna(subset=["split"])
         pairs = zip(table[column], table["split"], strict=True)
-    split_of: dict[str, str] = {}
-    for subject, split in pairs:
-        before = split_of.setdefault(subject_key(subject), split)
-        if before != split:
-            raise ValueError(f"Subject {subject} is in the splits {before!r} and {split!r}.")
+    split_of = by_subject(pairs, "The splits")
     # Keys of each subject; a name with the corpus in front decides before the name alone.
     names = [
         (subject_key(in_corpus(each.get("corpus"), each["subject"])), subject_key(each["subject"]))
@@ -459,12 +456,29 @@ def set_splits(
     return windows_ds
 
 
+def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
+    """Return what a table has for each subject, by :func:`subject_key`.
+
+    Raises
+    ------
+    ValueError
+        When a subject has two values.
+    """
+    values: dict[str, str] = {}
+    for subject, value in pairs:
+        if (before := values.setdefault(subject_key(subject), value)) != value:
+            raise ValueError(f"{where} has the subject {subject} with {before!r} and {value!r}.")
+    return values
+
+
 #: What a text in UTF-16 begins with.
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """Read a table; all values are texts without blanks around them, and empty cells are missing.
+
+    Empty are also "n/a" and "NaN", in any case. Names of columns are in lower case.
 
     Parameters
     ----------
@@ -520,47 +534,98 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
             sep=max(",;\t", key=header.count),
             header=None,
             dtype=str,
-            # "None" and "NA", which pandas takes for missing values, may be names of classes.
             keep_default_na=False,
-            na_values=["", "n/a"],
             skipinitialspace=True,
         )
     except ValueError as error:  # also pandas' own errors
         raise ValueError(f"{path} is not a table: {error}") from error
-    table = table.apply(lambda column: column.str.strip().replace(["", "n/a"], np.nan))
-    names = table.iloc[0].fillna("").map(normalized)
-    table = table.iloc[1:].dropna(how="all").set_axis(names.rename(None), axis=1)
-    table = table.reset_index(drop=True)
-    table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
-    if (doubled := table.columns[table.columns.duplicated()]).size:
-        raise ValueError(f"{path} has the column {doubled[0]!r} twice; rename or remove one.")
-    return table
+    table = table.apply(lambda cells: cells.str.strip().replace(_EMPTY, np.nan, regex=True))
+    header = table.iloc[0]
+    table = table.iloc[1:].dropna(how="all").set_axis(header.rename(None), axis=1)
+    return with_plain_columns(table.reset_index(drop=True), path)
+
+
+#: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.
+_EMPTY = re.compile(r"^(n/a|nan|<na>|#n/a)?$", re.IGNORECASE)
 
 
 def label_text(value: Any) -> str:
-    """Return a label as text, in one Unicode form, and without blanks around it or ".0"."""
-    return normalized(str(whole(value))).strip()
+    """Return a label as text in one form, and an empty text for None and NaN.
+
+    The form is one of Unicode, without blanks around it, and without ".0" behind a number.
+
+    Examples
+    --------
+    >>> from braindecode_pars.recordings.loading import label_text
+    >>> [*map(label_text, (" rest ", 1.0, "1.0", "1", float("nan"), "N/A", None))]
+    ['rest', '1', '1', '1', '', '', '']
+    """
+    text = re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", normalized(str(value)).strip())
+    return "" if value is None or _EMPTY.match(text) else text
 
 
-def times_in(table: pd.DataFrame, column: str, where: Any) -> np.ndarray:
-    """Return the times of a column in seconds, NaN where its cells are empty.
+def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
+    """Return a table whose names of columns are texts in lower case; empty ones are left out.
 
     Raises
     ------
     ValueError
-        When a cell is neither empty nor a number, or when a duration is negative.
+        When two columns have one name.
     """
-    given = table.get(column, pd.Series(np.nan, table.index))
-    times = pd.to_numeric(given, errors="coerce")
-    is_wrong = given.notna() & ~np.isfinite(times)
-    is_wrong |= times < 0 if column == "duration" else False
-    if is_wrong.any():
-        row = is_wrong.idxmax()
+    table = table.set_axis([label_text(name).casefold() for name in table], axis=1)
+    table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
+    if (doubled := table.columns[table.columns.duplicated()]).size:
+        raise ValueError(f"{where} has the column {doubled[0]!r} twice; rename or remove one.")
+    return table
+
+
+#: Words in names of columns that say when something begins, and when it ends.
+_BEGIN = "beg|begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
+_EXTENT = "end|stop|finish|offset|length|duration|dur"
+#: Columns that are no more than such words, as "start_time".
+_TIME = f"({_BEGIN}|{_EXTENT})"
+TIME = re.compile(rf"{_TIME}({_TIME}|m?s|[^a-z])*|from|to|until|t(0|1|min|max)")
+
+
+def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the onsets and durations of a table in seconds, NaN where cells are empty.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of :func:`read_table` or :func:`with_plain_columns`, perhaps with the columns
+        ``onset`` and ``duration``.
+    where : Any
+        What the table is called in messages.
+
+    Raises
+    ------
+    ValueError
+        When another column looks like a missing one of these, such as "start_time" or "end"; when
+        a cell is neither empty nor a number, a duration is negative, or one has no onset.
+    """
+    texts = table.reindex(columns=["onset", "duration"]).map(label_text)
+    given = [*table.dropna(axis=1, how="all")]
+    looks = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
+    if "onset" not in given:
+        looks = rf"(?<![a-z]){_TIME}+s?(?![a-z])|^({TIME.pattern})$"
+    others = [repr(name) for name in given if name not in texts and re.search(looks, name)]
+    if others and not {*texts} <= {*given}:
         raise ValueError(
-            f"{where} has the {column} {given[row]!r} in row {row + 2}; write seconds, such as "
-            "90.5, and n/a for an unknown duration."
+            f"{where} has {checks.listed(others)}, which look like times and are not read. Read "
+            "are 'onset' and 'duration', in seconds from the first sample: rename or remove others."
         )
-    return times.to_numpy(float)
+    numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
+    is_wrong = (texts != "") & ~np.isfinite(numbers)
+    is_wrong["duration"] |= numbers["duration"] < 0
+    is_wrong["onset"] |= (texts["onset"] == "") & (numbers["duration"] > 0)
+    for row, column in np.argwhere(is_wrong.to_numpy())[:1].tolist():
+        raise ValueError(
+            f"{where} has the {texts.columns[column]} {texts.iloc[row, column]!r} in row "
+            f"{texts.index[row] + 2}; write seconds, such as 90.5. A duration may be n/a, and one "
+            "without an onset has no place."
+        )
+    return numbers["onset"].to_numpy(), numbers["duration"].to_numpy()
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
@@ -568,7 +633,7 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
 
     Onsets are in seconds from the first sample.
     """
-    events = read_table(table, table.parent).rename(columns=str.lower)
+    events = read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent and not marks_only:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
@@ -580,6 +645,6 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
         texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
         texts = texts[texts.map(cutting.kind_of_text) != "label"]
     texts = texts.dropna()
-    events = events.loc[texts.index].fillna({"onset": "n/a"})  # not to be empty
-    durations = np.nan_to_num(times_in(events, "duration", table))  # one of n/a is unknown
-    return mne.Annotations(times_in(events, "onset", table), durations, texts.tolist())
+    events = events.loc[texts.index].fillna({"onset": "none"})  # not to be empty
+    onsets, durations = times_in(events, table)
+    return mne.Annotations(onsets, np.nan_to_num(durations), texts.tolist())  # NaN: unknown

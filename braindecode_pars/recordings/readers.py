@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,6 @@ from braindecode_pars.recordings import cutting, loading, preparation, search
 
 #: Endings that MNE and wfdb do not read in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
-
-#: Parts of messages of MNE about files that are no continuous recordings.
-_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
 
 #: Units of voltage in WFDB headers, in volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
@@ -112,17 +110,13 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     if suffix == ".hea":
         raw = read_wfdb(file, preload=preload)
         return mark_as_other(raw, _other_kinds(raw.ch_names))
-    try:
-        with short_errors(file) as said:
-            raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    except ValueError as error:
-        if any(text in str(error) for text in _NOT_CONTINUOUS):
-            raise ValueError(
-                "it has no continuous recording, but epochs, averages, events or the like; pass "
-                "the recording that they were made of."
-            ) from error
-        raise
-    _remember_outside(raw, file, said)
+    with short_errors(file) as said:
+        raw = mne.io.read_raw(file, preload=preload, verbose="warning")
+    if search.names_part(file, 1):
+        raise ValueError(
+            "it is a later part of a recording in several files. Pass the first one, by its name "
+            "when it was saved; MNE reads the others with it."
+        )
     return _mark_unknown_types(raw, file, said)
 
 
@@ -187,7 +181,7 @@ def _read_edf(
                 "example with EDFbrowser, or save mne.io.read_raw_edf(file) as a FIF file."
             )
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
-    with short_errors(file) as said:
+    with short_errors(file):
         signals, has_gaps = edf_signals(file)
         others = _other_kinds(signals["label"], signals["unit"])
         rates = signals["sfreq"].where(~signals["label"].isin(others))
@@ -213,7 +207,6 @@ def _read_edf(
     edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
     of_each = map(tuple, edges.to_numpy())
     preparation.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
-    _remember_outside(raw, file, said)
     return raw, signals
 
 
@@ -227,6 +220,12 @@ def annotations_in(file: Path) -> mne.Annotations:
     """
     with short_errors(file):
         return _in_its_encoding(mne.read_annotations, file)
+
+
+def date_of(file: Path) -> datetime | None:
+    """Return the start of an EDF file, also of one with annotations only; None if unknown."""
+    with short_errors():
+        return _in_its_encoding(mne.io.read_raw_edf, file).info["meas_date"]
 
 
 def _in_its_encoding(read: Callable[..., Any], file: Path, **settings: Any) -> Any:
@@ -467,25 +466,16 @@ _UNDERSTOOD = re.compile(
 )
 _OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
 #: Endings of files whose annotations are read with those outside the recording.
-_WITH_OUTSIDE = (".edf", ".bdf", ".set")
-#: Our entry in ``info["temp"]`` of a recording that has such annotations.
-_HAS_OUTSIDE = "braindecode_pars_annotations_outside"
+WITH_OUTSIDE = (".edf", ".bdf", ".set")
 
-
-def _remember_outside(raw: mne.io.BaseRaw, file: Path, said: Iterable[str]) -> None:
-    if file.suffix.lower() in _WITH_OUTSIDE and any(map(_OUTSIDE.match, said)):
-        raw.info["temp"] = {**(raw.info.get("temp") or {}), _HAS_OUTSIDE: True}
-
-
-def has_annotations_outside(raw: mne.io.BaseRaw) -> bool:
-    """Whether the file of a recording has annotations outside it, which MNE has dropped or cut."""
-    return _HAS_OUTSIDE in (raw.info.get("temp") or {})
-
-
-#: What errors of MNE and Python begin with, and what they mean in a file.
+_DAMAGED = "it is damaged, truncated or missing: "
+#: Patterns in errors of MNE and Python, and what they mean in a file.
 _PLAIN = {
-    "Number of records from the header": "its header tells of another number of records",
-    "invalid literal for int()": "its header has no number where one belongs",
+    "No raw data in|Could not find measurement data|It must be 1 for raw": "it has no continuous "
+    "recording, but epochs, averages, events or the like; pass the recording that they were made "
+    "of",
+    "Number of records from": f"{_DAMAGED}its header tells of another number of records",
+    r"invalid literal for int\(": f"{_DAMAGED}its header has no number where one belongs",
 }
 
 
@@ -504,12 +494,12 @@ def short_errors(file: Path | None = None) -> Iterator[list[str]]:
             yield said
     except Exception as error:
         text = str(error).rstrip(".")
-        why = next((plain for start, plain in _PLAIN.items() if text.startswith(start)), text)
-        raise ValueError(f"it is damaged, truncated or missing: {why}.") from error
+        known = (plain for pattern, plain in _PLAIN.items() if re.search(pattern, text))
+        raise ValueError(f"{next(known, _DAMAGED + text)}.") from error
     own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     said += dict.fromkeys(str(w.message) for w in own)
     for text in said:
-        counted = file and file.suffix.lower() in _WITH_OUTSIDE and _OUTSIDE.match(text)
+        counted = file and file.suffix.lower() in WITH_OUTSIDE and _OUTSIDE.match(text)
         if file is not None and not counted and not _UNDERSTOOD.match(text):
             checks.warn_user(f"{file.name}: {text}")
 
@@ -612,7 +602,7 @@ def _brain_signals(raw: mne.io.BaseRaw, file: Path, types: pd.Series) -> dict[st
 
 def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     """Return type and status of channels in a table, in upper case; NaN where it has none."""
-    table = loading.read_table(file, file.parent).rename(columns=str.lower)
+    table = loading.read_table(file, file.parent)
     if "name" not in table:
         raise ValueError(f"{file} has no column 'name'; it has {checks.listed(list(table))}.")
     table = table.dropna(subset=["name"]).set_index("name")

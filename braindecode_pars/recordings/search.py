@@ -6,7 +6,7 @@ Files that cannot be read are listed with the reason. Names that do not tell sub
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import combinations, pairwise
 from pathlib import Path, PurePath
@@ -65,6 +65,11 @@ def recordings_below(root: Path) -> list[Path]:
         if not found:
             raise FileNotFoundError(text)
         checks.warn_user(text)
+    if tables := _tables_without_recording(root, files):
+        checks.warn_user(
+            f"{root} has tables that belong to no recording by their names, and are not read: "
+            f"{checks.listed(tables, most=8)}. Give them the names of their recordings."
+        )
     return found
 
 
@@ -234,15 +239,20 @@ def is_recording(file: Path) -> bool:
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
-    for first in (file.with_name(name) for name in firsts - {file.name}):
-        if first.exists():  # names may look alike by chance
-            try:
-                parts = mne.io.read_raw_fif(first, verbose="error").filenames
-            except Exception:  # of many types; reading the first part raises the full message
-                return False
-            if file.name in (Path(part).name for part in parts):
-                return False
-    return True
+    # Names may look alike by chance.
+    has_next = any(names_part(file.with_name(name), 2) for name in firsts - {file.name})
+    return not (has_next and names_part(file, 1))
+
+
+def names_part(file: Path, role: int) -> bool:
+    """Whether a file is a part of a FIF recording, and names the part before (1) or after it (2).
+
+    That is the tag 115 of such a file, the role of the other part.
+    """
+    if file.name.endswith((".fif", ".fif.gz")):
+        with suppress(Exception):  # of many types; reading it raises the full message
+            return f" = [{role}]" in mne.io.show_fiff(file, tag=115)
+    return False
 
 
 #: What a file begins with that stands for content elsewhere, and how to get that.
@@ -303,7 +313,22 @@ def files_beside(recording: Path) -> list[Path]:
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     found = {file for name in names for file in recording.parent.glob(name)}
     found.update(signal_files(recording), tables_beside(recording))
+    found.update(filter(None, [hypnogram_of(recording)]))
     return sorted(file for file in found if file.exists())  # skips dead links
+
+
+def _tables_without_recording(root: Path, recordings: Sequence[Path]) -> list[str]:
+    """Return the tables of BIDS, in the folders of recordings and above, that none of them has.
+
+    Such as ``sub-01_run-01_events.tsv`` beside ``sub-01_run-1_eeg.edf``.
+    """
+    folders = {each for file in recordings for each in file.parents if each.is_relative_to(root)}
+    tables = {file for name in _TABLES for each in folders for file in each.glob(f"*_{name}.tsv")}
+    owned: set[Path] = set()
+    for file in recordings if tables else ():
+        with suppress(ValueError):  # of two tables; reading the recording raises it
+            owned.update(map(Path.absolute, tables_beside(file)))
+    return sorted(f.relative_to(root).as_posix() for f in tables if f.absolute() not in owned)
 
 
 def tables_beside(recording: Path) -> list[Path]:
@@ -332,18 +357,24 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     while True:
         tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
         parts = {path: {*path.name.split("_")[:-1]} for path in tables}
+        almost = sorted(path for path, own in parts.items() if _plain(own) <= _plain(entities))
         stated = {path: len(own) for path, own in parts.items() if own <= entities}
-        found = sorted(path for path, n in stated.items() if n == max(stated.values()))
-        if len(found) > 1:
+        found = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
+        if len(found) != 1 and almost:
             raise ValueError(
-                f"{found[0]} and {found[1]} may both belong to {recording.name}; keep one, or "
-                f"give the recording its own table, {table.name}."
+                f"{' and '.join(map(str, found or almost))} may belong to {recording.name}; keep "
+                f"or rename one, or give the recording its own table, {table.name}."
             )
         if found:
             return found[0]
         if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
             return None
         folder = folder.parent
+
+
+def _plain(entities: Iterable[str]) -> set[str]:
+    """Return entities of BIDS without zeros in front and upper case: Run-01 as run-1."""
+    return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
 
 
 #: Subject of a file: a function of its path, or a regular expression of one group.

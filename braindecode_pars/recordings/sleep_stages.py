@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
+from braindecode_pars._common import checks
+from braindecode_pars.recordings.loading import label_text
 from braindecode_pars.recordings.preparation import SLEEP_STAGES
 
 #: What :func:`stage_of` returns for artefacts, movement time and windows without a score.
@@ -27,6 +30,14 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 }
 #: From the top of a hypnogram to its bottom.
 STAGES_IN_ORDER = tuple(_TEXTS)
+_DEPTH = {"0": "W", "1": "N1", "2": "N2", "3": "N3"}
+#: Stages of numbers in a scheme.
+_NUMBERS = {
+    "yasa": {**_DEPTH, "4": "R", "-1": UNSCORED, "-2": UNSCORED},
+    "nsrr": {**_DEPTH, "4": "N4", "5": "R", "6": UNSCORED, "9": UNSCORED},
+    "rk": {**_DEPTH, "4": "N4"},
+}
+_KNOWN = (*SLEEP_STAGES, UNSCORED)
 _STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
 #: Stages that a coarser stage includes; N3 of the AASM includes stage 4.
 INCLUDED_STAGES = {
@@ -74,7 +85,7 @@ def _stage_of_one(name: str) -> str | None:
     if re.fullmatch(r"-?[\d.]+", text):
         return None
     if text != "sleep":
-        text = re.sub(r"\b(sleep|stage)\b", "", text)
+        text = re.sub(r"\bsleep\b|\bstage", "", text)
     text = re.sub(r"[\s.:+/&-]+", "", text).replace("nonrem", "nrem")
     return _STAGE_OF_TEXT.get(text)
 
@@ -127,28 +138,60 @@ def absent_stages(names: Iterable[object]) -> list[str]:
     return [stage for stage in SLEEP_STAGES if stage not in present] if are_stages(names) else []
 
 
-def aasm_stages(names: Iterable[str]) -> dict[str, str]:
-    """Return the stages of the AASM by their names in a scoring of Rechtschaffen and Kales.
+def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, str]:
+    """Return the stages of the AASM by the names of a scoring, also one of Rechtschaffen and Kales.
 
     Stages 3 and 4 are N3. It is for ``labels`` or ``classes`` of :mod:`datasets.folder
     <braindecode_pars.datasets.folder>`, where names without a stage get no window.
 
     Parameters
     ----------
-    names : iterable of str
-        Names in any spelling that :func:`stage_of` knows; here "1" to "4" alone are stages, too.
+    names : iterable of str or int
+        Names in any spelling that :func:`stage_of` knows, or numbers of the scheme.
+    scheme : "yasa" | "nsrr" | "rk" | None
+        What numbers mean. All have 0 (W) and 1 to 3; 4 is R in YASA [1]_, and stage 4 in the
+        National Sleep Research Resource [2]_, which has 5 as R, and in Rechtschaffen and Kales.
+        None: nothing.
 
     Returns
     -------
     dict of str to str
-        "W", "N1", "N2", "N3" or "R" by name, without names of other things, such as movement time.
+        "W", "N1", "N2", "N3" or "R" by name; without windows that are not scored, such as "?",
+        movement time and artefacts.
+
+    Raises
+    ------
+    ValueError
+        When the scheme is unknown.
+
+    Warns
+    -----
+    UserWarning
+        When other names are left out, such as numbers without a scheme, or coarser stages.
+
+    References
+    ----------
+    .. [1] R. Vallat and M. P. Walker, "An open-source, high-performance tool for automated sleep
+       staging", eLife 10:e70092, 2021.
+    .. [2] G.-Q. Zhang et al., "The National Sleep Research Resource: towards a sleep data commons",
+       J. Am. Med. Inform. Assoc. 25(10):1351-1358, 2018.
 
     Examples
     --------
     >>> from braindecode_pars.recordings.sleep_stages import aasm_stages
-    >>> aasm_stages(["Sleep stage W", "1", "S3", "Sleep stage 4", "REM", "MT"])
-    {'Sleep stage W': 'W', '1': 'N1', 'S3': 'N3', 'Sleep stage 4': 'N3', 'REM': 'R'}
+    >>> aasm_stages(["Sleep stage W", "S3", "Sleep stage 4", "REM", "MT"])
+    {'Sleep stage W': 'W', 'S3': 'N3', 'Sleep stage 4': 'N3', 'REM': 'R'}
+    >>> aasm_stages([0, 1, 4, -1], "yasa")
+    {0: 'W', 1: 'N1', 4: 'R'}
     """
-    found = {name: stage_of(f"S{name}" if name in ("1", "2", "3", "4") else name) for name in names}
+    checks.choice(*_NUMBERS, None).check("scheme", scheme)
+    texts = {name: label_text(name) for name in names}
+    of_numbers = _NUMBERS.get(str(scheme), {})
+    found = {name: of_numbers.get(text, stage_of(text)) for name, text in texts.items() if text}
     merged = {name: "N3" if stage == "N4" else stage for name, stage in found.items()}
+    if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
+        checks.warn_user(
+            f"aasm_stages leaves out {checks.listed(odd)}: no known stage of the AASM. Pass the "
+            "scheme of numbers ('yasa', 'nsrr' or 'rk'); add other names to the dict yourself."
+        )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}

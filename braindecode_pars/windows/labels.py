@@ -7,9 +7,6 @@ drawn, or fixed by the entry ``split`` of the recordings' descriptions.
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
-from datetime import timedelta
-from itertools import combinations
 from numbers import Number, Real
 from typing import Any
 
@@ -44,24 +41,28 @@ def labels_of(windows: Windows) -> np.ndarray:
             f"{len(missing)} of {len(windows)} windows have no label (window {missing[0]}, for "
             "example); label them, or mark them with unlabeled_label."
         )
-    if windows.y.dtype.hasobject:
+    if windows.y.dtype.kind in "OU":
         _check_distinct(windows.y.tolist())
     return windows.y
 
 
 def _check_distinct(labels: Iterable[Any]) -> None:
-    """Check that labels are hashable, and that no two of them look the same, as 1 and "1"."""
+    """Check that labels are hashable, and that no two look the same: 1 and "1", "é" of one or two.
+
+    Characters without a width do not count either.
+    """
     seen: dict[str, Any] = {}
     try:
         different = dict.fromkeys(labels)
     except TypeError as error:
         raise ValueError(f"Labels must be hashable ({error}); use strings or numbers.") from error
     for label in different:
-        other = seen.setdefault(str(label), label)
+        other = seen.setdefault(subjects.normalized(str(label)), label)
         if other is not label:
             raise ValueError(
                 f"The labels {other!r} ({type(other).__name__}) and {label!r} "
-                f"({type(label).__name__}) look the same; use one type, also for unlabeled_label."
+                f"({type(label).__name__}) look the same; write them in one way and type, also "
+                "for unlabeled_label."
             )
 
 
@@ -74,22 +75,17 @@ def check_class_labels(y: np.ndarray) -> None:
         When labels are complex, durations, or numbers of which some are not integers, also in an
         array of objects; when they have no order, as sets; and as in :func:`labels_of`.
     """
-    if y.dtype.hasobject:
+    if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
-    if any(isinstance(label, _DURATIONS) for label in y):
-        raise ValueError("The labels are durations; pass one class for each window.")
+    # Of sets, for example, equal ones may not be side by side when they are sorted.
+    if odd := [label for label in y if not is_of_kinds(label, str, bytes, Number, np.bool_)]:
+        raise ValueError(f"Labels such as {odd[0]!r} have no order, or are durations; pass text.")
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
     if y.dtype.kind == "c":
         raise ValueError("The labels are complex numbers; pass one class for each window.")
     if y.dtype.kind == "f":
         multiclass.check_classification_targets(y)
-    if y.dtype.hasobject and not all(isinstance(label, str) for label in y):
-        pairs = combinations(dict.fromkeys(y.tolist()), 2)
-        with suppress(TypeError):  # of several types, which cannot be sorted at all
-            if not all((one < other) != (other < one) for one, other in pairs):
-                # Sorted, equal labels would not be side by side.
-                raise ValueError(f"Labels such as {y[0]!r} have no order; pass text or numbers.")
 
 
 def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,8 +139,9 @@ def targets_of(windows: Windows) -> np.ndarray:
     return targets
 
 
-#: Their number depends on a unit. To Python, a timedelta64 is an integer.
-_DURATIONS = (timedelta, np.timedelta64)
+def is_of_kinds(value: Any, *kinds: type) -> bool:
+    """Whether a value has one of some types. To Python, a timedelta64 is an integer."""
+    return isinstance(value, kinds) and not isinstance(value, np.timedelta64)
 
 
 def real_numbers(values: Any, name: str) -> np.ndarray:
@@ -159,16 +156,11 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if values.ndim != 1 and values.shape != (len(values), 1):
         raise ValueError(f"{name} has shape {values.shape}; pass one number for each window.")
     values = values.ravel()
-    if wrong := [one for one in values if isinstance(one, _DURATIONS)]:
+    found = [None if pd.isna(one) is True else one for one in values]
+    if wrong := [one for one in found if not (one is None or is_of_kinds(one, Real, np.bool_))]:
         raise ValueError(
-            f"{len(wrong)} {name} are durations, such as {wrong[0]!r}; pass numbers in seconds, "
-            "such as y / np.timedelta64(1, 's')."
-        )
-    found = [None if pd.isna(one) is True else one for one in values.tolist()]
-    if wrong := [one for one in found if not (one is None or isinstance(one, Real))]:
-        raise ValueError(
-            f"{len(wrong)} {name} are no numbers, such as {wrong[0]!r}; pass one real number for "
-            "each window. PARSClassifier takes classes."
+            f"{len(wrong)} {name} are no numbers, such as {str(wrong[0])!r}; pass one real number "
+            "for each window, seconds for durations. PARSClassifier takes classes."
         )
     return np.array(found, dtype=float)
 

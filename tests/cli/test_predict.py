@@ -545,11 +545,12 @@ def few_labels_model(nights, tmp_path_factory):
     return folder / "vote"
 
 
-def annotated_night(nights, file, names, duration):
-    """A night with the stage of its first windows, two of each, as annotations."""
+def annotated_night(nights, file, names, duration, *, one_class=False):
+    """A night with the stage of its first windows, two of each or of one, as annotations."""
     raw = nights.datasets[0].raw.copy()
     y = nights.datasets[0].metadata["target"].to_numpy()
     first = np.flatnonzero(first_of_each_class(y, 2))
+    first = first[y[first] == y[0]] if one_class else first
     texts = [names[code] for code in y[first]]
     raw.set_annotations(mne.Annotations(30.0 * first, duration, texts))
     raw.save(file, verbose="error")
@@ -557,7 +558,7 @@ def annotated_night(nights, file, names, duration):
 
 
 @pytest.mark.parametrize(
-    "given", ["annotations", "marks", "same names", "other names", "table", "none"]
+    "given", ["annotations", "marks", "same names", "other names", "table", "none", "one class"]
 )
 def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
     with pytest.warns(UserWarning, match="not saved"):  # what another fit would need
@@ -565,9 +566,12 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path
     names = dict(enumerate(class_texts(vote)))
     written = {code: f"stage {text}" for code, text in names.items()}
     file = tmp_path / "P09_raw.fif"
-    known = names if given in ("annotations", "marks", "same names") else written
-    # A label without a duration is of the window that begins with it, as in fit.
-    first, texts = annotated_night(nights, file, known, 0.0 if given == "marks" else 30.0)
+    known = written if given in ("other names", "table", "none") else names
+    # A label without a duration is of the window that begins with it, as in fit; a window that a
+    # label covers in part has none.
+    duration = {"marks": 0.0, "annotations": 44.0}.get(given, 30.0)
+    one = given == "one class"
+    first, texts = annotated_night(nights, file, known, duration, one_class=one)
     options = ["predict", str(few_labels_model), str(file), "--out", str(tmp_path / "out")]
     options += ["--adapt"]
     if given == "same names":
@@ -587,7 +591,7 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path
     assert result.exit_code == 0, result.output
     windows = as_windows(nights.datasets[0])
     labels = None
-    if given != "none":
+    if given not in ("none", "one class"):  # one class tells nothing of the others
         labels = np.where(np.isin(np.arange(len(windows)), first), windows.labels, -1)
         assert f"2 {names[0]}" in result.output
     else:
@@ -606,6 +610,16 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path
     again = CliRunner().invoke(app, options[:5])
     assert again.exit_code == 1
     assert "adapt" in again.output
+
+
+def test_the_windows_to_adapt_to_are_rescaled_too(nights, few_labels_model, tmp_path):
+    nights.datasets[0].raw.save(tmp_path / "P09_raw.fif", verbose="error")
+    options = [str(few_labels_model), str(tmp_path / "P09_raw.fif"), "--adapt", "--rescale"]
+    adapted_to = mock.patch.object(predicting, "adapted_to", wraps=predicting.adapted_to)
+    with adapted_to as adapted:
+        result = CliRunner().invoke(app, ["predict", *options, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert adapted.call_args.kwargs == {"rescale": True}
 
 
 def test_a_network_is_not_adapted(model, tmp_path):

@@ -237,17 +237,6 @@ def test_files_of_one_person_ask_for_the_subject(tmp_path):
         folder.load(root, labels=labelled(root), subject="(S00)", **KEEP)
 
 
-def test_folders_of_labels_are_no_subjects(tmp_path):
-    """P01 would be the people "rest" and "task", and each test subject a class."""
-    root = named(tmp_path, "rest/P01", "task/P01", "task/P02")
-    rows = "rest/P01_raw,rest\ntask/P01_raw,task\ntask/P02_raw,task\n"
-    (root / "labels.csv").write_text(f"file,label\n{rows}")
-    with pytest.raises(ValueError, match="rest, task"):
-        folder.load(root, labels="labels.csv", **KEEP)
-    windows = folder.load(root, labels="labels.csv", subject="(P[0-9]+)", **KEEP)
-    assert windows.description["subject"].tolist() == ["P01", "P01", "P02"]
-
-
 def test_a_subject_has_one_unicode_form(tmp_path):
     """macOS writes "ö" as two characters, other systems as one."""
     named(tmp_path, "Jo\u0308rg_1", "J\xf6rg_2")
@@ -307,8 +296,8 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
     wrong = {
         r"no row of the subject 01, 02": table.assign(participant_id=["A", "B"]),
         r"no column 'label'.*'diagnosis'. Pass that .* \(--label-column\)": table,
-        r"subject 1 the labels 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
-        r"no column 'file', 'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
+        r"subject 1 with 'AD' and 'MCI'": table.assign(participant_id=["sub-01", "1"]),
+        r"no column 'file' or .*'subject'.*'diagnosis'. Rename": table[["diagnosis"]],
     }
     for message, labels in wrong.items():
         column = "label" if "'label'" in message else "diagnosis"
@@ -316,7 +305,7 @@ def test_tables_of_subjects_that_cannot_be_used(tmp_path):
             folder.load(root, labels=labels, label_column=column, **KEEP)
     several = named(tmp_path / "several", "P01_1", "P01_2")
     people = pd.DataFrame({"subject": ["P01"], "label": ["AD"]})
-    with pytest.raises(ValueError, match=r"such as '\(\?i\)\(\[\^/\]\+\)_\\d'"):
+    with pytest.raises(ValueError, match=r"no row of the subject P01_1_raw, P01_2_raw; it has P01"):
         folder.load(several, labels=people, **KEEP)
     with pytest.raises(ValueError, match=r"The pattern 'Q\(\\d\)' finds no subject in P01_1"):
         folder.load(several, labels=people, subject=r"Q(\d)", **KEEP)
@@ -405,7 +394,7 @@ def test_a_subject_without_labels_is_named(tmp_path, wrong):
         (root / "sub-02/eeg/sub-02_task-imagery_events.tsv").unlink()
     else:
         events(root, "0 4 Left", "10 4 Right", subject="02")
-    reason = "annotations are Left, Right" if wrong == "other case" else "no _events.tsv"
+    reason = "annotations are Left, Right" if wrong == "other case" else "there are none in"
     message = rf"(?s)left of subject 02\..*1 of 3 recordings  no label.*{reason}.*sub-02_task"
     with pytest.raises(ValueError, match=message):
         folder.load(root, **BIDS)
@@ -539,7 +528,5 @@ def test_windows_are_as_long_as_short_labels_for_all_subjects(tmp_path, labels, 
     assert [X.shape for X, *_ in windows] == [(2, 400)] * 4
     assert "All labels last 4 s, and so do the windows." in caplog.text
     events(root, "0\t4\tleft", "10\t2.5\tright", "20\t4\tright", subject="02")
-    with pytest.raises(
-        ValueError, match=r"7 labels last 2\.5 to 4 s\. .*such as 2\.5, which 100 %"
-    ):
+    with pytest.raises(ValueError, match=r"7 labels last 2\.5 to 4 s, 95 % of them 2\.5 s or more"):
         folder.load(root, ["01"], labels=labels, **KEEP)

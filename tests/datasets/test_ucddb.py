@@ -32,7 +32,7 @@ def test_windows_agree_with_the_codes(folder):
         *[(0, "W"), (2, "R"), (3, "N1"), (4, "N2"), (5, "N3"), (6, "N3"), (9, "W")]
     ]
     kept = night.raw.annotations.description.tolist()
-    assert kept == ["W", "unscored", "R", "1", "2", "3", "4", "unscored", "unscored", "W"]
+    assert kept == ["W", "unscored", "R", "N1", "N2", "N3", "N3", "unscored", "unscored", "W"]
     _, y, groups = as_sklearn(windows)
     assert sorted(set(y)) == [0, 1, 2, 3, 4]
     assert set(groups) == {"ucddb002", "ucddb003"}

@@ -128,6 +128,9 @@ def test_pauses_within_a_recording_are_cut_out(first_samp):
     skips = mne.Annotations([0, 3, 4, 9.5], [0.5, 1.5, 0.5, 0.5], "BAD_ACQ_SKIP")
     raw.set_annotations(skips)
     assert continuous_stretches(raw) == [(50, 300), (450, 950)]
+    # One within another does not end it.
+    nested = mne.Annotations([2, 3], [3, 0], ["BAD_ACQ_SKIP", "BAD boundary"])
+    assert continuous_stretches(raw.copy().set_annotations(nested)) == [(0, 200), (500, 1000)]
     first, second = split_at_gaps(raw)
     assert first.get_data()[0, [0, -1]].tolist() == [50, 299]
     assert second.get_data()[0, [0, -1]].tolist() == [450, 949]

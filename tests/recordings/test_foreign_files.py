@@ -147,6 +147,64 @@ def test_hypnograms_of_sleep_edf_are_the_labels(tmp_path):
     assert hypnogram_of(night) == first
 
 
+@pytest.mark.parametrize(
+    ("start", "delay"),
+    [
+        ("01.01.2000.00.00", 0),
+        ("01.01.2000.00.50", 50),
+        ("31.12.1923.59.30", -30),
+        ("02.01.2000.00.00", 0),  # the date of the morning
+        ("01.01.8523.59.00", -60),  # a date that was changed
+        ("01.01.2001.00.00", 3600),
+        (" " * 16, 0),
+    ],
+)
+def test_a_hypnogram_begins_at_the_time_in_its_header(tmp_path, start, delay, recwarn):
+    night = tmp_path / "SC4001E0-PSG.edf"
+    write_edf_records(night, np.ones((1, 6000)), range(60), kind="EDF+C", labels=["EEG Fpz-Cz"])
+    file = hypnogram(tmp_path, "SC4001EC-Hypnogram.edf")
+    content = file.read_bytes()
+    file.write_bytes(content[:168] + start.encode() + content[184:])
+    raw, _ = open_recording(night)
+    recwarn.clear()
+    assert annotations_of(night, raw).onset.tolist() == [delay, 30 + delay]
+    assert [str(each.message)[:23] for each in recwarn] == [] if start.strip() else [file.name]
+
+
+def test_a_later_part_of_a_recording_is_none_without_the_first(tmp_path):
+    """MNE reads from it on: the end of a recording several times, with labels of the whole."""
+    raw = mne.io.RawArray(np.ones((9, 120_000)), mne.create_info(9, 100.0, "eeg"), verbose="error")
+    for naming, name in (("neuromag", "P01_raw.fif"), ("bids", "sub-01_task-x_eeg.fif")):
+        root = tmp_path / naming
+        root.mkdir()
+        raw.save(root / name, split_size="2MB", split_naming=naming, verbose="error")
+        first, *parts = recordings_below(root) + sorted(root.glob("*[2-9]*.fif"))
+        assert recordings_below(root) == [first]
+        first.rename(tmp_path / first.name)
+        later = recordings_below(root)  # so that reading it says why
+        assert {*parts} <= {*later}
+        for part in later:
+            with pytest.raises(ValueError, match=rf"{part.name} .*later part"):
+                open_recording(part)
+
+
+def test_tables_that_belong_to_no_recording_are_named(tmp_path):
+    for name in ("sub-01_task-rest_run-1_eeg", "sub-02_task-Rest_eeg", "sub-03_task-rest_eeg"):
+        person(tmp_path, f"{name}.fif")
+    names = ["sub-01_task-rest_run-01", "sub-02_task-rest", "sub-03_ses-1_task-rest"]
+    for name in names:
+        (tmp_path / f"{name}_channels.tsv").write_text("name\tstatus\nC3\tbad\n")
+    (tmp_path / "task-rest_events.tsv").write_text("onset\tduration\ttrial_type\n")  # of two
+    with pytest.warns(UserWarning, match=r"belong to no recording.*_channels\.tsv\. ") as caught:
+        files = recordings_below(tmp_path)
+    assert len(caught) == 1
+    assert all(f"{name}_channels.tsv" in str(caught[0].message) for name in names)
+    assert "task-rest_events.tsv" not in str(caught[0].message)
+    for file, name in zip(files[:2], names, strict=False):
+        with pytest.raises(ValueError, match=rf"{name}_channels\.tsv may belong to {file.name}"):
+            open_recording(file)
+
+
 def test_a_header_that_does_not_count_its_records(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", np.ones((1, 500)), range(5), kind="EDF+C")
     content = file.read_bytes()

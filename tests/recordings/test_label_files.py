@@ -10,7 +10,9 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
+import wfdb
 
+from braindecode_pars.datasets import folder
 from braindecode_pars.recordings import readers
 from braindecode_pars.recordings.cutting import collected_omissions
 from braindecode_pars.recordings.label_files import (
@@ -109,6 +111,9 @@ MISTAKES = {
     "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in row 2",
     "file,label,onset,duration\na,W,0,-1\nb,W,0,1\n": "duration '-1'",
     "file,label,onset\na,W,inf\nb,W,0\n": "onset 'inf'",
+    "file,label,onset,duration\na,W,0,9\nb,W,,9\n": "onset '' in row 3",
+    "file,label,duration\na,W,9\nb,W,9\n": "onset '' in row 2",
+    "file,label,Label\na,W,W\nb,W,W\n": "'label' twice",
     "file,label,subject\na,W,1\na,W,2\nb,W,3\n": r"a\.edf as 1 and 2",
     "file,label,subject\na,W,1\nb,W,\n": r"b\.edf as none",
 }
@@ -162,6 +167,94 @@ def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):
     assert {one.subject for one in labels} == {"P1"}
 
 
+@pytest.mark.parametrize("missing", ["", "n/a", "N/A", "nan", "NaN", np.nan, None, pd.NA])
+def test_a_missing_value_is_no_class_and_numbers_have_one_form(missing, tmp_path):
+    table = pd.DataFrame({"file": ["a", "b", "a"], "label": ["1.0", missing, 1]})
+    expected = [((None, 0.0, "1"),) * 2, ()]
+    assert [one.stretches for one in labels_of_files(table, ROOT, FILES)] == expected
+    table.fillna({"label": "n/a"}).to_csv(tmp_path / "labels.csv", index=False)
+    of_file = labels_of_files(tmp_path / "labels.csv", ROOT, FILES)
+    assert [one.stretches for one in of_file] == expected
+    assert classes_and_targets({"1": "rest", "2": missing}, None, None, {}, 4.0)[1] == {"rest": 0}
+
+
+NO_WIDTH = "\ufeff\u200b\u00ad"
+
+
+def test_characters_without_a_width_make_no_further_class():
+    forms = [f"u\u0308ben{NO_WIDTH}", f"{NO_WIDTH}\u00fcben"]
+    table = pd.DataFrame({"file": ["a", f"{NO_WIDTH}b"], "label": forms, NO_WIDTH + "Subject": 7})
+    labels = labels_of_files(table, ROOT, FILES)
+    assert [(one.subject, one.stretches[0][2]) for one in labels] == [(7, "\u00fcben")] * 2
+
+
+@pytest.mark.parametrize("names", [("Onset", "DURATION"), ("onset ", "Duration"), ("onset",)])
+def test_names_of_columns_may_be_in_any_case(names, tmp_path):
+    rows = dict(zip(names, (4, 8), strict=False))
+    table = pd.DataFrame({"File": ["a", "b"], "Label": "W", "Stop": np.nan, **rows})
+    expected = [((4, 8 if len(names) > 1 else 0, "W"),)] * 2
+    assert [one.stretches for one in labels_of_files(table, ROOT, FILES)] == expected
+    table = table.rename(columns={"Label": "Stage"})
+    assert [one.stretches for one in labels_of_files(table, ROOT, FILES, "Stage")] == expected
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(["start", "duration"], ["start_time", "stop_time"], ["StartTime", "Duration"]),
+        *(["onset", "end"], ["Onset", "offset"], ["onset", "length (s)"], ["onset_s", "dur_s"]),
+        *(["epoch"], ["Time [s]"], ["from", "to"], ["begin"], ["sample"], ["Latency"], ["seconds"]),
+        *(
+            ["tmin", "tmax"],
+            ["t_start"],
+            ["Seizure Start"],
+            ["timestamps"],
+            ["onset", "endtime"],
+            ["t_end"],
+        ),
+    ],
+)
+def test_a_column_that_looks_like_a_time_is_read_or_named(names):
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", **{name: [0, 30] for name in names}})
+    unread = [name for name in names if name.lower() not in ("onset", "duration")]
+    with pytest.raises(ValueError, match="'onset' and 'duration'") as caught:
+        labels_of_files(table, ROOT, FILES)
+    assert all(repr(name.lower()) in str(caught.value) for name in unread)
+    # Where both times are known, others do not matter.
+    table = table.rename(columns=str.lower).assign(onset=0, duration=30)
+    assert len(labels_of_files(table, ROOT, FILES)) == 2
+
+
+@pytest.mark.parametrize("name", ["sample", "response_time", "time", "value", "Epoch"])
+def test_other_columns_beside_onsets_are_ignored(name):
+    """Tables of BIDS have the sample, and may have no durations."""
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", "onset": 2, "duration": None, name: 1})
+    assert [one.stretches for one in labels_of_files(table, ROOT, FILES)] == [((2, 0, "W"),)] * 2
+
+
+@pytest.mark.parametrize("name", ["gender", "weekend", "session", "attempt", "tone", "subtype"])
+def test_other_columns_are_ignored(name):
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", name: 1})
+    assert [one.stretches for one in labels_of_files(table, ROOT, FILES)] == [((None, 0, "W"),)] * 2
+
+
+def test_labels_with_times_name_their_recordings():
+    """One of a subject would be that of the whole recording."""
+    table = pd.DataFrame({"subject": ["a"], "label": "W", "start": 0, "stop_time (s)": 30})
+    with pytest.raises(ValueError, match="no column 'file';"):
+        labels_of_files(table, ROOT, FILES)
+    people = table.rename(columns={"start": "onset_age", "stop_time (s)": "disease_duration"})
+    (found, _) = labels_of_files(people, ROOT, FILES, subject_of=lambda file: "a")
+    assert found.stretches == ((None, 0, "W"),)
+
+
+@pytest.mark.parametrize("onset", [pd.to_timedelta([0, 0]), pd.to_datetime(["2020-01-01"] * 2)])
+def test_times_are_seconds(onset):
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", "onset": onset})
+    with pytest.raises(ValueError, match=r"onset '.*' in row 2"):
+        labels_of_files(table, ROOT, FILES)
+
+
 def test_a_blank_subject_is_none():
     table = pd.DataFrame({"file": ["a", "b"], "label": ["W", "R"], "subject": ["P1", " "]})
     with pytest.raises(ValueError, match=r"b\.edf"):
@@ -169,7 +262,7 @@ def test_a_blank_subject_is_none():
 
 
 def test_the_table_of_bids_beside_a_recording(tmp_path):
-    file, table = tmp_path / "sub-1_task-rest_eeg.edf", tmp_path / "sub-1_task-rest_events.tsv"
+    file, table = tmp_path / "sub-1_task-rest_eeg.fif", tmp_path / "sub-1_task-rest_events.tsv"
     raw = mne.io.RawArray([[0.0]], mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
     assert len(annotations_of(file, raw)) == 0
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\n8\tn/a\tright\n9\t1\tn/a\n")
@@ -179,7 +272,7 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
     table.write_text("onset\tduration\ttrial_type\n2\t4\tNone\n8\t4\tNA\n")
     assert annotations_of(file, raw).description.tolist() == ["None", "NA"]
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
-    with pytest.raises(ValueError, match="onset 'n/a' in row 3"):
+    with pytest.raises(ValueError, match="onset 'none' in row 3"):
         annotations_of(file, raw)
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\n8\tabc\tright\n")
     with pytest.raises(ValueError, match="duration 'abc' in row 3"):
@@ -194,6 +287,14 @@ def test_a_file_without_annotations(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=rf"can be read, such as {name}: its? "):
         durations_in([tmp_path / name])
+
+
+def test_files_of_annotations_that_are_not_read_are_mentioned(tmp_path):
+    """Annotations of WFDB; "no annotations" was said of such a record."""
+    wfdb.wrsamp("a", 100, ["uV"], ["C3"], np.ones((9000, 1)), fmt=["16"], write_dir=str(tmp_path))
+    (tmp_path / "a.st").touch()
+    with pytest.raises(ValueError, match=r"\.st of WFDB, are not read"):
+        folder.load(tmp_path, verbose=0)
 
 
 def test_another_error_than_that_of_a_file_is_not_hidden(tmp_path, monkeypatch):
@@ -238,6 +339,7 @@ def test_stretches_are_annotations_of_their_classes():
         (31, 30, "outside"),
         (51, 0, "outside"),
         (70, 30, "outside"),
+        (60, 5, "outside"),
         (20, 9.9, "shorter"),
     ],
 )
@@ -315,8 +417,10 @@ def test_longer_labels_and_marks_have_the_usual_length(durations, expected):
 
 def test_labels_of_several_lengths_have_a_proposal():
     durations = {"a": [0.2, *[4.1] * 30], "b": [4.2] * 30}
-    with pytest.raises(ValueError, match=r"61 labels last 0\.2 to 4\.2 s.*4\.1, which 98 %"):
+    with pytest.raises(ValueError, match=r"61 labels last 0\.2 to 4\.2 s.*95 % of them 4\.1 s"):
         classes_and_targets(None, None, None, durations)
+    with pytest.raises(ValueError, match=r"41 labels last 2 to 4"):  # one sets no length
+        classes_and_targets(None, None, None, {"a": [4.0] * 40 + [2.0]})
     with pytest.raises(
         ValueError, match=r"20 labels last 0\.004 to 0\.004 s.*durations, in seconds"
     ):
@@ -334,23 +438,28 @@ def test_the_only_label_as_long_as_a_window_is_said():
 
 
 @pytest.mark.parametrize(
-    ("labels", "expected", "n_joined"),
+    ("labels", "expected", "n_left_out"),
     [
-        ([(i * 0.5, 20, "word") for i in range(20)], [(0, 29.5, "word")], 19),
+        ([(i * 0.5, 20, "word") for i in range(20)], [(0, 20, "word")], 19),
         ([(0, 20, "a"), (0, 20, "a")], [(0, 20, "a")], 1),  # listed twice
-        ([(0, 20, "a"), (5, 10, "a"), (15, 10, "a")], [(0, 25, "a")], 2),
+        ([(0, 5, "a"), (0, 20, "a"), (20, 10, "a")], [(0, 20, "a"), (20, 10, "a")], 1),
+        (
+            [(0, 20, "a"), (5, 10, "a"), (15, 10, "a"), (22, 3, "b")],
+            [(0, 20, "a"), (22, 3, "b")],
+            2,
+        ),
         ([(0, 10, "a"), (10, 10, "a"), (20, 5, "b")], None, 0),  # they touch
         ([(0, 0, "a"), (0.5, 0, "a")], [(0, 1, "a"), (0.5, 1, "a")], 0),  # marks may overlap
         ([(0, 0, "a"), (0.5, 0, "b")], [(0, 1, "a"), (0.5, 1, "b")], 0),
     ],
 )
-def test_overlapping_labels_of_one_class_are_joined(labels, expected, n_joined):
+def test_labels_that_overlap_another_of_their_class_are_left_out(labels, expected, n_left_out):
     found = mne.Annotations(*zip(*labels, strict=True))
     with collected_omissions() as omissions:
         kept = labels_within(found, {"word": "word", "a": "a", "b": "b"}, RAW, 1.0)
     rows = list(zip(kept.onset, kept.duration, kept.description, strict=True))
     assert rows == (expected or labels)
-    assert [each.number for each in omissions] == [n_joined] * bool(n_joined)
+    assert [each.number for each in omissions] == [n_left_out] * bool(n_left_out)
 
 
 @pytest.mark.parametrize(

@@ -300,9 +300,14 @@ def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch)
 
 @pytest.mark.filterwarnings("ignore:The 2 recordings share")
 def test_sites_of_a_table_with_odd_rows(tmp_path):
-    """A person with two rows may have two sites; a table in UTF-16 is one, "Split" no split."""
+    """A person with two rows may have two sites; a table in UTF-16 is one."""
     root = bids(tmp_path)
     text = "Participant_id;Site;Split\nsub-01;Bonn;a\nsub-01;Lyon;b\nsub-02;K\u00f6ln;a\n"
     (root / "participants.tsv").write_bytes(text.encode("utf-16"))
     windows = folder.load(root, **READING)
     assert windows.description["site"].tolist() == ["Bonn, Lyon", "K\u00f6ln"]
+    assert windows.description["split"].tolist() == ["a, b", "a"]
+    # Of a table that is no table nothing is needed here.
+    (root / "participants.tsv").write_text("participant_id\tsite\nsub-01\tBonn\tLyon\n")
+    with pytest.warns(UserWarning, match=r"Sites .*participants\.tsv is not a table"):
+        assert "site" not in folder.load(root, **READING).description

@@ -121,6 +121,7 @@ def test_a_table_belongs_to_the_whole_name(tmp_path):
         ("s1.edf", "s1.csv_bi"),
         ("s1.edf", "s1_events.tsv"),
         ("sub-1_ieeg.edf", "sub-1_channels.tsv"),
+        ("SC4001E0-PSG.edf", "SC4001EC-Hypnogram.edf"),
         ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_scoring.txt"),
     ],
 )

@@ -23,6 +23,7 @@ from braindecode_pars.windows.labels import (
     cross_entropy_weights,
     find_unlabeled,
     names_of_classes,
+    one_class_each,
     where_labelled,
 )
 from braindecode_pars.windows.table import as_column
@@ -150,7 +151,7 @@ def test_numbers_that_are_no_classes(labels, message):
 
 
 def test_labels_with_an_order_are_classes():
-    orders = [("a", 1), ("b", 0)], ["a", "b"], [True, False], [b"a", b"b"], [1, 2.0], ["W", 0.5]
+    orders = ["a", "b"], [True, False], [b"a", b"b"], [1, 2.0], ["W", 0.5]
     for labels in orders:
         check_class_labels(as_column(labels * 3))
     check_class_labels(as_column(pd.Series([1.0, 2, 1], dtype=object)))
@@ -231,7 +232,7 @@ def test_one_name_with_two_labels_is_a_warning():
     [
         [frozenset("a"), frozenset("b")],
         [frozenset("a"), frozenset("ab"), frozenset("b")],
-        [(1, frozenset("a")), (1, frozenset("b"))],
+        [("a", 1), ("b", 0)],
     ],
 )
 def test_labels_without_a_total_order_are_refused(labels):
@@ -251,3 +252,23 @@ def test_nan_does_not_mark_unlabelled_windows(missing):
         clf.set_params(unlabeled_label=missing)
         with pytest.raises(ValueError, match=r"unlabeled_label must be .*not NaN"):
             clf.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("n_mixed", "n_subjects", "expected"), [(1, 20, True), (1, 10, True), (2, 19, False)]
+)
+def test_nine_of_ten_subjects_have_one_class_each(n_mixed, n_subjects, expected):
+    """One label may be wrong."""
+    owners = np.repeat(np.arange(n_subjects), 3)
+    classes = owners % 2
+    classes[: 3 * n_mixed : 3] += 5
+    assert one_class_each(classes, owners) == expected
+
+
+@pytest.mark.parametrize("other", ["u\u0308ben", "\u200b\u00fcben", "\u00fcben\ufeff"])
+def test_two_forms_of_one_text_are_no_two_classes(other):
+    for y in (np.array(["\u00fcben", other]), np.array(["\u00fcben", other], dtype=object)):
+        with pytest.raises(ValueError, match="look the same"):
+            check_class_labels(y)
+        with pytest.raises(ValueError, match="look the same"):
+            LinearProbe(LogBandPower(sfreq=100.0)).fit(np.ones((2, 1, 200)), y)
