@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import skorch
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import confusion_matrix
 
 from braindecode_pars._common import files, held_out, tables
 from braindecode_pars.estimators import (
@@ -60,6 +61,12 @@ def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
     return plan.folder / "steps" / f"{step.slug}-{plan.digest}-{step.digest}.csv"
 
 
+def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
+    """Return the scores of a step; None if it is not finished."""
+    file = scores_file(step, plan)
+    return pd.read_csv(file, dtype={"subject": str}) if file.exists() else None
+
+
 def score_method(
     method: Method, step: StudyStep, plan: StudyPlan, report: Report
 ) -> Iterator[dict[str, Any]]:
@@ -82,13 +89,11 @@ def score_method(
         for draw in range(design.n_sets if is_slow else design.n_draws):
             train = design.labeled_rows(fold, draw)
             for is_centered in (False, True) if features and design.is_centered else (False,):
-                if features:
-                    places = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
-                    probabilities = predict_linear(
-                        features, design, labeled, *places, is_centered=is_centered
-                    )
-                else:
-                    probabilities = predict_with(method, design, train, test, draw, encoder)
+                probabilities = (
+                    predict_linear(features, design, train, test, is_centered=is_centered)
+                    if features
+                    else predict_with(method, design, train, test, draw, encoder)
+                )
                 shared: dict[str, Any] = dict(method=method.name, is_centered=is_centered)
                 shared |= dict(kind=method.kind, pretraining=method.pretraining)
                 shared |= dict(fold=fold, draw=draw)
@@ -127,8 +132,8 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
     if method.task is not None:
         limits: dict[str, Any] = dict(
-            pretrain_max_steps=step_limit(method.task, plan.max_steps),
-            pretrain_minutes=plan.max_minutes,
+            pretrain_max_steps=step_limit(method.task, plan.effort.max_steps),
+            pretrain_minutes=plan.effort.minutes,
         )
         if method.kind == "sham":
             twin = record_of(replace(method, kind="pretrained"), plan, fold)
@@ -185,11 +190,9 @@ def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.
     """Return the feature sets of a method: (n_windows, n_features), or covariances."""
     features = {}
     for view in method.views:
-        transformer: Any = (
-            TRANSFORMERS[view]()
-            if view in TRANSFORMERS
-            else PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
-        )
+        transformer: Any = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
+        if view in TRANSFORMERS:
+            transformer = TRANSFORMERS[view]()
         features[view] = np.asarray(transformer.fit_transform(windows), dtype=float)
     return features
 
@@ -197,7 +200,6 @@ def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.
 def predict_linear(
     features: Mapping[str, np.ndarray],
     design: Design,
-    labeled: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
     *,
@@ -213,10 +215,8 @@ def predict_linear(
         Feature sets of the labeled windows.
     design : Design
         Design of the study.
-    labeled : ndarray, shape (n_labeled_windows,)
-        Rows of the labeled windows.
     train, test : ndarray
-        Training and test windows, as indices into ``labeled``.
+        Labeled windows to train on and to predict.
     is_centered : bool
         Whether to subtract the mean of each subject.
 
@@ -224,6 +224,8 @@ def predict_linear(
     -------
     ndarray, shape (n_test, n_classes)
     """
+    labeled = np.flatnonzero(design.corpus.labeled)
+    train, test = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
     classes, codes = np.unique(design.corpus.y[labeled], return_inverse=True)
     subjects = pd.factorize(design.corpus.groups[labeled])[0]
     present, labels = np.unique(codes[train], return_inverse=True)
@@ -256,13 +258,12 @@ def predict_with(
         estimator.set_params(**dict.fromkeys(names, encoder))
     fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
     classes = np.unique(corpus.y[corpus.labeled])
+    if not hasattr(fitted, "predict_proba"):
+        return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(corpus.X[test]))]
     probabilities = np.zeros((len(test), len(classes)))
-    columns = np.searchsorted(classes, fitted.classes_)
-    if hasattr(fitted, "predict_proba"):
-        probabilities[:, columns] = fitted.predict_proba(corpus.X[test])
-    else:
-        predicted = np.searchsorted(classes, fitted.predict(corpus.X[test]))
-        probabilities[np.arange(len(test)), predicted] = 1.0
+    probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(
+        corpus.X[test]
+    )
     return probabilities
 
 
@@ -279,8 +280,7 @@ def count_predictions(
     predicted, subjects = probabilities.argmax(axis=1), design.corpus.groups[test].astype(str)
     for subject in np.unique(subjects):
         is_subject = subjects == subject
-        counts = np.zeros((n, n), dtype=int)
-        np.add.at(counts, (true[is_subject], predicted[is_subject]), 1)
+        counts = confusion_matrix(true[is_subject], predicted[is_subject], labels=range(n))
         of_class = counts.sum(axis=1)
         is_present = of_class > 0
         recall = counts.diagonal()[is_present] / of_class[is_present]

@@ -80,7 +80,7 @@ def finished(short, tmp_path_factory):
 @pytest.fixture
 def untimed(monkeypatch):
     """A plan that times nothing."""
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
 
 
 class Constant(ClassifierMixin, BaseEstimator):
@@ -248,11 +248,11 @@ def test_the_plan_extrapolates_what_it_times(monkeypatch):
     monkeypatch.setattr(
         study_plan,
         "_seconds_of",
-        lambda method, *_: (60.0, 30.0) if method.estimator is None else (np.nan, np.nan),
+        lambda method, *_: 90.0 if method.estimator is None else np.nan,
     )
     design = make_design(corpus_of(simulated()), by_subject=False)
     steps = make_steps(2, ("pars",), {}, {})
-    minutes = study_plan.estimate_minutes(steps, design, 100)
+    minutes = study_plan.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
     groups = [step.group for step in steps]
     assert minutes[groups.index("baselines")] == 1.5
     assert minutes[groups.index("primary")] == 3 * 1.5
@@ -270,10 +270,7 @@ def test_scores_are_those_of_the_classifier_that_is_saved(views, is_centered):
     method = Method("m", "baseline", views)
     features = study_scores.features_of(method, windows, None)
     train, test = design.labeled_rows(0, 3), design.folds[0][1]
-    rows = np.arange(len(windows))
-    found = study_scores.predict_linear(
-        features, design, rows, train, test, is_centered=is_centered
-    )
+    found = study_scores.predict_linear(features, design, train, test, is_centered=is_centered)
     recenter = "subject" if is_centered else None
     clf = FewLabelsClassifier(views=list(views), recenter=recenter, C=None, verbose=0)
     expected = clf.fit(windows[train]).predict_proba(windows[test])
@@ -483,7 +480,8 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    plan = study_plan.plan_study(windows, check, out=tmp_path, effort="quick", only=["baselines"])
+    settings = study_design.Settings("quick", only=["baselines"])
+    plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     if write is two_layouts:
         result = run_study(plan, n_jobs=1, verbose=0)

@@ -18,7 +18,6 @@ from braindecode_pars.evaluation.study_results import (
     NO_GAIN,
     UNCLEAR,
     WORSE,
-    WORTHWHILE_GAIN,
     Comparison,
     Recommendation,
     Study,
@@ -258,9 +257,8 @@ def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers
         assert number in answer
 
 
-def test_outcomes_and_the_worthwhile_gain_are_those_of_the_results():
+def test_outcomes_are_those_of_the_results():
     assert {*study_report.PRETRAINING} == {GAIN, NO_GAIN, UNCLEAR, WORSE}
-    assert study_report.WORTHWHILE == WORTHWHILE_GAIN
 
 
 def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
