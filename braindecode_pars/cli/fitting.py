@@ -249,7 +249,9 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     beginning = "At least" if minutes.isna().any() else "About"
-    controls = "control analyses, which follow a gain, and " * bool(plan.effort.controls)
+    controls = ""
+    if plan.effort.controls and plan.primary:
+        controls = "control analyses, which follow a gain, and "
     show(
         f"{plan.about['design']}.\n{beginning} {total:.0f} min with {n_processes} "
         f"process{'es' * (n_processes > 1)}, without {controls}the final training of the "

@@ -196,16 +196,17 @@ class Design:
     left_out: dict[str, int]
 
     @cached_property
-    def class_of(self) -> pd.Series | None:
-        """Class of each subject, by subject; None where classes vary within subjects."""
-        return main_classes(self.corpus) if self.by_subject else None
+    def class_of(self) -> pd.Series:
+        """Class of each labeled subject, by subject; 0 where classes vary within subjects."""
+        classes = main_classes(self.corpus)
+        return classes if self.by_subject else pd.Series(0, classes.index)
 
     def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
         """Return the windows of the labeled subjects of a draw."""
         train, _ = self.folds[fold]
         labeled = train[self.corpus.labeled[train]]
         pool = self.corpus.subjects_of(labeled)
-        class_of = None if self.class_of is None else self.class_of.to_dict()
+        class_of = self.class_of.to_dict()
         drawn = splitting.draw_subjects(pool, self.n_labeled, draw, class_of, self.n_sets)
         return np.intersect1d(labeled, self.corpus.rows_of(drawn))
 
@@ -450,7 +451,7 @@ def choose_steps(
     Raises
     ------
     ValueError
-        When a name is unknown, or nothing is left.
+        When a name is unknown, nothing is left, or a sham is without its pretraining.
     """
     known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
     lower = {name.lower(): name for name in known}
@@ -466,7 +467,12 @@ def choose_steps(
         methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
-        raise ValueError("No method is left. Change the names of only or without.")
+        raise ValueError(
+            "No method is left. Change the names of only or without; controls need primary."
+        )
+    for kinds in ([method.kind for method in step.methods] for step in chosen):
+        if "sham" in kinds and "pretrained" not in kinds:
+            raise ValueError(f"{SHAM} needs the pretraining whose steps it has. Choose both.")
     return chosen
 
 

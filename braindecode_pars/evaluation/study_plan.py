@@ -62,16 +62,15 @@ def plan_study(
     # What the scores of a step depend on, so that a folder never mixes two settings
     limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
     used = (settings.draws, design.n_labeled, design.left_out, limits, study_design.FEATURES_STEPS)
-    has_networks = any(method.kind == "network" for step in steps for method in step.methods)
+    is_network = [method.kind == "network" for step in steps for method in step.methods]
+    networks = f". Networks have {design.n_sets} draws" if any(is_network) else ""
+    labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
     about: dict[str, Any] = dict(
         digest=cache.digest(cache.describe_corpus(corpus), used, cache.versions()),
         n_labeled_subjects=design.n_labeled,
         design=(
-            f"{len(design.folds)} folds of subjects; {settings.draws} draws of {design.n_labeled} "
-            f"labeled subjects, dealt into {design.n_sets} disjoint sets; "
-            f"{effort.n_pretrainings} pretrainings"
-            + f". Networks have {design.n_sets} draws"
-            * has_networks
+            f"{len(design.folds)} folds of subjects; {settings.draws} draws of {labeled}, dealt "
+            f"into {design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings{networks}"
         ),
         pretraining=(
             f"until the held-out loss no longer falls, at most {effort.max_steps:,} steps and "

@@ -171,8 +171,6 @@ class Progress(skorch.callbacks.Callback):
 
     def __init__(self, report: Report):
         self.report = report
-
-    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.n_steps = 0
 
     def on_batch_end(self, net: skorch.NeuralNet, training: bool, **kwargs: Any) -> None:

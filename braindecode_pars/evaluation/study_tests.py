@@ -39,9 +39,7 @@ class Scores:
     def __init__(self, table: pd.DataFrame, design: Design):
         self.table = table
         self.design = design
-        self.class_of: pd.Series | None = None
-        if design.class_of is not None:
-            self.class_of = design.class_of.rename(index=str)
+        self.class_of = design.class_of.rename(index=str)
 
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
@@ -66,14 +64,11 @@ class Scores:
             n_draws = table.columns.get_level_values("draw").nunique()
             n_sets = min(n_draws, self.design.n_sets)
             folds.append(table.to_numpy().reshape(len(table), n_draws // n_sets, n_sets, -1))
-            if self.class_of is not None:
-                strata.append(self.class_of[table.index].to_numpy())
-        return crossed_mean_of_folds(folds, strata or None)
+            strata.append(self.class_of[table.index].to_numpy())
+        return crossed_mean_of_folds(folds, strata)
 
     def weights(self, subjects: pd.Index) -> np.ndarray:
         """Return weights of subjects that sum to 1; classes have equal weights if subjects do."""
-        if self.class_of is None:
-            return np.full(len(subjects), 1 / len(subjects))
         classes = self.class_of[subjects]
         return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
 
