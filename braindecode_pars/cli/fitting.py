@@ -208,7 +208,8 @@ def study_folder(
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     name = datasets.title(folder).replace("_", " ")
     check = data_check.check_data(windows, in_spite_of=in_spite_of)
-    if is_folder:  # the windows of a store or a sample cannot change
+    # A quick study has no bundled encoder, and the windows of a store or a sample cannot change
+    if is_folder and settings.effort != "quick":
         recorded = preprocessing.counted(door.as_windows(windows).column("preprocessing"))
         differences = load_encoder(first).card.differences(preprocessing.agreed(recorded))
         for difference in differences:

@@ -226,11 +226,12 @@ def write(result: Study, folder: Path | None) -> None:
 def run_steps(
     plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int | None, verbose: int
 ) -> Iterator[tuple[StudyStep, Outcome]]:
-    """Run the steps side by side; yield each with the reason if it failed, and its warnings.
+    """Run unfinished steps side by side; yield each with the reason of a failure, and warnings.
 
     Networks begin with encoders of the primary comparison, so they wait for it.
     """
     n_jobs = number_of_processes(n_jobs)
+    steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
     first = [step for step in steps if step.group in ("baselines", "primary")]
     others = [step for step in steps if step not in first]
     run = _run_here if n_jobs == 1 else _run_side_by_side
@@ -297,18 +298,20 @@ def _run_side_by_side(
     progress = plan.folder / "progress"
     progress.mkdir(parents=True, exist_ok=True)
     executor = get_reusable_executor(
-        n_jobs, initializer=_start_worker, initargs=(plan, n_threads), reuse=False
+        n_jobs, timeout=None, initializer=_start_worker, initargs=(plan, n_threads), reuse=False
     )
     waiting = list(steps)
     running: dict[Any, StudyStep] = {}
+    finished: list[tuple[StudyStep, Outcome]] = []
     try:
-        while waiting or running:
+        while waiting or running or finished:
             # With more steps than processes, loky does not end quietly after Ctrl-C.
             while waiting and len(running) < n_jobs:
                 step = waiting.pop(0)
                 running[executor.submit(_work, step, progress / f"{step.slug}.txt")] = step
-            for future in [future for future in running if future.done()]:
-                yield running.pop(future), future.result()
+            yield from finished  # the report is written while the next steps run
+            done = [future for future in running if future.done()]
+            finished = [(running.pop(future), future.result()) for future in done]
             texts = []
             for file in sorted(progress.glob("*.txt")):
                 with suppress(FileNotFoundError):  # the step has just ended

@@ -266,10 +266,9 @@ def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.nda
     """Divide the labeled subjects into folds; unlabeled windows are in every training set."""
     labeled = np.flatnonzero(corpus.labeled)
     _, codes = np.unique(corpus.groups[labeled].astype(str), return_inverse=True)
-    n_folds = min(N_FOLDS, len(set(codes.tolist())))
     kind = StratifiedGroupKFold if by_subject else GroupKFold
     folds = []
-    splitter = kind(n_folds, shuffle=True, random_state=0)
+    splitter = kind(N_FOLDS, shuffle=True, random_state=0)
     for _, test in splitter.split(labeled, corpus.y[labeled], codes):
         tested = corpus.rows_of(corpus.groups[labeled[test]].tolist())
         folds.append((np.setdiff1d(np.arange(len(corpus.y)), tested), labeled[test]))

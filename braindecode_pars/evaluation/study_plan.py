@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -134,7 +136,8 @@ def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort)
         keys = [(method.views, method.encoder, method.task) for method in step.methods]
         for key, method in zip(keys, step.methods, strict=True):
             if key not in seconds:
-                seconds[key] = _seconds_of(method, design, effort)
+                with warnings.catch_warnings(action="ignore"):  # the steps have them, too
+                    seconds[key] = _seconds_of(method, design, effort)
         minutes.append(sum(seconds[key] for key in keys) / 60)
     return minutes
 
@@ -149,30 +152,24 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
     if method.task is not None:
         windows = corpus.X[np.arange(min(len(corpus.X), TIMED_TRAINING_WINDOWS))]
         n_steps = math.ceil(len(windows) / PARSEmbedder.pretrain_batch_size)
-        with warnings.catch_warnings(action="ignore"):  # nothing can be learned in so few steps
-            durations = [
-                _duration(PARSEmbedder(method.task, pretrain_epochs=n, verbose=0).fit, windows)
-                for n in (1, 1, 4)
-            ]
-        of_step = max(0.0, durations[2] - durations[1]) / (3 * n_steps)
+        fits = [
+            partial(PARSEmbedder(method.task, pretrain_epochs=n, verbose=0).fit, windows)
+            for n in (1, 1, 4)
+        ]
+        _, short, long = (timeit(fit, number=1) for fit in fits)
+        of_step = max(0.0, long - short) / (3 * n_steps)
         limit = study_design.step_limit(method.task, effort.max_steps)
         pretraining = min(of_step * limit, 60 * effort.minutes)
     encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(few)
     features = study_scores.features_of(method, few, encoder)
-    again = _duration(study_scores.features_of, method, few, encoder)
+    again = timeit(partial(study_scores.features_of, method, few, encoder), number=1)
     n_features = sum(math.prod(values.shape[1:]) for values in features.values())
     labels = corpus.y[rows]
     noise = np.random.default_rng(0).normal(size=(len(rows), n_features))
     folds = linear_probe.folds_by_subject(pd.factorize(corpus.groups[rows])[0], labels)
     unfitted = linear_probe.logistic_regression(None, "balanced")
-    fit = _duration(linear_probe.fit_searched, unfitted, noise, labels, folds)
+    fit = timeit(partial(linear_probe.fit_searched, unfitted, noise, labels, folds), number=1)
     n_fits = design.n_draws * (1 + design.is_centered) * len(design.folds)
     if method.encoder is None and "encoder" in method.views:  # an encoder for each fold
         n_fits //= len(design.folds)
     return pretraining + again / len(few) * corpus.labeled.sum() + fit * n_fits
-
-
-def _duration(function: Callable[..., Any], *arguments: Any) -> float:
-    begin = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - begin

@@ -42,18 +42,15 @@ TRANSFORMERS = {
 Report = Callable[[str], None]
 
 
-def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> Path:
-    """Score the methods of a step, and return the file with the scores, an earlier one if any.
+def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> None:
+    """Score the methods of a step, and write the scores into its file.
 
     The file has a row for each method, plain and subject-centered, pretraining, fold, draw and
     subject, with the columns of ``Study.scores``; ``n_I_J``, the number of windows of class I that
     were predicted as class J; and ``p_J``, the mean probability of class J.
     """
-    file = scores_file(step, plan)
-    if not file.exists():
-        rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
-        files.replace_file(file, pd.DataFrame(rows).to_csv(index=False))
-    return file
+    rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
+    files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
 
 
 def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
