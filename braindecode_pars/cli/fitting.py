@@ -16,7 +16,7 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, dat
 from braindecode_pars._common import model_files
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.estimators import transformers, windows_estimator
-from braindecode_pars.evaluation import data_check, study_design, study_plan
+from braindecode_pars.evaluation import data_check, study_design, study_plan, study_scores
 from braindecode_pars.evaluation.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings import preprocessing
@@ -191,11 +191,10 @@ def study_folder(
     plan_only : bool
         Whether to stop after the plan.
     """
-    options = {"tasks": study_design.TASKS, "draws": study_design.DRAWS, "minutes": None, **options}
-    study_plan.check_study(
-        options["effort"], options["draws"], options["tasks"], options["minutes"], out
-    )
-    first = next(iter((options.get("encoders") or {"small": "small"}).values()))
+    in_spite_of = options.pop("in_spite_of", ())
+    settings = study_design.Settings(**options)
+    study_plan.check_settings(settings, out)
+    first = next(iter((settings.encoders or {"small": "small"}).values()))
     if is_folder := Path(folder).is_dir() and not datasets.is_store(folder):
         # Recordings that cannot be used are left out, and listed in the report.
         reading = {"on_error": "warn"} | _as_encoder(first) | reading
@@ -208,8 +207,9 @@ def study_folder(
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     name = datasets.title(folder).replace("_", " ")
-    check = data_check.check_data(windows, in_spite_of=options.pop("in_spite_of", ()))
-    if is_folder:  # the windows of a store or a sample cannot change
+    check = data_check.check_data(windows, in_spite_of=in_spite_of)
+    # A quick study has no bundled encoder, and the windows of a store or a sample cannot change
+    if is_folder and settings.effort != "quick":
         recorded = preprocessing.counted(door.as_windows(windows).column("preprocessing"))
         differences = load_encoder(first).card.differences(preprocessing.agreed(recorded))
         for difference in differences:
@@ -225,7 +225,7 @@ def study_folder(
         return
     show("Estimating the duration on a few windows.")
     plan = study_plan.plan_study(
-        windows, check, dataset=name, unlabeled_label=-1, out=out, **options
+        windows, check, settings, out=out, dataset=name, unlabeled_label=-1
     )
     plan.about["command"] = f"braindecode-pars {shlex.join(sys.argv[1:])}"
     plan.about["warnings"] = [str(warning.message) for warning in caught]
@@ -238,26 +238,25 @@ def study_folder(
 
 def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     """Print the steps and methods, and the minutes that they take."""
-    table = pd.DataFrame(
-        dict(
-            group=[step.group for step in plan.steps],
-            methods=[", ".join(method.name for method in step.methods) for step in plan.steps],
-            steps=1,
-            minutes=plan.minutes,
-        )
-    )
-    groups = table.groupby(["group", "methods"], sort=False, as_index=False).sum(min_count=1)
-    groups["minutes"] = ["?" if np.isnan(m) else f"{m:.1f}" for m in groups["minutes"]]
-    print_frame(groups, "plan (minutes of one core)", 2)
+    groups = plan.table.groupby(["group", "methods"], sort=False, as_index=False)
+    table = groups.agg(steps=("step", "size"), minutes=("minutes", lambda m: m.sum(skipna=False)))
+    print_frame(table.round(1), "plan (minutes of one core)", 2)
     for reason in plan.about["left_out"]:
         show(f"Left out: {reason}")
+    is_finished = [study_scores.scores_file(step, plan).exists() for step in plan.steps]
+    if any(is_finished):
+        show(f"{sum(is_finished)} of {len(is_finished)} steps are already finished.")
+    minutes = plan.table["minutes"][~np.array(is_finished)]
     n_processes = number_of_processes(n_jobs)
-    total = np.nansum(plan.minutes) / n_processes
-    beginning = "At least" if np.isnan(plan.minutes).any() else "About"
+    total = max(1.0, minutes.sum() / n_processes, minutes.max())
+    beginning = "At least" if minutes.isna().any() else "About"
+    controls = ""
+    if plan.effort.controls and plan.primary:
+        controls = "control analyses, which follow a gain, and "
     show(
-        f"{plan.about['design']}.\n{beginning} {total:.0f} min with {n_processes} processes, and "
-        "control analyses if pretraining helps. Pretraining ends early if its held-out loss no "
-        "longer falls."
+        f"{plan.about['design']}.\n{beginning} {total:.0f} min with {n_processes} "
+        f"process{'es' * (n_processes > 1)}, without {controls}the final training of the "
+        "recommended method. Pretraining ends early if its held-out loss no longer falls."
     )
 
 

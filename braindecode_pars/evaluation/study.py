@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from braindecode_pars.evaluation.controls import (
     describe_controls,
 )
 from braindecode_pars.evaluation.study_design import Method, StudyPlan, StudyStep
-from braindecode_pars.evaluation.study_results import GAIN, Recommendation, Study
+from braindecode_pars.evaluation.study_results import Recommendation, Study
 from braindecode_pars.windows import labels
 
 __all__ = ["Study", "study"]
@@ -146,7 +147,10 @@ def study(
     >>> print(*result.answers, sep="\n")  # doctest: +SKIP
     >>> result.report("study.html")  # doctest: +SKIP
     """
-    study_plan.check_study(effort, draws, tasks, minutes, out)
+    settings = study_design.Settings(
+        effort, tasks, encoders, n_train_subjects, draws, minutes, only, without
+    )
+    study_plan.check_settings(settings, out)
     check = data_check.check_data(windows_ds, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
@@ -154,33 +158,15 @@ def study(
     if out is None:
         place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
     with place as folder:
-        plan = study_plan.plan_study(
-            windows_ds,
-            check,
-            methods,
-            out=folder,
-            effort=effort,
-            tasks=tasks,
-            encoders=encoders,
-            n_train_subjects=n_train_subjects,
-            draws=draws,
-            minutes=minutes,
-            only=only,
-            without=without,
-            dataset=dataset,
-            unlabeled_label=unlabeled_label,
-        )
+        names: dict[str, Any] = dict(dataset=dataset, unlabeled_label=unlabeled_label)
+        plan = study_plan.plan_study(windows_ds, check, settings, methods, out=folder, **names)
         return run_study(plan, save=out is not None, n_jobs=n_jobs, verbose=verbose)
 
 
 def unanswered(dataset: str, check: data_check.DataCheck, out: str | Path | None) -> Study:
     """Return the study of recordings that cannot have an answer, and write its report."""
     result = Study(dataset, study_design.METRIC, check)
-    if out is not None:
-        folder = Path(out).expanduser()
-        content = study_design.FORMAT | {"answers": result.answers}
-        files.replace_file(folder / "study.json", files.to_json(content))
-        result.report(folder)
+    write(result, None if out is None else Path(out).expanduser())
     return result
 
 
@@ -188,93 +174,72 @@ def run_study(
     plan: StudyPlan, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
 ) -> Study:
     """Run all steps; with ``save``, write the report after each of them, and the model."""
-    writer = _Writer(plan, save)
+    folder = plan.folder if save else None
+    failures: dict[str, str] = {}
+    messages = plan.about.setdefault("warnings", [])
+    written = 0.0
     try:
-        for step, reason, texts in run_steps(plan, plan.steps, n_jobs, verbose):
-            writer.add(step, reason, texts)
+        for step, (reason, texts) in run_steps(plan, plan.steps, n_jobs, verbose):
+            if reason:
+                failures[step.name] = reason
+            messages += [text for text in dict.fromkeys(texts) if text not in messages]
+            if time.monotonic() - written > REPORT_INTERVAL:
+                write(assemble(plan, failures), folder)
+                written = time.monotonic()
     finally:  # also after Ctrl-C
-        result = writer.write(writer.result())
-    if plan.controls and result.primary is not None and result.primary.outcome == GAIN:
+        result = assemble(plan, failures)
+        write(result, folder)
+    if plan.effort.controls and result.has_gain:
         steps = control_steps(plan)
-        for _ in run_steps(plan, steps, n_jobs, verbose):
-            pass
-        table = primary_control_gains(plan, steps)
-        result = replace(result, controls=table, control_notes=[describe_controls(table)])
+        outcomes = list(run_steps(plan, steps, n_jobs, verbose))
+        notes = [f"{step.name}: left out ({reason})." for step, (reason, _) in outcomes if reason]
+        gains = primary_control_gains(plan, steps)
+        result = replace(result, controls=gains, control_notes=[describe_controls(gains), *notes])
     if (chosen := result.recommendation) is not None:
-        folder = save_model(plan, chosen) if save else None
-        result = replace(
-            result,
-            confusion=confusion_of(result, plan),
-            recommendation=replace(chosen, folder=folder),
-        )
-    return writer.write(result)
+        confusion = confusion_of(result, chosen, plan)
+        chosen = replace(chosen, folder=save_model(plan, chosen) if save else None)
+        result = replace(result, confusion=confusion, recommendation=chosen)
+    write(result, folder)
+    return result
 
 
-class _Writer:
-    """Write scores, values and report of a study into its folder, also while it runs."""
-
-    def __init__(self, plan: StudyPlan, save: bool):
-        self.plan = plan
-        self.save = save
-        self.failures: dict[str, str] = {}
-        self.warnings = dict.fromkeys(plan.about.get("warnings", []))
-        self.written = 0.0
-
-    def add(self, step: StudyStep, reason: str | None, texts: Sequence[str]) -> None:
-        """Keep the reason of a failure and warnings, and write what is finished now and then."""
-        if reason:
-            self.failures[step.name] = reason
-        self.warnings |= dict.fromkeys(texts)
-        if time.monotonic() - self.written > REPORT_INTERVAL:
-            self.write(self.result())
-            self.written = time.monotonic()
-
-    def result(self) -> Study:
-        """Return the study of all steps that are finished, with the warnings of all."""
-        result = assemble(self.plan, self.failures)
-        return replace(result, about=result.about | {"warnings": list(self.warnings)})
-
-    def write(self, result: Study) -> Study:
-        """Write a study, finished or not, and return it."""
-        if self.save:
-            comparisons = {
-                name: asdict(comparison)
-                for name in ("primary", "initialization", "baseline")
-                if (comparison := getattr(result, name)) is not None
-            }
-            chosen = result.recommendation
-            content = study_design.FORMAT | dict(
-                answers=result.answers,
-                comparisons=comparisons,
-                recommendation=None if chosen is None else asdict(chosen),
-                about=result.about,
-            )
-            folder = self.plan.folder
-            for name in ("scores", "levels"):
-                table = getattr(result, name)
-                files.replace_file(folder / f"{name}.csv", table.to_csv(index=False))
-            files.replace_file(folder / "study.json", files.to_json(content))
-            result.report(folder)
-        return result
+def write(result: Study, folder: Path | None) -> None:
+    """Write scores, values and report of a study, finished or not, unless there is no folder."""
+    if folder is None:
+        return
+    names = ("primary", "initialization", "baseline")
+    comparisons = {name: getattr(result, name) for name in names}
+    chosen = result.recommendation
+    content = study_design.FORMAT | dict(
+        answers=result.answers,
+        comparisons={name: asdict(pair) for name, pair in comparisons.items() if pair},
+        recommendation=asdict(chosen) if chosen else None,
+        about=result.about,
+    )
+    files.replace_file(folder / "study.json", files.to_json(content))
+    for name, table in {"scores": result.scores, "levels": result.levels}.items():
+        if len(table):
+            files.replace_file(folder / f"{name}.csv", table.to_csv(index=False))
+    result.report(folder)
 
 
 def run_steps(
     plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int | None, verbose: int
-) -> Iterator[tuple[StudyStep, str | None, list[str]]]:
-    """Run the steps side by side; yield each with the reason if it failed, and its warnings.
+) -> Iterator[tuple[StudyStep, Outcome]]:
+    """Run unfinished steps side by side; yield each with the reason of a failure, and warnings.
 
     Networks begin with encoders of the primary comparison, so they wait for it.
     """
     n_jobs = number_of_processes(n_jobs)
-    bar = training.ProgressBar(total=len(steps), desc="study", disable=not verbose)
+    steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
     first = [step for step in steps if step.group in ("baselines", "primary")]
     others = [step for step in steps if step not in first]
     run = _run_here if n_jobs == 1 else _run_side_by_side
-    with bar:
+    with training.ProgressBar(total=len(steps), desc="study", disable=not verbose) as bar:
         for part in (first, others):
-            for step, outcome in run(part, plan, n_jobs, bar):
+            for finished in run(part, plan, n_jobs, bar):
                 bar.update()
-                yield step, *outcome
+                yield finished
 
 
 def number_of_processes(n_jobs: int | None) -> int:
@@ -333,18 +298,20 @@ def _run_side_by_side(
     progress = plan.folder / "progress"
     progress.mkdir(parents=True, exist_ok=True)
     executor = get_reusable_executor(
-        n_jobs, initializer=_start_worker, initargs=(plan, n_threads), reuse=False
+        n_jobs, timeout=None, initializer=_start_worker, initargs=(plan, n_threads), reuse=False
     )
     waiting = list(steps)
     running: dict[Any, StudyStep] = {}
+    finished: list[tuple[StudyStep, Outcome]] = []
     try:
-        while waiting or running:
+        while waiting or running or finished:
             # With more steps than processes, loky does not end quietly after Ctrl-C.
             while waiting and len(running) < n_jobs:
                 step = waiting.pop(0)
                 running[executor.submit(_work, step, progress / f"{step.slug}.txt")] = step
-            for future in [future for future in running if future.done()]:
-                yield running.pop(future), future.result()
+            yield from finished  # the report is written while the next steps run
+            done = [future for future in running if future.done()]
+            finished = [(running.pop(future), future.result()) for future in done]
             texts = []
             for file in sorted(progress.glob("*.txt")):
                 with suppress(FileNotFoundError):  # the step has just ended
@@ -361,97 +328,72 @@ def _run_side_by_side(
 
 def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
     """Return the study of all steps that are finished."""
-    status, tables = [], []
-    for step in plan.steps:
-        file = study_scores.scores_file(step, plan)
-        if file.exists():
-            tables.append(pd.read_csv(file, dtype={"subject": str}))
-        status.append("finished" if file.exists() else failures.get(step.name, "to come"))
+    tables = [study_scores.read_scores(step, plan) for step in plan.steps]
+    status = [
+        failures.get(step.name, "to come") if table is None else "finished"
+        for step, table in zip(plan.steps, tables, strict=True)
+    ]
+    steps = plan.table.assign(status=status)
+    is_primary = steps.pop("group") == "primary"
     result = Study(
         dataset=plan.dataset,
         metric=study_design.METRIC,
         check=plan.check,
-        plan=pd.DataFrame(
-            dict(
-                step=[step.name for step in plan.steps],
-                methods=[", ".join(m.name for m in step.methods) for step in plan.steps],
-                minutes=plan.minutes,
-                status=status,
-                is_primary=[step.group == "primary" for step in plan.steps],
-            )
-        ),
+        plan=steps.assign(is_primary=is_primary),
         methods=_table_of_methods(plan, failures),
         pretrainings=_table_of_pretrainings(plan),
         about=plan.about,
     )
     # A method whose steps are not all finished has no scores for some subjects.
-    pending = {
-        method.name
-        for step, state in zip(plan.steps, status, strict=True)
-        for method in step.methods
-        if state != "finished"
-    }
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"method": []})
-    table = table[~table["method"].isin(pending)]
-    if table.empty:
+    unfinished = [s for s, table in zip(plan.steps, tables, strict=True) if table is None]
+    finished = {*result.methods["method"]} - {m.name for s in unfinished for m in s.methods}
+    if not finished:
         return result
-    scores = study_tests.Scores(table, plan.design)
+    scores = pd.concat(tables, ignore_index=True)
+    return _with_scores(result, scores[scores["method"].isin(finished)], plan)
+
+
+def _with_scores(result: Study, table: pd.DataFrame, plan: StudyPlan) -> Study:
+    """Return the study with the scores of all methods that are finished, and what they say."""
+    scores, finished = study_tests.Scores(table, plan.design), {*table["method"]}
     levels = scores.levels()
-    finished = {*table["method"]}
-    pairs = dict.fromkeys(
-        (method.name, reference)
-        for step in plan.steps
-        if step.group != "primary"
-        for method in step.methods
-        for reference in method.references
-        if {method.name, reference} <= finished
-    )
+    others = [m for step in plan.steps if step.group != "primary" for m in step.methods]
+    pairs = dict.fromkeys((m.name, reference) for m in others for reference in m.references)
     result = replace(
         result,
         scores=table,
         levels=levels,
-        secondary=scores.secondary(list(pairs)),
+        secondary=scores.secondary([pair for pair in pairs if {*pair} <= finished]),
         recommendation=scores.recommend(levels),
-        decisions=decisions_of(table, plan) if plan.design.by_subject else None,
+        decisions=decisions_of(table) if plan.design.by_subject else None,
     )
-    return _with_primary(result, scores, plan)
-
-
-def _with_primary(result: Study, scores: study_tests.Scores, plan: StudyPlan) -> Study:
-    """Return the study with the comparisons that were fixed beforehand, as far as they ran."""
-    finished = {*result.scores["method"]}
-    names = [m.name for step in plan.steps if step.group == "primary" for m in step.methods]
-    if not names or not {names[0], study_design.SHAM} <= finished:
+    first = plan.primary
+    if first is None or not {first.name, study_design.SHAM} <= finished:
         return result
-    primary = scores.compare(names[0], study_design.SHAM)
-    table = result.pretrainings
-    losses = table[table["task"] == plan.task].groupby("is_sham")["held_out_loss"].mean()
-    result = replace(
-        result, primary=primary, has_learned=bool(losses[False] < LEARNED * losses[True])
-    )
+    runs = result.pretrainings[result.pretrainings["task"] == first.task]
+    losses = runs.groupby("is_sham")["held_out_loss"].mean()
+    has_learned = bool(losses[False] < LEARNED * losses[True])
+    primary = scores.compare(first.name, study_design.SHAM)
+    result = replace(result, primary=primary, has_learned=has_learned)
     if study_design.RANDOM in finished:
-        result = replace(result, initialization=scores.compare(names[0], study_design.RANDOM))
+        result = replace(result, initialization=scores.compare(first.name, study_design.RANDOM))
     baseline = study_design.baseline_name(len(plan.design.corpus.X[0]))
     if baseline in finished:
-        is_tested = primary.outcome == GAIN and result.has_learned
-        comparison = scores.compare(names[0], baseline, is_tested=is_tested)
+        comparison = scores.compare(first.name, baseline, is_tested=result.has_gain)
         result = replace(result, baseline=comparison)
     return result
 
 
 def _table_of_methods(plan: StudyPlan, failures: Mapping[str, str]) -> pd.DataFrame:
-    rows = {}
-    for step in plan.steps:
-        for method in step.methods:
-            reason = failures.get(step.name, "")
-            centered = (False, True) if method.views and plan.design.is_centered else (False,)
-            for is_centered in centered:
-                row = dict(method=method.name, is_centered=is_centered, kind=method.kind)
-                data = [method.additional_data] if method.additional_data else []
-                data += [study_design.TEST_SUBJECT] if is_centered else []
-                row |= dict(additional_data="; ".join(data), left_out=reason)
-                rows[method.name, is_centered] = row
-    return pd.DataFrame(rows.values())
+    rows = []
+    for step, method in ((s, method) for s in plan.steps for method in s.methods):
+        for is_centered in (False, True) if method.views and plan.design.is_centered else (False,):
+            data = (method.additional_data, study_design.TEST_SUBJECT * is_centered)
+            row = dict(method=method.name, is_centered=is_centered, kind=method.kind)
+            row["additional_data"] = "; ".join(filter(None, data))
+            rows.append(row | dict(left_out=failures.get(step.name, "")))
+    keys = ["method", "is_centered"]
+    return pd.DataFrame(rows).groupby(keys, as_index=False, sort=False).max()
 
 
 def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
@@ -461,27 +403,20 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
         study_scores.record_of(method, plan, step.fold)
         for step in sorted(plan.steps, key=lambda step: step.group != "primary")
         for method in step.methods
-        if method.task is not None and method.kind != "network"
+        if method.kind in ("pretrained", "sham")
     ]
     rows = [files.read_json(file) for file in records if file.exists()]
     return pd.DataFrame(rows, columns=columns).sort_values("is_sham", kind="stable")
 
 
-def confusion_of(result: Study, plan: StudyPlan) -> pd.DataFrame:
+def confusion_of(result: Study, chosen: Recommendation, plan: StudyPlan) -> pd.DataFrame:
     """Return true and predicted classes of the recommended method, a row for each prediction."""
-    chosen = result.recommendation
-    assert chosen is not None
     rows = result.scores[result.scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
-    names = ordered_class_names(plan)
-    pairs = [
-        (true, predicted, int(rows[f"n_{i}_{j}"].sum()))
-        for i, true in enumerate(names)
-        for j, predicted in enumerate(names)
-    ]
-    counts = [count for *_, count in pairs]
-    columns = {"true": [true for true, *_ in pairs], "predicted": [p for _, p, _ in pairs]}
-    return pd.DataFrame({name: np.repeat(values, counts) for name, values in columns.items()})
+    pairs = pd.DataFrame(product(ordered_class_names(plan), repeat=2))
+    pairs.columns = ["true", "predicted"]
+    counts = rows.filter(regex=r"^n_\d").sum().astype(int)
+    return pairs.loc[np.repeat(pairs.index, counts)].reset_index(drop=True)
 
 
 def ordered_class_names(plan: StudyPlan) -> list[str]:
@@ -492,35 +427,25 @@ def ordered_class_names(plan: StudyPlan) -> list[str]:
     return [str(names.get(label, label)) for label in classes.tolist()]
 
 
-def decisions_of(table: pd.DataFrame, plan: StudyPlan) -> pd.DataFrame:
+def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return how well each method decides the class of subjects, by the mean of probabilities.
 
     The columns are those of ``Study.decisions``; the best method is the first.
     """
-    n_classes = len(ordered_class_names(plan))
-    counts = np.stack(
-        [table[[f"n_{i}_{j}" for j in range(n_classes)]].sum(axis=1) for i in range(n_classes)]
-    )
-    probabilities = table[[f"p_{j}" for j in range(n_classes)]].to_numpy()
-    true, predicted = counts.argmax(axis=0), probabilities.argmax(axis=1)
+    probabilities = table.filter(regex=r"^p_\d").to_numpy()
+    n_classes = probabilities.shape[1]
+    counts = table.filter(regex=r"^n_\d").to_numpy().reshape(-1, n_classes, n_classes)
+    true, predicted = counts.sum(axis=2).argmax(axis=1), probabilities.argmax(axis=1)
     rows = []
     keys = ["method", "draw", "pretraining"]
     for (method, *_), places in table.reset_index(drop=True).groupby(keys).indices.items():
-        values = probabilities[places]
-        auroc = roc_auc_score(
-            true[places], values[:, 1] if n_classes == 2 else values, multi_class="ovr"
-        )
-        right = true[places] == predicted[places]
-        rows.append(
-            dict(
-                method=method,
-                right=right.sum(),
-                subjects=len(places),
-                balanced_accuracy=balanced_accuracy_score(true[places], predicted[places]),
-                auroc=auroc,
-            )
-        )
-    means = pd.DataFrame(rows).groupby("method", as_index=False).mean()
+        truth, decided, values = true[places], predicted[places], probabilities[places]
+        values = values[:, 1] if n_classes == 2 else values
+        auroc = roc_auc_score(truth, values, multi_class="ovr")
+        balanced = balanced_accuracy_score(truth, decided)
+        rows.append((method, (truth == decided).sum(), len(places), balanced, auroc))
+    columns = ["method", "right", "subjects", "balanced_accuracy", "auroc"]
+    means = pd.DataFrame(rows, columns=columns).groupby("method", as_index=False).mean()
     return means.sort_values("balanced_accuracy", ascending=False, ignore_index=True)
 
 
@@ -530,20 +455,17 @@ def control_steps(plan: StudyPlan) -> list[StudyStep]:
     pairs = dict.fromkeys(method for method in primary if method.kind in ("pretrained", "sham"))
     return [
         StudyStep(f"control {name}", "controls", tuple(pairs), control=name)
-        for name in (UNCHANGED, *plan.controls)
+        for name in (UNCHANGED, *plan.effort.controls)
     ]
 
 
 def primary_control_gains(plan: StudyPlan, steps: Sequence[StudyStep]) -> pd.DataFrame:
     """Return what the controls leave of the primary difference."""
-    tables = []
-    for step in steps:
-        file = study_scores.scores_file(step, plan)
-        if file.exists():
-            table = pd.read_csv(file, dtype={"subject": str}).rename(columns={"draw": "seed"})
-            means = table.groupby(["method", "subject", "seed"], as_index=False)["value"].mean()
-            tables.append(means.assign(control=step.control))
-    scores = pd.concat(tables, ignore_index=True).assign(
+    tables = {step.control: study_scores.read_scores(step, plan) for step in steps}
+    rows = pd.concat(tables, names=["control"]).rename(columns={"draw": "seed"})
+    keys = ["control", "method", "subject", "seed"]
+    scores = rows.groupby(keys, sort=False)["value"].mean().reset_index()
+    scores = scores.assign(
         protocol="label_efficiency",
         dataset=plan.dataset,
         n_train_subjects=plan.design.n_labeled,
@@ -561,11 +483,10 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     log.info("Training the recommended method on all labeled subjects.")
     every = [method for step in plan.steps for method in step.methods]
     method = next(method for method in every if method.name == chosen.method)
-    if study_scores.needs_encoder(method):
-        encoder = study_scores.encoder_of(method, plan, None, lambda text: None)
-    else:  # the class has an encoder, which these feature sets do not use
-        random = Method(study_design.RANDOM, "random", ("encoder",))
-        encoder = study_scores.encoder_of(random, plan, None, lambda text: None)
+    source = method
+    if not study_scores.needs_encoder(method):  # the class has one, which these features do not use
+        source = Method(study_design.RANDOM, "random", ("encoder",))
+    encoder = study_scores.encoder_of(source, plan, None, lambda text: None)
     if method.estimator is None:
         recenter = "subject" if chosen.is_centered else None
         estimator: Any = FewLabelsClassifier(
@@ -580,11 +501,9 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     corpus = plan.design.corpus
     folder = plan.folder / "model"
     estimator.fit(corpus.X[corpus.labeled], corpus.y[corpus.labeled])
+    metric = study_design.METRIC.replace("_", " ")
     estimator.expected_score_ = dict(
-        metric=study_design.METRIC.replace("_", " "),
-        score=chosen.score,
-        low=chosen.low,
-        high=chosen.high,
+        metric=metric, score=chosen.score, low=chosen.low, high=chosen.high
     )
     estimator.save(folder)
     return str(folder)

@@ -82,6 +82,20 @@ EFFORTS = {
 
 
 @dataclass(frozen=True)
+class Settings:
+    """Choices of a study, as the arguments of :func:`~braindecode_pars.evaluation.study`."""
+
+    effort: str = "default"
+    tasks: Sequence[str] = TASKS
+    encoders: Mapping[str, Any] | None = None
+    n_train_subjects: int | None = None
+    draws: int = DRAWS
+    minutes: float | None = None
+    only: Sequence[str] = ()
+    without: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Method:
     """A method of a study.
 
@@ -182,16 +196,17 @@ class Design:
     left_out: dict[str, int]
 
     @cached_property
-    def class_of(self) -> pd.Series | None:
-        """Class of each subject, by subject; None where classes vary within subjects."""
-        return main_classes(self.corpus) if self.by_subject else None
+    def class_of(self) -> pd.Series:
+        """Class of each labeled subject, by subject; 0 where classes vary within subjects."""
+        classes = main_classes(self.corpus)
+        return classes if self.by_subject else pd.Series(0, classes.index)
 
     def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
         """Return the windows of the labeled subjects of a draw."""
         train, _ = self.folds[fold]
         labeled = train[self.corpus.labeled[train]]
         pool = self.corpus.subjects_of(labeled)
-        class_of = None if self.class_of is None else self.class_of.to_dict()
+        class_of = self.class_of.to_dict()
         drawn = splitting.draw_subjects(pool, self.n_labeled, draw, class_of, self.n_sets)
         return np.intersect1d(labeled, self.corpus.rows_of(drawn))
 
@@ -251,10 +266,9 @@ def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.nda
     """Divide the labeled subjects into folds; unlabeled windows are in every training set."""
     labeled = np.flatnonzero(corpus.labeled)
     _, codes = np.unique(corpus.groups[labeled].astype(str), return_inverse=True)
-    n_folds = min(N_FOLDS, len(set(codes.tolist())))
     kind = StratifiedGroupKFold if by_subject else GroupKFold
     folds = []
-    splitter = kind(n_folds, shuffle=True, random_state=0)
+    splitter = kind(N_FOLDS, shuffle=True, random_state=0)
     for _, test in splitter.split(labeled, corpus.y[labeled], codes):
         tested = corpus.rows_of(corpus.groups[labeled[test]].tolist())
         folds.append((np.setdiff1d(np.arange(len(corpus.y)), tested), labeled[test]))
@@ -333,19 +347,12 @@ def make_steps(
     ValueError
         When two methods have one name.
     """
-    primary, *others = tasks
     steps = [
         *_baseline_steps(n_chans, further),
-        *_pretraining_steps(primary, SHAM, "primary", n_pretrainings),
-        *(
-            step
-            for task in others
-            for step in _pretraining_steps(
-                task, f"{SHAM} of {shown_task(task)}", "tasks", n_pretrainings - 1
-            )
-        ),
+        *_pretraining_steps(tasks[0], "primary", n_pretrainings),
+        *(step for t in tasks[1:] for step in _pretraining_steps(t, "tasks", n_pretrainings - 1)),
         *_bundled_steps(n_chans, encoders),
-        *_network_steps(n_chans, primary),
+        *_network_steps(n_chans, tasks[0]),
     ]
     names = [step.methods[0].name.lower() for step in steps if step.fold is None]
     if twice := [name for name in further if names.count(name.lower()) > 1]:
@@ -353,11 +360,10 @@ def make_steps(
     return steps
 
 
-def _pretraining_steps(
-    task: str, sham: str, group: str, n_pretrainings: int
-) -> Iterator[StudyStep]:
+def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
     """Yield a pretraining and its sham, in the primary group also a random initialization."""
     name = f"{shown_task(task)} pretraining"
+    sham = SHAM if group == "primary" else f"{SHAM} of {shown_task(task)}"
     for seed in range(n_pretrainings):
         shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
         trained = shared | dict(task=task, additional_data=UNLABELED)
@@ -444,7 +450,7 @@ def choose_steps(
     Raises
     ------
     ValueError
-        When a name is unknown, or nothing is left.
+        When a name is unknown, nothing is left, or a sham is without its pretraining.
     """
     known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
     lower = {name.lower(): name for name in known}
@@ -456,16 +462,16 @@ def choose_steps(
     wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
     chosen = []
     for step in steps:
-        methods = tuple(
-            method
-            for method in step.methods
-            if {step.group, method.name} & (wanted or {*groups})
-            and not {step.group, method.name} & unwanted
-        )
-        if methods:
-            chosen.append(replace(step, methods=methods))
+        names = {method: {step.group, method.name} for method in step.methods}
+        methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
+        chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
-        raise ValueError("No method is left. Change the names of only or without.")
+        raise ValueError(
+            "No method is left. Change the names of only or without; controls need primary."
+        )
+    for kinds in ([method.kind for method in step.methods] for step in chosen):
+        if "sham" in kinds and "pretrained" not in kinds:
+            raise ValueError(f"{SHAM} needs the pretraining whose steps it has. Choose both.")
     return chosen
 
 
@@ -481,14 +487,12 @@ class StudyPlan:
         Findings about the recordings.
     design : Design
         Who is tested and who is labeled.
+    effort : Effort
+        Limits of a pretraining, and control analyses of a gain.
     steps : list of StudyStep
         The steps in their order.
     minutes : list of float
         Expected minutes of each step on one core; NaN if they were not estimated.
-    controls : tuple of str
-        Control analyses of a gain; none if they do not take part.
-    max_steps, max_minutes : int, float
-        Limits of a pretraining.
     folder : Path
         Folder of the study.
     about : dict
@@ -498,19 +502,24 @@ class StudyPlan:
     dataset: str
     check: data_check.DataCheck
     design: Design
+    effort: Effort
     steps: list[StudyStep]
     minutes: list[float]
-    controls: tuple[str, ...]
-    max_steps: int
-    max_minutes: float
     folder: Path
     about: dict[str, Any]
 
     @property
-    def task(self) -> str | None:
-        """Pretext task of the primary comparison; None if it does not take part."""
-        primary = [step.methods[0].task for step in self.steps if step.group == "primary"]
-        return primary[0] if primary else None
+    def table(self) -> pd.DataFrame:
+        """A row for each step: ``step``, ``group``, ``methods`` and ``minutes``."""
+        rows = [(s.name, s.group, ", ".join(m.name for m in s.methods)) for s in self.steps]
+        table = pd.DataFrame(rows, columns=["step", "group", "methods"])
+        return table.assign(minutes=self.minutes)
+
+    @property
+    def primary(self) -> Method | None:
+        """The pretraining of the primary comparison; None if it does not take part."""
+        methods = (m for step in self.steps if step.group == "primary" for m in step.methods)
+        return next((method for method in methods if method.kind == "pretrained"), None)
 
     @property
     def digest(self) -> str:

@@ -19,10 +19,9 @@ from matplotlib.axes import Axes
 from braindecode_pars import plotting
 from braindecode_pars._common.checks import listed
 from braindecode_pars.evaluation.controls import LEVEL, joined
+from braindecode_pars.evaluation.study_results import WORTHWHILE_GAIN
 from braindecode_pars.plotting import style
 
-#: Smallest gain in balanced accuracy that is worth a pretraining.
-WORTHWHILE = 0.02
 #: Kinds of methods, in the order of their colors.
 KINDS = ("pretrained", "sham", "random", "baseline", "bundled", "ensemble", "network")
 _SCORES = (
@@ -145,7 +144,7 @@ def _method_answer(study: Any) -> Answer:
 def _comparison_answer(study: Any, pair: Any, texts: Sequence[str]) -> Answer:
     """Fill the values of a comparison into the texts of its outcome."""
     values = {k: _number(v) if isinstance(v, float) else v for k, v in vars(pair).items()}
-    values |= dict(metric=study.metric.replace("_", " "), worthwhile=WORTHWHILE)
+    values |= dict(metric=study.metric.replace("_", " "), worthwhile=WORTHWHILE_GAIN)
     values["ci"] = "95 % CI {ci_low} to {ci_high}".format(**values)
     values["result"] = "better" if pair.difference > 0 else "worse"
     values["needed"] = "more pretrainings, not only more subjects"
@@ -238,7 +237,7 @@ def write_report(study: Any, path: str | Path) -> Path:
         data = study.methods[["method", "is_centered", "additional_data"]]
         levels = levels.assign(is_above=_above_chance(levels)).merge(data, how="left")
     content = dict(study=study, answers=answers, levels=levels, metric=metric, level=LEVEL)
-    content |= dict(figures=_figures(study, answers), worthwhile=WORTHWHILE)
+    content |= dict(figures=_figures(study, answers), worthwhile=WORTHWHILE_GAIN)
     template = Path(__file__).with_suffix(".html")
     return style.write_page(
         file, template, content, number=_number, p=_p, text=_text, quote=shlex.quote

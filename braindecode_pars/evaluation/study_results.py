@@ -181,6 +181,11 @@ class Study:
         return int(self.about["n_labeled_subjects"])
 
     @property
+    def has_gain(self) -> bool:
+        """Whether pretraining helps: it has learned, and the primary comparison shows a gain."""
+        return self.primary is not None and self.primary.outcome == GAIN and self.has_learned
+
+    @property
     def answers(self) -> list[str]:
         """The answers to the three questions of the report, a text each."""
         from braindecode_pars.evaluation import study_report

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import skorch
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import confusion_matrix
 
 from braindecode_pars._common import files, held_out, tables
 from braindecode_pars.estimators import (
@@ -41,23 +42,26 @@ TRANSFORMERS = {
 Report = Callable[[str], None]
 
 
-def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> Path:
-    """Score the methods of a step, and return the file with the scores, an earlier one if any.
+def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> None:
+    """Score the methods of a step, and write the scores into its file.
 
     The file has a row for each method, plain and subject-centered, pretraining, fold, draw and
     subject, with the columns of ``Study.scores``; ``n_I_J``, the number of windows of class I that
     were predicted as class J; and ``p_J``, the mean probability of class J.
     """
-    file = scores_file(step, plan)
-    if not file.exists():
-        rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
-        files.replace_file(file, pd.DataFrame(rows).to_csv(index=False))
-    return file
+    rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
+    files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
 
 
 def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
     """Return the file with the scores of a step."""
     return plan.folder / "steps" / f"{step.slug}-{plan.digest}-{step.digest}.csv"
+
+
+def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
+    """Return the scores of a step; None if it is not finished."""
+    file = scores_file(step, plan)
+    return pd.read_csv(file, dtype={"subject": str}) if file.exists() else None
 
 
 def score_method(
@@ -82,13 +86,11 @@ def score_method(
         for draw in range(design.n_sets if is_slow else design.n_draws):
             train = design.labeled_rows(fold, draw)
             for is_centered in (False, True) if features and design.is_centered else (False,):
-                if features:
-                    places = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
-                    probabilities = predict_linear(
-                        features, design, labeled, *places, is_centered=is_centered
-                    )
-                else:
-                    probabilities = predict_with(method, design, train, test, draw, encoder)
+                probabilities = (
+                    predict_linear(features, design, train, test, is_centered=is_centered)
+                    if features
+                    else predict_with(method, design, train, test, draw, encoder)
+                )
                 shared: dict[str, Any] = dict(method=method.name, is_centered=is_centered)
                 shared |= dict(kind=method.kind, pretraining=method.pretraining)
                 shared |= dict(fold=fold, draw=draw)
@@ -127,8 +129,8 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
     if method.task is not None:
         limits: dict[str, Any] = dict(
-            pretrain_max_steps=step_limit(method.task, plan.max_steps),
-            pretrain_minutes=plan.max_minutes,
+            pretrain_max_steps=step_limit(method.task, plan.effort.max_steps),
+            pretrain_minutes=plan.effort.minutes,
         )
         if method.kind == "sham":
             twin = record_of(replace(method, kind="pretrained"), plan, fold)
@@ -166,8 +168,6 @@ class Progress(skorch.callbacks.Callback):
 
     def __init__(self, report: Report):
         self.report = report
-
-    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.n_steps = 0
 
     def on_batch_end(self, net: skorch.NeuralNet, training: bool, **kwargs: Any) -> None:
@@ -185,11 +185,9 @@ def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.
     """Return the feature sets of a method: (n_windows, n_features), or covariances."""
     features = {}
     for view in method.views:
-        transformer: Any = (
-            TRANSFORMERS[view]()
-            if view in TRANSFORMERS
-            else PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
-        )
+        transformer: Any = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
+        if view in TRANSFORMERS:
+            transformer = TRANSFORMERS[view]()
         features[view] = np.asarray(transformer.fit_transform(windows), dtype=float)
     return features
 
@@ -197,7 +195,6 @@ def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.
 def predict_linear(
     features: Mapping[str, np.ndarray],
     design: Design,
-    labeled: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
     *,
@@ -213,10 +210,8 @@ def predict_linear(
         Feature sets of the labeled windows.
     design : Design
         Design of the study.
-    labeled : ndarray, shape (n_labeled_windows,)
-        Rows of the labeled windows.
     train, test : ndarray
-        Training and test windows, as indices into ``labeled``.
+        Labeled windows to train on and to predict.
     is_centered : bool
         Whether to subtract the mean of each subject.
 
@@ -224,6 +219,8 @@ def predict_linear(
     -------
     ndarray, shape (n_test, n_classes)
     """
+    labeled = np.flatnonzero(design.corpus.labeled)
+    train, test = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
     classes, codes = np.unique(design.corpus.y[labeled], return_inverse=True)
     subjects = pd.factorize(design.corpus.groups[labeled])[0]
     present, labels = np.unique(codes[train], return_inverse=True)
@@ -256,13 +253,12 @@ def predict_with(
         estimator.set_params(**dict.fromkeys(names, encoder))
     fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
     classes = np.unique(corpus.y[corpus.labeled])
+    if not hasattr(fitted, "predict_proba"):
+        return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(corpus.X[test]))]
     probabilities = np.zeros((len(test), len(classes)))
-    columns = np.searchsorted(classes, fitted.classes_)
-    if hasattr(fitted, "predict_proba"):
-        probabilities[:, columns] = fitted.predict_proba(corpus.X[test])
-    else:
-        predicted = np.searchsorted(classes, fitted.predict(corpus.X[test]))
-        probabilities[np.arange(len(test)), predicted] = 1.0
+    probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(
+        corpus.X[test]
+    )
     return probabilities
 
 
@@ -279,8 +275,7 @@ def count_predictions(
     predicted, subjects = probabilities.argmax(axis=1), design.corpus.groups[test].astype(str)
     for subject in np.unique(subjects):
         is_subject = subjects == subject
-        counts = np.zeros((n, n), dtype=int)
-        np.add.at(counts, (true[is_subject], predicted[is_subject]), 1)
+        counts = confusion_matrix(true[is_subject], predicted[is_subject], labels=range(n))
         of_class = counts.sum(axis=1)
         is_present = of_class > 0
         recall = counts.diagonal()[is_present] / of_class[is_present]

@@ -39,43 +39,36 @@ class Scores:
     def __init__(self, table: pd.DataFrame, design: Design):
         self.table = table
         self.design = design
-        self.class_of: pd.Series | None = None
-        if design.class_of is not None:
-            self.class_of = design.class_of.rename(index=str)
+        self.class_of = design.class_of.rename(index=str)
 
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
-    ) -> list[pd.DataFrame]:
-        """Return the scores of a method in each fold: a row a subject, (draw, pretraining) columns.
+    ) -> list[pd.Series]:
+        """Return the scores of a method in each fold, by subject, draw and pretraining.
 
-        ``is_centered`` None averages over plain and subject-centered features.
+        ``is_centered`` None averages over plain and subject-centered features. A single pretraining
+        is no level of the index, so that its scores align with each pretraining of another method.
         """
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:
             rows = rows[rows["is_centered"] == is_centered]
-        return [
-            of_fold.pivot_table(column, "subject", ["draw", "pretraining"])
-            for _, of_fold in rows.groupby("fold")
-        ]
+        keys = ["subject", "draw", *["pretraining"] * (rows["pretraining"].nunique() > 1)]
+        return [of_fold.groupby(keys)[column].mean() for _, of_fold in rows.groupby("fold")]
 
-    def test(self, values: Sequence[pd.DataFrame]) -> MeanTest:
+    def test(self, values: Sequence[pd.Series]) -> MeanTest:
         """Test the mean of scores or differences against zero, with all factors random."""
         folds: list[np.ndarray] = []
         strata: list[np.ndarray] = []
-        for table in values:
+        for of_fold in values:
+            table = of_fold.unstack("subject").T
             n_draws = table.columns.get_level_values("draw").nunique()
-            n_pretrainings = table.columns.get_level_values("pretraining").nunique()
             n_sets = min(n_draws, self.design.n_sets)
-            shape = (len(table), n_draws // n_sets, n_sets, n_pretrainings)
-            folds.append(table.to_numpy().reshape(shape))
-            if self.class_of is not None:
-                strata.append(self.class_of[table.index].to_numpy())
-        return crossed_mean_of_folds(folds, strata or None)
+            folds.append(table.to_numpy().reshape(len(table), n_draws // n_sets, n_sets, -1))
+            strata.append(self.class_of[table.index].to_numpy())
+        return crossed_mean_of_folds(folds, strata)
 
     def weights(self, subjects: pd.Index) -> np.ndarray:
         """Return weights of subjects that sum to 1; classes have equal weights if subjects do."""
-        if self.class_of is None:
-            return np.full(len(subjects), 1 / len(subjects))
         classes = self.class_of[subjects]
         return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
 
@@ -87,9 +80,9 @@ class Scores:
         """
         differences, means = [], []
         for a, b in zip(self.values(method), self.values(reference), strict=True):
-            a, b = _in_common_columns(a, b)
+            a, b = a.align(b, join="inner")
             differences.append(a - b)
-            means.append(pd.DataFrame({"method": a.mean(axis=1), "reference": b.mean(axis=1)}))
+            means.append(pd.DataFrame({"method": a, "reference": b}).groupby("subject").mean())
         return self.test(differences), pd.concat(means)
 
     def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
@@ -116,19 +109,17 @@ class Scores:
         """Return mean, interval and test against chance level of each method, the best first."""
         rows = []
         keys = ["method", "is_centered", "kind"]
-        for key, part in self.table.groupby(keys, sort=False):
-            method, is_centered, _ = key
-            values, chance = (
-                self.values(method, is_centered, name) for name in ("value", "chance")
-            )
-            above = self.test([v - c for v, c in zip(values, chance, strict=True)])
+        for (method, is_centered, kind), part in self.table.groupby(keys, sort=False):
+            scores = self.values(method, is_centered)
+            chance = self.values(method, is_centered, "chance")
+            above = self.test([s - c for s, c in zip(scores, chance, strict=True)])
             mean_chance = self.test(chance).mean
-            by_subject = part.groupby("subject")["value"].mean()
             limits = np.clip([above.ci_low + mean_chance, above.ci_high + mean_chance], 0, 1)
-            row = dict(zip(keys, key, strict=True), mean=above.mean + mean_chance)
-            row |= dict(ci_low=limits[0], ci_high=limits[1], sd=by_subject.std(ddof=1))
-            rows.append(row | dict(chance=mean_chance, p_chance=above.p))
-        levels = pd.DataFrame(rows)
+            sd = part.groupby("subject")["value"].mean().std(ddof=1)
+            mean = above.mean + mean_chance
+            rows.append((method, is_centered, kind, mean, *limits, sd, mean_chance, above.p))
+        columns = [*keys, "mean", "ci_low", "ci_high", "sd", "chance", "p_chance"]
+        levels = pd.DataFrame(rows, columns=columns)
         levels["p_chance"] = holm(levels["p_chance"])
         return levels.sort_values("mean", ascending=False, ignore_index=True)
 
@@ -138,9 +129,8 @@ class Scores:
         for method, reference in pairs:
             test, _ = self.difference(method, reference)
             half = stats.t.ppf(1 - LEVEL / (2 * n), test.df) * test.standard_error
-            row = dict(method=method, reference=reference, difference=test.mean)
-            row |= dict(ci_low=test.mean - half, ci_high=test.mean + half)
-            rows.append(row | dict(p=min(1.0, n * test.p)))
+            limits = test.mean - half, test.mean + half
+            rows.append((method, reference, test.mean, *limits, min(1.0, n * test.p)))
         columns = ["method", "reference", "difference", "ci_low", "ci_high", "p"]
         return pd.DataFrame(rows, columns=columns)
 
@@ -157,8 +147,9 @@ class Scores:
         of_methods = [
             pd.concat(self.values(row.method, row.is_centered)) for row in usable.itertuples()
         ]
-        subjects = of_methods[0].index
-        by_method = np.column_stack([table.mean(axis=1)[subjects] for table in of_methods])
+        means = [values.groupby("subject", sort=False).mean() for values in of_methods]
+        subjects = means[0].index
+        by_method = np.column_stack([mean[subjects] for mean in means])
         n, rng, held_out = len(subjects), np.random.default_rng(0), []
         for _ in range(N_SPLITS):
             order = rng.permutation(n)
@@ -169,7 +160,7 @@ class Scores:
         chosen, is_level = _choose(by_method, self.weights(subjects), complexity.to_numpy())
         method, is_centered, mean = usable.loc[chosen, ["method", "is_centered", "mean"]]
         score = float(min(mean, np.mean(held_out)))
-        spread = float(np.sqrt(of_methods[chosen].var(axis=0, ddof=1).mean()))
+        spread = float(np.sqrt(of_methods[chosen].unstack("subject").var(axis=1).mean()))
         half = float(stats.t.ppf(0.975, n - 1)) * spread * np.sqrt(1 + 1 / n)
         names = usable["method"][is_level].drop_duplicates()
         return Recommendation(
@@ -213,25 +204,3 @@ def _choose(
     is_level = is_best | ((means >= means.max() - WORTHWHILE_GAIN) & ~is_lower)
     is_simplest = is_level & (complexity == complexity[is_level].min())
     return int(np.where(is_simplest, means, -np.inf).argmax()), is_level
-
-
-def _in_common_columns(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return two tables of scores in the same columns of draw and pretraining.
-
-    A single pretraining is compared with each pretraining of the other table.
-    """
-    draws, pretrainings = (
-        [{*table.columns.get_level_values(name)} for table in (a, b)]
-        for name in ("draw", "pretraining")
-    )
-    common = pretrainings[0] & pretrainings[1]
-    if 1 in map(len, pretrainings):
-        common = max(pretrainings, key=len)
-    columns = pd.MultiIndex.from_product(
-        [sorted(draws[0] & draws[1]), sorted(common)], names=["draw", "pretraining"]
-    )
-    aligned = []
-    for table, seeds in zip((a, b), pretrainings, strict=True):
-        source = [(draw, seed if len(seeds) > 1 else min(seeds)) for draw, seed in columns]
-        aligned.append(table[source].set_axis(columns, axis=1))
-    return aligned[0], aligned[1]

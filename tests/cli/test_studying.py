@@ -44,13 +44,15 @@ def test_a_study_without_an_answer_ends_with_the_reason(tmp_path, make, reason):
 
 
 def untimed(method, *_):
-    return (60.0, 6.0) if method.estimator is None else (np.nan, np.nan)
+    return 66.0 if method.estimator is None else np.nan
 
 
-def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("has_controls", [True, False])
+def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch, has_controls):
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     out = tmp_path / "study"
     tasks = ("--task", "mae", "--task", "pars", "--without", "small (pretrained on other data)")
+    tasks += () if has_controls else ("--without", "Controls")
     result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2, *tasks)
     assert result.exit_code == 0, result.output
     assert "Warning: In all 24 subjects, the recordings come in the same order" in result.output
@@ -58,6 +60,8 @@ def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatc
     assert "small (pretrained" not in result.output
     assert "12 draws of 4 labeled subjects, dealt into 3 disjoint sets" in result.output
     assert "At least" in result.output  # the minutes of networks are not known
+    assert "Networks have 3 draws" in result.output
+    assert ("control analyses" in result.output) == has_controls
     assert "Nothing was run" in result.output
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
 
@@ -69,8 +73,10 @@ def test_a_quick_plan_has_the_primary_comparison_and_the_baselines(tmp_path, mon
     assert result.exit_code == 0, result.output
     assert "sham pretraining" in result.output
     assert "fine-tuned" not in result.output
+    assert "Networks" not in result.output
+    assert "control analyses" not in result.output
     # 6 steps of three methods and three baselines, 1.1 minutes each
-    assert "About 23 min with 1 processes" in result.output
+    assert "About 23 min with 1 process," in result.output
     result = run("mental_arithmetic", "--out", out, "--quick", "--thorough")
     assert result.exit_code == 2
 
@@ -124,6 +130,8 @@ def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkey
     for answer in stored["answers"]:
         assert answer.split()[0] in result.output
     assert "braindecode-pars predict" in result.output
+    again = run(tmp_path / "recordings", "--out", out, "--quick", "--plan-only", *options(given))
+    assert "9 of 9 steps are already finished" in again.output
     recording = next((tmp_path / "recordings").rglob("*.fif"))
     arguments = ["predict", str(out / "model"), str(recording), "--out", str(tmp_path / "p")]
     predicted = CliRunner().invoke(app, arguments)

@@ -6,8 +6,9 @@ import importlib
 import json
 import warnings
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from support.study_folders import one_odd_recording, two_layouts, two_references
 
 from braindecode_pars import FewLabelsClassifier, datasets
 from braindecode_pars.evaluation import study_design, study_plan, study_scores
+from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.data_check import check_data
 from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.evaluation.study import run_study, study
@@ -80,7 +82,7 @@ def finished(short, tmp_path_factory):
 @pytest.fixture
 def untimed(monkeypatch):
     """A plan that times nothing."""
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
 
 
 class Constant(ClassifierMixin, BaseEstimator):
@@ -113,14 +115,16 @@ class Fails(Constant):
 
 @pytest.mark.parametrize("by_subject", [False, True])
 def test_every_labeled_subject_is_tested_once_and_the_others_are_trained_on(by_subject):
-    """So are subjects without labels, here subject 7, in every fold."""
+    """So are subjects without labels, here subject 7, in every fold; of others, two windows."""
     windows = simulated(by_subject=by_subject)
-    corpus = corpus_of(windows.with_labels(np.where(windows.groups == 7, -1, windows.labels)))
+    is_unlabeled = (windows.groups == 7) | (np.arange(len(windows)) % N_WINDOWS < 2)
+    corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
     folds = folds_of(corpus, by_subject=by_subject)
     assert sorted(s for _, test in folds for s in corpus.subjects_of(test)) == [*range(7)]
     for train, test in folds:
         tested = corpus.subjects_of(test)
         assert corpus.subjects_of(train) == [s for s in range(8) if s not in tested]
+        assert len(train) == N_WINDOWS * (8 - len(tested))
         assert len(set(corpus.y[test].tolist())) == 2
 
 
@@ -192,7 +196,7 @@ def test_two_disjoint_sets_are_needed():
 
 
 def test_every_pretraining_has_a_sham_and_the_first_task_a_random_initialization():
-    steps = make_steps(2, ("mae", "features"), {}, {})
+    steps = make_steps(2, ("mae", "features"), {"small": "small"}, {})
     primary = [step for step in steps if step.group == "primary"]
     assert [(s.fold, s.methods[0].pretraining) for s in primary] == [
         (fold, seed) for seed in range(3) for fold in range(2)
@@ -202,8 +206,14 @@ def test_every_pretraining_has_a_sham_and_the_first_task_a_random_initialization
     assert [m.kind for m in others[0].methods] == ["pretrained", "sham"]
     assert len({s.slug for s in steps}) == len(steps)
     names = {m.name for s in steps for m in s.methods}
-    references = {name for s in steps for m in s.methods for name in m.references}
-    assert references <= names
+    references = {m.name: m.references for s in steps for m in s.methods if m.references}
+    assert references == {
+        "MAE pretraining": (SHAM, RANDOM),
+        "features pretraining": (f"{SHAM} of features", RANDOM),
+        "small (pretrained on other data)": (RANDOM,),
+        "feature ensemble": (HAND_CRAFTED,),
+        "MAE, fine-tuned": ("from scratch",),
+    }
     assert {"MAE, fine-tuned", "from scratch", TANGENT, "EEGNet"} <= names
     single = {m.name for s in make_steps(1, ("pars",), {}, {}) for m in s.methods}
     assert single.isdisjoint({TANGENT, "ShallowFBCSPNet"})
@@ -222,6 +232,8 @@ def test_groups_and_methods_can_be_chosen_by_name():
     assert names(without=[RANDOM, "baselines"]) == {PARS, SHAM}
     with pytest.raises(ValueError, match="EEGNot"):
         names(only=["EEGNot"])
+    with pytest.raises(ValueError, match="sham pretraining"):  # it has the steps of PARS
+        names(without=[PARS])
     with pytest.raises(ValueError, match="No method"):
         names(only=["mine"], without=["mine"])
 
@@ -243,16 +255,28 @@ def test_encoders_that_fit_the_windows_take_part():
     assert "7 of the subjects" in reason
 
 
+@pytest.mark.parametrize(("minutes", "expected"), [(8.0, 400), (5.0, 300)])
+def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, expected):
+    """Three epochs more take 300 s here, a step 100 s; features and fits take nothing."""
+    durations = iter((0.0, 0.0, 300.0, 0.0, 0.0))
+    monkeypatch.setattr(study_plan, "timeit", lambda *_, **__: next(durations))
+    monkeypatch.setattr(study_plan, "TIMED_TRAINING_WINDOWS", 32)
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    effort = study_design.Effort(4, minutes, ())
+    [method, *_] = make_steps(2, ("pars",), {}, {})[3].methods
+    assert study_plan._seconds_of(method, design, effort) == expected
+
+
 def test_the_plan_extrapolates_what_it_times(monkeypatch):
     """The minutes of networks are not known."""
     monkeypatch.setattr(
         study_plan,
         "_seconds_of",
-        lambda method, *_: (60.0, 30.0) if method.estimator is None else (np.nan, np.nan),
+        lambda method, *_: 90.0 if method.estimator is None else np.nan,
     )
     design = make_design(corpus_of(simulated()), by_subject=False)
     steps = make_steps(2, ("pars",), {}, {})
-    minutes = study_plan.estimate_minutes(steps, design, 100)
+    minutes = study_plan.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
     groups = [step.group for step in steps]
     assert minutes[groups.index("baselines")] == 1.5
     assert minutes[groups.index("primary")] == 3 * 1.5
@@ -270,10 +294,7 @@ def test_scores_are_those_of_the_classifier_that_is_saved(views, is_centered):
     method = Method("m", "baseline", views)
     features = study_scores.features_of(method, windows, None)
     train, test = design.labeled_rows(0, 3), design.folds[0][1]
-    rows = np.arange(len(windows))
-    found = study_scores.predict_linear(
-        features, design, rows, train, test, is_centered=is_centered
-    )
+    found = study_scores.predict_linear(features, design, train, test, is_centered=is_centered)
     recenter = "subject" if is_centered else None
     clf = FewLabelsClassifier(views=list(views), recenter=recenter, C=None, verbose=0)
     expected = clf.fit(windows[train]).predict_proba(windows[test])
@@ -297,6 +318,36 @@ def test_the_score_of_a_subject_is_over_the_classes_that_it_has():
     assert [row["chance"] for row in rows] == [1 / 3, 1 / 3]
 
 
+@pytest.mark.parametrize(
+    ("group", "kind", "is_slow"),
+    [
+        ("baselines", "baseline", False),
+        ("controls", "baseline", True),
+        ("networks", "network", True),
+    ],
+)
+def test_networks_and_control_analyses_have_one_deal_of_labeled_subjects(group, kind, is_slow):
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    plan = SimpleNamespace(design=design)
+    method = Method("m", kind, estimator=Constant())
+    rows = study_scores.score_method(method, StudyStep("m", group, (method,)), plan, print)
+    draws = {(row["fold"], row["draw"]) for row in rows}
+    n_draws = design.n_sets if is_slow else design.n_draws
+    assert draws == set(product(range(2), range(n_draws)))
+    assert design.n_sets < design.n_draws
+
+
+def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
+    plan = SimpleNamespace(
+        steps=make_steps(2, ("pars",), {}, {}), design=SimpleNamespace(is_centered=True)
+    )
+    table = MODULE._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
+    has_reason = table["left_out"] == "OSError: disk is full"
+    assert set(table["method"][has_reason]) == {PARS, SHAM, RANDOM}
+    assert has_reason.sum() == 6
+    assert (table["left_out"][~has_reason] == "").all()
+
+
 # The whole
 
 
@@ -311,6 +362,7 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     assert result.primary.score == pytest.approx(means[PARS])
     assert result.initialization.reference == RANDOM
     assert result.baseline.reference == HAND_CRAFTED
+    assert result.secondary.empty  # the primary comparison is not among them
     for row in result.levels.itertuples():
         rows = result.scores[
             (result.scores["method"] == row.method)
@@ -366,7 +418,7 @@ def test_an_interrupted_study_has_a_report_and_continues(short, finished, tmp_pa
 
     def interrupted(step, *others):
         calls.append(step.name)
-        if len(calls) in (3, 8):
+        if len(calls) in (3, 6):
             raise KeyboardInterrupt
         return run(step, *others)
 
@@ -378,6 +430,7 @@ def test_an_interrupted_study_has_a_report_and_continues(short, finished, tmp_pa
         assert f"{n_finished} of 7 steps are finished" in page
         assert len([*tmp_path.glob("steps/*.csv")]) == n_finished
     again = study(simulated(), out=tmp_path, **short)
+    assert len(calls) == len(set(calls)) + 2  # those that were interrupted
     whole, _ = finished
     pd.testing.assert_frame_equal(again.scores, whole.scores)
     assert again.answers == whole.answers
@@ -454,7 +507,9 @@ def test_a_gain_is_examined_by_control_analyses(short, untimed, tmp_path, monkey
     monkeypatch.setattr(study_scores, "features_of", worse)
     monkeypatch.setattr(MODULE, "LEARNED", 2.0)
     monkeypatch.setattr(
-        study_design, "EFFORTS", {"quick": study_design.Effort(6, 8.0, ("primary", "controls"), 2)}
+        study_design,
+        "EFFORTS",
+        {"quick": study_design.Effort(6, 8.0, ("primary", "controls"), 2, CONTROLS)},
     )
     result = study(simulated(n_subjects=12), out=tmp_path, **short)
     assert result.primary.outcome == "gain"
@@ -462,7 +517,9 @@ def test_a_gain_is_examined_by_control_analyses(short, untimed, tmp_path, monkey
     assert {"slow", "phase", "order"} <= set(result.controls["control"])
     assert gains["gain"].loc[PARS].min() > 0.1
     assert abs(gains["score"].loc[PARS, "labels"] - 0.5) < 0.1
-    assert result.control_notes
+    first, *others = result.control_notes
+    assert "PARS" in first
+    assert any("eyes" in note and "ValueError" in note for note in others)  # no such channels
 
 
 def test_a_study_that_cannot_have_an_answer_says_why(tmp_path):
@@ -483,7 +540,8 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    plan = study_plan.plan_study(windows, check, out=tmp_path, effort="quick", only=["baselines"])
+    settings = study_design.Settings("quick", only=["baselines"])
+    plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     if write is two_layouts:
         result = run_study(plan, n_jobs=1, verbose=0)

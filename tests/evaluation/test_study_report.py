@@ -18,7 +18,6 @@ from braindecode_pars.evaluation.study_results import (
     NO_GAIN,
     UNCLEAR,
     WORSE,
-    WORTHWHILE_GAIN,
     Comparison,
     Recommendation,
     Study,
@@ -216,10 +215,10 @@ def not_learned(study: Study) -> Study:
     return replace(study, has_learned=False, pretrainings=pd.concat([runs, other]))
 
 
-def at_chance(study: Study) -> Study:
+def at_chance(study: Study, p=0.8) -> Study:
     """A study in which no method is above chance level."""
-    shifted = {name: study.levels[name] - 0.25 for name in ("mean", "ci_low", "ci_high")}
-    return replace(study, levels=study.levels.assign(p_chance=0.8, **shifted))
+    shifted = {name: study.levels[name] - 0.35 for name in ("mean", "ci_low", "ci_high")}
+    return replace(study, levels=study.levels.assign(p_chance=p, **shifted))
 
 
 @pytest.fixture(scope="module")
@@ -258,9 +257,8 @@ def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers
         assert number in answer
 
 
-def test_outcomes_and_the_worthwhile_gain_are_those_of_the_results():
+def test_outcomes_are_those_of_the_results():
     assert {*study_report.PRETRAINING} == {GAIN, NO_GAIN, UNCLEAR, WORSE}
-    assert study_report.WORTHWHILE == WORTHWHILE_GAIN
 
 
 def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
@@ -312,13 +310,22 @@ def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
     assert "0.047" not in first
 
 
-def test_there_is_no_answer_at_chance_level(study, tmp_path):
-    changed = at_chance(study)
+@pytest.mark.parametrize("p", [0.8, 1e-5])
+def test_there_is_no_answer_at_or_below_chance_level(study, tmp_path, p):
+    changed = at_chance(study, p)
     assert all(answer.startswith("No answer") for answer in changed.answers)
     best = changed.levels["mean"].max()
     assert f"{best:.3f}" in changed.answers[0]
     page = written(changed, tmp_path)
     assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
+    assert "yes (p" not in section(page, "methods")
+
+
+def test_pretraining_helps_if_it_learned_and_gained(study):
+    assert study.has_gain
+    assert not replace(study, has_learned=False).has_gain
+    assert not replace(study, primary=PRIMARY[WORSE]).has_gain
+    assert not replace(study, primary=None).has_gain
 
 
 def test_a_failed_primary_step_is_the_reason(study):

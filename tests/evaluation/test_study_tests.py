@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.study_tests import Scores
 
 PARS, SHAM = "PARS pretraining", "sham pretraining"
@@ -26,7 +28,7 @@ def design_of(n_subjects, class_of=None):
     n_sets = max(k for k in range(1, pool // n_labeled + 1) if N_DRAWS % k == 0)
     y = np.zeros(n_subjects) if class_of is None else class_of
     corpus = SimpleNamespace(groups=subjects, y=y, labeled=np.ones(n_subjects, bool))
-    series = None if class_of is None else pd.Series(class_of, subjects)
+    series = pd.Series(y, subjects)
     return SimpleNamespace(n_labeled=n_labeled, n_sets=n_sets, corpus=corpus, class_of=series)
 
 
@@ -124,9 +126,28 @@ def test_secondary_tests_and_intervals_agree():
     single = [Scores(table, design).compare(*pair) for pair in pairs]
     for row, alone in zip(found.itertuples(), single, strict=True):
         assert row.p == pytest.approx(min(1, 3 * alone.p))
-        assert row.ci_low < alone.ci_low
+        test, _ = Scores(table, design).difference(row.method, row.reference)
+        wider = stats.t.ppf(1 - 0.05 / 6, test.df) / stats.t.ppf(0.975, test.df)
+        assert row.difference - row.ci_low == pytest.approx(wider * (test.mean - alone.ci_low))
         assert (row.p < 0.05) == (row.ci_low > 0 or row.ci_high < 0)
     assert Scores(table, design).secondary([]).empty
+
+
+def test_tests_against_chance_level_are_corrected_over_all_rows():
+    """Plain and subject-centered features are rows of their own."""
+    table, design = simulated({PARS: 0.0, SHAM: -0.02, "other": 0.01}, 12, 2, level=0.53)
+    is_other = table["method"] == "other"
+    centered = table[is_other].assign(is_centered=True, value=0.51)
+    table = pd.concat([table, centered], ignore_index=True)
+    table.loc[table["is_centered"], "value"] += 0.002 * table["subject"].astype(float)
+    scores = Scores(table, design)
+    levels = scores.levels()
+    single = [
+        scores.test([v - 0.5 for v in scores.values(row.method, row.is_centered)]).p
+        for row in levels.itertuples()
+    ]
+    assert len(single) == 4
+    np.testing.assert_allclose(levels["p_chance"], holm(single))
 
 
 def one_score_each(values, class_of):
