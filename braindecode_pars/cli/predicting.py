@@ -471,18 +471,18 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
 
     Raises
     ------
+    FileNotFoundError
+        When a folder has no recording.
     ValueError
-        When a folder has no recording or cannot be searched, or two recordings would have the same
-        results.
+        When two recordings would have the same results, or two headers name one file of signals.
     """
     found: dict[Path, Path] = {}
-    for path in (path.expanduser() for path in paths):
+    paths = [path.expanduser() for path in paths]
+    search.check_signal_files(path for path in paths if path.is_file())
+    for path in paths:
         below = {path: Path(path.name)}
         if path.is_dir():
             below = {file: file.relative_to(path) for file in search.recordings_below(path)}
-        if not below:
-            ends = ", ".join(search.ENDINGS)
-            raise ValueError(f"{path} contains no recording; expected files that end with {ends}.")
         for file, target in below.items():
             name = subjects.without_ending(target.name)
             found.setdefault(file.absolute(), target.with_name(name))

@@ -81,7 +81,8 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
     '01'
     """
     root = Path(path).expanduser()
-    found = _with_subjects(root, [loading.Recording(file, {}) for file in _files(root)], subject)
+    files = search.recordings_below(root)
+    found = _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
     if subject is None:
         search.check_guessed_subjects(
             root, [recording.file.relative_to(root) for recording in found]
@@ -112,14 +113,6 @@ def _subject_of(root: Path, subject: search.Subject) -> Callable[[Path], Any]:
             raise ValueError(f"The subject of {file} is unknown: {error}") from error
 
     return subject_of
-
-
-def _files(root: Path) -> list[Path]:
-    if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
-    if not (files := search.recordings_below(root)):
-        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(search.ENDINGS)}.")
-    return files
 
 
 def load(
@@ -294,7 +287,7 @@ def load(
     checks.choice(preprocessing.AVERAGE, None).check("reference", reference)
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
-    files = _files(root)
+    files = search.recordings_below(root)
     labelled, left_out = _labelled_files(root, files, labels, labels_from, label_column, subject)
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
@@ -491,8 +484,9 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     if lacking:
         raise ValueError(
             f"{len(lacking)} of the {len(channels)} channels to use ({checks.listed(lacking)}) are "
-            f"missing or marked as bad; its EEG channels are {checks.listed(eeg) or 'none'}. Leave "
-            "the recording out, or name the channels to use in channels=."
+            "missing, marked as bad or without a known unit of voltage; its EEG channels are "
+            f"{checks.listed(eeg) or 'none'}. Leave the recording out, or name the channels to use "
+            "in channels=."
             f"{channel_names.other_system(channels, raw.ch_names)}"
         )
     own = [eeg[place] for place in places if place is not None]

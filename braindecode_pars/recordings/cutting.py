@@ -42,6 +42,9 @@ class Omission(NamedTuple):
     of: int
     is_asked: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.number} of {self.of} {self.what} {self.why}"
+
 
 _OMISSIONS: ContextVar[list[Omission] | None] = ContextVar("_OMISSIONS", default=None)
 

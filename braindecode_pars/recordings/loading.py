@@ -245,9 +245,7 @@ def read_corpus(
             lost.append(recording.subject)
         elif windows is None:
             whole = [omission for omission in omissions if omission.what == "recordings"]
-            why = ", ".join(
-                f"{each.number} of {each.of} {each.what} {each.why}" for each in omissions
-            )
+            why = ", ".join(map(str, omissions))
             reason = f"no window left: {why}" if why else "no label as long as a window"
             omissions = whole[:1] or [cutting.Omission("recordings", reason, 1, 1)]
             lost += [recording.subject] if not omissions[0].is_asked else []

@@ -5,7 +5,6 @@ table ``_channels.tsv`` has types of channels and which are bad, ``_events.tsv``
 labels are in ``label_files``.
 """
 
-import ast
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +18,6 @@ import mne
 import numpy as np
 import pandas as pd
 import wfdb
-from scipy.signal import resample_poly
 
 from braindecode_pars._common import channel_names, checks, subjects
 from braindecode_pars.recordings import cutting, loading, preparation, search
@@ -27,11 +25,11 @@ from braindecode_pars.recordings import cutting, loading, preparation, search
 #: Endings that MNE and wfdb do not read in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
 
-#: Units of voltage in WFDB headers, in volts.
-VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
+#: Parts of messages of MNE about files that are no continuous recordings.
+_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
 
-#: Spellings of these units in EDF and BDF files; MNE takes any other unit as volts.
-_EDF_VOLTS = (*VOLTS, "\u00b5V", "\u03bcV", "\x83\xcaV")
+#: Units of voltage in volts. MNE takes any other unit of an EDF or BDF file as volts.
+VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
 
 #: Units of other quantities, such as oxygen saturation and pulse: such a signal is not EEG.
 _OTHER_UNITS = {
@@ -96,28 +94,25 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
             "labels as a table."
         )
     if suffix in (".edf", ".bdf"):
-        raw, signals = _read_edf(file, preload=preload, at_rate_of_eeg=True)
-        unscaled = signals.index[~signals["is_scaled"]].tolist()
-        mark_as_other(raw, [*_other_kinds(raw.ch_names, signals["unit"]), *unscaled])
-        eeg = mne.pick_types(raw.info, eeg=True, exclude=())
-        _check_voltages(signals["unit"].iloc[eeg].to_dict())
-        if unscaled:
-            checks.warn_user(
-                f"{file.name}: {checks.listed(unscaled, most=5)} not used as EEG: the header has "
-                "no physical or digital range (minimum = maximum), so that the unit is unknown."
-            )
-        return raw
+        return _mark_signals(*_read_edf(file, preload=preload))
     if suffix == ".hea":
-        raw = read_wfdb(file, preload=preload)
-        return mark_as_other(raw, _other_kinds(raw.ch_names))
-    with short_errors(file) as said:
-        raw = mne.io.read_raw(file, preload=preload, verbose="warning")
+        return _mark_signals(*_read_wfdb(file, preload=preload))
+    try:
+        with short_errors(file):
+            raw = mne.io.read_raw(file, preload=preload, verbose="warning")
+    except ValueError as error:
+        if any(text in str(error) for text in _NOT_CONTINUOUS):
+            raise ValueError(
+                "it has no continuous recording, but epochs, averages, events or the like; pass "
+                "the recording that they were made of."
+            ) from error
+        raise
     if search.names_part(file, 1):
         raise ValueError(
             "it is a later part of a recording in several files. Pass the first one, by its name "
             "when it was saved; MNE reads the others with it."
         )
-    return _mark_unknown_types(raw, file, said)
+    return raw
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -157,48 +152,26 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     it is damaged, truncated or missing
     """
     raw, signals = _read_edf(file)
-    used = signals[[wanted is None or wanted(name) for name in raw.ch_names]]
-    if unscaled := used.index[~used["is_scaled"]].tolist():
-        raise ValueError(
-            f"its signal {checks.listed(unscaled, most=5)} has no physical or digital range."
-        )
-    _check_voltages(used["unit"].to_dict())
+    _check_voltages(signals[[wanted is None or wanted(name) for name in raw.ch_names]])
     return raw
 
 
-def _read_edf(
-    file: Path, *, preload: bool = True, at_rate_of_eeg: bool = False
-) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
-    """Read an EDF or BDF file, and what its header tells of each channel.
+def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
+    """Read an EDF or BDF file, and return what its header states of each channel.
 
-    MNE has one rate for all, the highest. At the rate of the EEG, faster signals are resampled, and
-    left out where only the header is read.
+    MNE has one rate for all, the highest. Signals that are faster than the EEG are left out.
     """
-    with suppress(OSError), file.open("rb") as stream:  # reading it raises the full message
-        if stream.read(244)[236:].strip() == b"-1":
-            raise ValueError(
-                "its header has -1 records, so it was not closed at the end. Repair it, for "
-                "example with EDFbrowser, or save mne.io.read_raw_edf(file) as a FIF file."
-            )
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors(file):
         signals, has_gaps = edf_signals(file)
         others = _other_kinds(signals["label"], signals["unit"])
         rates = signals["sfreq"].where(~signals["label"].isin(others))
-        is_fast = (signals["sfreq"] > rates.max()) & at_rate_of_eeg
-        is_fast = signals["label"].isin(signals["label"][is_fast])  # MNE finds them by label
-        fast = signals["label"][is_fast].unique().tolist()
-        how: dict[str, Any] = dict(preload=preload, verbose="warning")
-        raw = _in_its_encoding(read, file, exclude=fast, **how)
-        parts = [signals[~is_fast]]
-        if fast and preload:
-            rest = _in_its_encoding(read, file, include=fast, **how)
-            rest.set_annotations(None).resample(raw.info["sfreq"], verbose="error")
-            raw.add_channels([rest], force_update_info=True)
-            parts += [signals[is_fast]]
+        fast = signals["label"][signals["sfreq"] > rates.max()].unique().tolist()
+        how: dict[str, Any] = dict(exclude=fast, preload=preload, verbose="warning")
+        raw = _in_its_encoding(read, file, **how)
         # As MNE, the header is read with zeros that fill up a text.
         raw.rename_channels({n: n.rstrip("\0 ") for n in raw.ch_names if "\0" in n})
-        signals = pd.concat(parts).set_axis(raw.ch_names)
+        signals = signals[~signals["label"].isin(fast)].set_axis(raw.ch_names)
     if has_gaps:
         raise ValueError(
             "it is discontinuous (EDF+D, or its records' times jump) with gaps, which MNE does not "
@@ -333,17 +306,42 @@ def _edge(text: str, name: str) -> float:
     return float(edges[-1].replace(",", ".")) if edges else np.nan
 
 
-def _check_voltages(units: dict[str, str]) -> None:
-    """Check that EEG signals of an EDF file have a unit that MNE converts to volts."""
-    wrong = {name: unit for name, unit in units.items() if unit not in _EDF_VOLTS}
-    if wrong:
-        units = {name: unit.replace("\0", "\\0") or "no unit" for name, unit in wrong.items()}
-        shown = [f"{name} ({unit})" for name, unit in units.items()]
+def _are_volts(signals: pd.DataFrame) -> pd.Series:
+    """Return whether the header of each signal states its scale in volts."""
+    return signals["unit"].isin(VOLTS) & signals["is_scaled"]
+
+
+def _check_voltages(signals: pd.DataFrame) -> None:
+    """Check that signals are in volts."""
+    if names := _with_units(signals[~_are_volts(signals)]):
         raise ValueError(
-            f"its signal {checks.listed(shown, most=5)} must be in uV, mV or V to be read as EEG; "
-            "correct the header, or read it with mne.io.read_raw_edf(file, units='uV') and use the "
-            "Raw."
+            f"its signal {checks.listed(names, most=5)} must have a scale, and be in uV, mV or V, "
+            "to be read as EEG. Correct the header; or, if you know the unit of an EDF file, read "
+            "it with mne.io.read_raw_edf(file, units='uV') and use the Raw."
         )
+
+
+def _with_units(signals: pd.DataFrame) -> list[str]:
+    units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
+    units = units.where(signals["is_scaled"], "no scale")
+    return [f"{name} ({unit})" for name, unit in units.items()]
+
+
+def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
+    """Set the types of channels by label and unit; EEG must have a unit of voltage.
+
+    If some have one, signals of an unknown unit are left out of the EEG.
+    """
+    others = _other_kinds(raw.ch_names, signals["unit"])
+    eeg = signals[~signals.index.isin(others)]
+    unknown = eeg[~_are_volts(eeg)]
+    if len(unknown) == len(eeg):
+        _check_voltages(unknown)
+    names = checks.listed(_with_units(unknown), 5)
+    cutting.omit("signals", f"without a known unit of voltage: {names}", len(unknown), len(signals))
+    not_volts = signals.index[~_are_volts(signals)].tolist()
+    raw.info["temp"] = {**(raw.info.get("temp") or {}), _NOT_VOLTS: not_volts}
+    return mark_as_other(raw, [*others, *unknown.index])
 
 
 def read_wfdb(
@@ -386,66 +384,75 @@ def read_wfdb(
     ...     read_wfdb(Path(folder, "night.hea")).ch_names
     ['C3']
     """
-    # Read the selected signals.
+    raw, signals = _read_wfdb(file, wanted, preload=preload)
+    volts = signals.index[_are_volts(signals)].tolist()
+    if wanted is not None or not volts:
+        _check_voltages(signals)
+    return _mark_signals(raw, signals).pick(volts)
+
+
+def _read_wfdb(
+    file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
+) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
+    """Read a WFDB record, and return what its header states of each channel.
+
+    The rate is that of the EEG; signals of other rates are left out.
+    """
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
     with short_errors(file):
         header = wfdb.rdheader(record)
         found = header.sig_name or []
         lines = Path(f"{record}.hea").read_bytes().splitlines()
-    if odd := [line for line in lines if not line.isascii() and line[:1] != b"#"]:
+    lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
+    if odd := [line for line in lines if not line.isascii()]:
         raise ValueError(  # wfdb leaves out such letters, and reads a micro sign and V as V
             f"its header has {odd[0].decode('utf-8', 'replace')!r}; write it in ASCII, such as uV."
         )
-    if header.sig_len is None or None in found:
-        raise ValueError("its header lacks the number of samples or the name of a signal.")
-    names = None if wanted is None else [name for name in found if wanted(name)]
-    if not found:
-        raise ValueError("its header has no signals; of several segments, pass the file of each.")
-    if names == []:
-        raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
-    with short_errors(file):  # not averaged over the samples of a frame
-        read = (
-            wfdb.rdrecord(record, channel_names=names, smooth_frames=False) if preload else header
-        )
-    # Keep voltages only. A signal in an unknown unit may be EEG, unless its label shows otherwise.
-    volts = [i for i, unit in enumerate(read.units) if unit in VOLTS]
-    refused = {
-        unit
-        for name, unit in zip(read.sig_name, read.units, strict=True)
-        if unit not in VOLTS
-        and not (
-            wanted is None and volts and (unit in _OTHER_UNITS or channel_names.is_other_kind(name))
-        )
-    }
-    if refused:
+    if header.sig_len is None or not found or None in found:
         raise ValueError(
-            f"its signals are in {', '.join(sorted(refused))}, not {', '.join(VOLTS)}."
+            "its header lacks the number of samples or the name of a signal, or has no signals; of "
+            "several segments, pass the file of each."
         )
-    # The rate is that of the EEG; other signals are resampled to it.
-    labels, n_each = [read.sig_name[i] for i in volts], [read.samps_per_frame[i] for i in volts]
-    others = _other_kinds(labels)
-    n_of_eeg = {n for n, label in zip(n_each, labels, strict=True) if label not in others}
-    if len(n_of_eeg) > 1:
+    # wfdb reads a gain of 0, of an uncalibrated signal, as 200.
+    gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")
+    gains = [gain.match(line) for line in lines[1 : len(found) + 1]]
+    signals = pd.DataFrame(
+        dict(unit=header.units, n=header.samps_per_frame, place=range(len(found))), index=found
+    )
+    signals["is_scaled"] = [value is not None and float(value[1]) != 0 for value in gains]
+    if wanted is not None:
+        signals = signals[[wanted(name) for name in found]]
+    if not len(signals):
+        raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
+    rates = signals["n"][~signals.index.isin(_other_kinds(signals.index, signals["unit"]))]
+    if rates.nunique() > 1:
         raise ValueError(
             "its EEG signals have different sampling rates: "
-            f"{', '.join(f'{read.fs * n:g}' for n in sorted(n_of_eeg))} Hz; convert it to one."
+            f"{', '.join(f'{header.fs * n:g}' for n in sorted(set(rates)))} Hz; convert it to one."
         )
-    n = max(n_of_eeg or n_each, default=1)
-    info = mne.create_info(labels, float(read.fs) * n, "eeg")
-    signals = np.zeros((len(volts), header.sig_len * n))
-    for row, i, n_own in zip(signals, volts, n_each, strict=True) if preload else ():
-        row[:] = resample_poly(read.e_p_signal[i], n, n_own) if n_own != n else read.e_p_signal[i]
-        row *= VOLTS[read.units[i]]
-    return mne.io.RawArray(signals, info, verbose="error")
+    n = int(rates.max() if len(rates) else signals["n"].max())
+    signals = signals[signals["n"] == n]
+    # Signals that are recorded with a delay have no samples at the end.
+    n_frames = header.sig_len - max(skew or 0 for skew in header.skew)
+    data = np.zeros((len(signals), n_frames * n))
+    if preload:
+        with short_errors(file):  # not averaged over the samples of a frame
+            places = signals["place"].tolist()
+            read = wfdb.rdrecord(record, channels=places, smooth_frames=False)
+        for row, values, unit in zip(data, read.e_p_signal, read.units, strict=True):
+            row[:] = values[: len(row)] * VOLTS.get(unit, 1.0)
+    info = mne.create_info(signals.index.tolist(), float(header.fs) * n, "eeg")
+    raw = mne.io.RawArray(data, info, verbose="error")
+    return raw, signals.set_axis(raw.ch_names)
 
 
-def _other_kinds(labels: Iterable[str], units: Iterable[str] = ()) -> list[str]:
+def _other_kinds(labels: Iterable[str], units: Iterable[str]) -> list[str]:
     """Return the labels of signals that are not EEG, by label and unit."""
     labels = list(labels)
     # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
     eeg = [label for label in labels if label.upper().startswith("EEG")] or labels
     others = [label for label in labels if channel_names.is_other_kind(label) or label not in eeg]
-    return others + [la for la, u in zip(labels, units, strict=False) if u in _OTHER_UNITS]
+    return others + [la for la, u in zip(labels, units, strict=True) if u in _OTHER_UNITS]
 
 
 def mark_as_other(raw: mne.io.BaseRaw, others: Iterable[str]) -> mne.io.BaseRaw:
@@ -460,7 +467,7 @@ def mark_as_other(raw: mne.io.BaseRaw, others: Iterable[str]) -> mne.io.BaseRaw:
 #: read from the header; gaps; units of signals that are not EEG; and labels outside, counted later.
 _UNDERSTOOD = re.compile(
     "This filename|Channels contain different|Highpass cutoff|The data contains 'boundary'"
-    "|Invalid (measurement date|patient)|Physical range|Scaling factor|Unknown types"
+    "|Invalid (measurement date|patient)|Physical range|Scaling factor"
     "|Loading an EDF with mixed|Channel names are not unique|Online software filter|No coordinate"
     "|Not setting position|Estimated head radius"
 )
@@ -480,46 +487,26 @@ _PLAIN = {
 
 
 @contextmanager
-def short_errors(file: Path | None = None) -> Iterator[list[str]]:
+def short_errors(file: Path | None = None) -> Iterator[None]:
     """Convert any error of a reader to a short ValueError; the caller adds the name of the file.
 
-    Warnings are returned. Those that are not understood here are passed on, with the file.
+    Warnings that are not understood here are passed on, with the file.
     """
-    said: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # MNE only warns when an EDF file is truncated.
             warnings.filterwarnings("error", "Number of records from the header")
-            yield said
+            yield
     except Exception as error:
         text = str(error).rstrip(".")
         known = (plain for pattern, plain in _PLAIN.items() if re.search(pattern, text))
         raise ValueError(f"{next(known, _DAMAGED + text)}.") from error
     own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
-    said += dict.fromkeys(str(w.message) for w in own)
-    for text in said:
+    for text in dict.fromkeys(str(w.message) for w in own):
         counted = file and file.suffix.lower() in WITH_OUTSIDE and _OUTSIDE.match(text)
         if file is not None and not counted and not _UNDERSTOOD.match(text):
             checks.warn_user(f"{file.name}: {text}")
-
-
-def _mark_unknown_types(raw: mne.io.BaseRaw, file: Path, said: Sequence[str]) -> mne.io.BaseRaw:
-    """Set channels of EEGLAB whose type MNE does not know, and takes for EEG, to "misc"."""
-    text = next((text for text in said if text.startswith("Unknown types")), "")
-    rows = (line.partition(": ") for line in text.splitlines()[1:])
-    unknown = {kind: ast.literal_eval(names) for kind, _, names in rows if kind}
-    eeg = {ch["ch_name"] for ch in raw.info["chs"] if channel_names.is_eeg(ch)}
-    if not eeg.difference(*unknown.values()):  # it may be the laboratory's word for EEG
-        unknown = {k: names for k, names in unknown.items() if channel_names.is_other_kind(k)}
-    others = [name for names in unknown.values() for name in names]
-    if others:
-        mark_as_other(raw, others)
-        checks.warn_user(
-            f"{file.name}: {checks.listed(others, most=8)} not used as EEG: the type in the file "
-            f"is {checks.listed(list(unknown))}."
-        )
-    return raw
 
 
 def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
@@ -566,7 +553,11 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     """Set types, bad channels and bad times of a recording as the tables of BIDS say."""
     if table := search.table_beside(file, "channels"):
         facts = _facts_of_channels(table, raw.ch_names)
-        raw.set_channel_types(_brain_signals(raw, file, facts["type"]), on_unit_change="ignore")
+        types = facts["type"][facts["type"].isin(_BRAIN)].str.lower()
+        no_eeg = [*(raw.info.get("temp") or {}).get(_NOT_VOLTS, ())]
+        no_eeg += [n for n, t in types.items() if t == "eeg" and channel_names.is_other_kind(n)]
+        types = types[~types.index.isin(no_eeg)].to_dict()
+        raw.set_channel_types(types, on_unit_change="ignore")
         mark_as_other(raw, facts.index[facts["type"].notna() & ~facts["type"].isin(_BRAIN)])
         own = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
@@ -581,23 +572,10 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
     return raw
 
 
+#: Our entry in ``info["temp"]`` of a recording: channels that are not in volts.
+_NOT_VOLTS = "braindecode_pars_not_volts"
 #: Types of BIDS that are signals of the brain.
 _BRAIN = ("EEG", "ECOG", "SEEG", "DBS")
-
-
-def _brain_signals(raw: mne.io.BaseRaw, file: Path, types: pd.Series) -> dict[str, str]:
-    """Return the types of channels that a table calls signals of the brain, and that may be."""
-    types = types[types.isin(_BRAIN)].str.lower()
-    types = types[
-        [kind != "eeg" or not channel_names.is_other_kind(n) for n, kind in types.items()]
-    ]
-    read = {ch["ch_name"] for ch in raw.info["chs"] if channel_names.is_eeg_by_type(ch)}
-    if file.suffix.lower() in (".edf", ".bdf") and not read.issuperset(types.index):
-        # The units of those that were not taken for EEG are not checked yet.
-        signals, _ = edf_signals(file)
-        volts = signals["label"][signals["unit"].isin(_EDF_VOLTS) & signals["is_scaled"]]
-        types = types[types.index.isin([*read, *volts])]
-    return types.to_dict()
 
 
 def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
@@ -612,10 +590,6 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     odd = facts["status"][~facts["status"].isin(["GOOD", "BAD"])].dropna()
     why = f"of channels.tsv whose status is neither good nor bad: {checks.listed([*odd.index], 5)}"
     cutting.omit("rows", why, len(odd), len(facts))
-    # Names that are there twice have numbers in MNE; a row may be repeated.
-    numbers = facts.groupby(level=0).cumcount().astype(str).to_numpy()
-    numbered = facts.index + "-" + numbers
-    facts.index = facts.index.where(~numbered.isin(ch_names), numbered)
     facts = facts[~facts.reset_index().duplicated().to_numpy()]
     if (doubled := facts.index[facts.index.duplicated()]).size:
         raise ValueError(
@@ -639,8 +613,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     Parameters
     ----------
     raw : Raw | path
-        Continuous recording, or a file to read. A Raw is returned as it is; one whose signals are
-        not read yet gets what the tables of its file say.
+        Continuous recording, or a file to read. A Raw is returned as it is.
 
     Returns
     -------
@@ -660,7 +633,8 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     -----
     UserWarning
         When a Raw is of a discontinuous file with gaps, which MNE does not read; or when the tables
-        of its file say what it does not. When a table names other channels.
+        of its file state bad channels or times that it does not have. When a table names other
+        channels, or a header files of another name.
 
     Examples
     --------
@@ -680,8 +654,10 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
                 f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
                 "windows may span a gap, and times after it are too early."
             )
-        name = files[0].name if files else "recording"
-        return _with_tables(raw, files[0]) if len(files) == 1 else raw, name
+        if not files:
+            return raw, "recording"
+        _warn_of_tables(raw, files[0])
+        return raw, files[0].name
     if not isinstance(raw, (str, PathLike)):
         raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
     file = Path(raw).expanduser()
@@ -693,17 +669,12 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
             )
         with cutting.collected_omissions() as omissions:
             opened = read_with_tables(file)
+        search.check_signal_files([file])
     except ValueError as error:
         raise ValueError(f"{file} cannot be used: {error}") from error
     for each in omissions:
-        checks.warn_user(
-            f"Left out of {file.name}: {each.number} of {each.of} {each.what} {each.why}."
-        )
+        checks.warn_user(f"Left out of {file.name}: {each}.")
     return opened, file.name
-
-
-def _facts_of(raw: mne.io.BaseRaw) -> tuple[Any, ...]:
-    return raw.first_samp, raw.n_times, raw.ch_names, raw.get_channel_types()
 
 
 def good_eeg(info: mne.Info) -> list[str]:
@@ -712,23 +683,11 @@ def good_eeg(info: mne.Info) -> list[str]:
     return [name for name in eeg if name not in info["bads"]]
 
 
-def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
-    """Return a Raw with what the tables of its file say, if its signals are as in the file.
-
-    Otherwise its channels and times may be others by now: what the tables say beyond is a warning.
-    """
-    header = search.signal_files(file)[0]
+def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
+    """Warn of bad channels, other signals and bad times in the tables of a file, not in its Raw."""
+    header = search.header_of(file)
     if not search.tables_beside(header):
-        return raw
-    if not raw.preload:
-        read = None
-        with suppress(OSError, ValueError, RuntimeError):  # a file that was moved since
-            read = mne.io.read_raw(header, verbose="error")
-        if read is not None and _facts_of(read) == _facts_of(raw):
-            opened = _apply_tables(raw.copy(), header)
-            bad = {*raw.info["bads"], *opened.info["bads"]}
-            opened.info["bads"] = [name for name in raw.ch_names if name in bad]
-            return opened
+        return
     told = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
     with cutting.collected_omissions():
         _apply_tables(told, header)
@@ -739,8 +698,6 @@ def _with_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)
         checks.warn_user(
-            f"The tables beside {file.name} have {' and '.join(said)}, and the Raw has not: they "
-            "are not read, since its signals may have been changed. To have them read, pass the "
-            "path of the file."
+            f"The tables beside {header.name} have {' and '.join(said)}, and the Raw has not: a "
+            "Raw is used as it is. To have the tables read, pass the path of the file."
         )
-    return raw

@@ -8,11 +8,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import combinations, pairwise
+from functools import lru_cache
+from itertools import chain, combinations, pairwise
 from pathlib import Path, PurePath
+from statistics import median
 from typing import Any
 
 import mne
+import wfdb
 
 from braindecode_pars._common import checks, subjects
 
@@ -21,16 +24,22 @@ ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
 #: Endings of recordings in other formats, of which some are folders.
 _OTHER_ENDINGS = (
     *(".gdf", ".cnt", ".mff", ".nwb", ".eeg", ".rec", ".ahdr", ".nedf", ".cdt", ".lay", ".trc"),
-    *(".xdf", ".mefd", ".nxe", ".edf.gz", ".bdf.gz", ".edf.zip", ".bdf.zip"),
+    *(".xdf", ".mefd", ".nxe", ".e"),
 )
 _FOLDERS = (".mff", ".mefd")
+#: Names of recordings, also in archives and of unfinished downloads: P01.edf.bz2, P01.edf.part.
+_RECORDING = re.compile(
+    rf"({'|'.join(map(re.escape, (*ENDINGS, *_OTHER_ENDINGS)))})(\.\w+|~)*$", re.IGNORECASE
+)
+#: A file of as many bytes is named if it is not read, whatever its ending.
+_LARGE = 1_000_000
 #: What MNE makes of a recording, by the end of its name.
 _MADE_OF_RECORDINGS = re.compile(
     r"[-_](epo|ave|eve|annot|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$",
     re.IGNORECASE,
 )
-#: Files with the signals and markers of a recording, by the ending of its header.
-_SIGNALS = {".vhdr": (".eeg", ".vmrk"), ".set": (".fdt",), ".hea": (".dat", ".mat")}
+#: Endings of files of signals and markers that a header names.
+_SIGNALS = (".eeg", ".vmrk", ".fdt", ".dat", ".mat")
 #: Tables of BIDS beside a recording that are read.
 _TABLES = ("events", "channels")
 #: Folders of a BIDS data set that repeat its recordings.
@@ -45,42 +54,60 @@ def recordings_below(root: Path) -> list[Path]:
     Raises
     ------
     FileNotFoundError
-        When all recordings have other formats.
+        When ``root`` is no folder, or has no recording.
+    ValueError
+        When two headers name the same file of signals.
 
     Warns
     -----
     UserWarning
-        Once, when some have, or when there are epochs, averages or annotations of MNE or in EDF.
+        Once, with the number of files that are not read: those with the name of a recording, such
+        as epochs and other formats, and those as large as the median recording or a megabyte. When
+        a header names files of another name.
     """
-    files = list_files(root, lambda name: name.lower().endswith((*ENDINGS, *_OTHER_ENDINGS)))
-    files = [file for file in files if not _is_copy(file, root)]
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
+    files = [file for file in list_files(root, lambda name: True) if not _is_copy(file, root)]
     known = [file for file in files if file.name.lower().endswith(ENDINGS)]
-    found = [file for file in known if why_unreadable(file) or is_recording(file)]
-    if others := [file.relative_to(root).as_posix() for file in files if _is_other(file)]:
-        text = (
-            f"{root} has files that are not read: {checks.listed(others, most=8)}. Read are "
-            f"continuous recordings ({', '.join(ENDINGS)}); convert others, for example with "
-            "mne.io.read_raw(file).save('P01_raw.fif')."
-        )
-        if not found:
-            raise FileNotFoundError(text)
+    recordings = [file for file in known if is_recording(file)]
+    check_signal_files(recordings)
+    parts = [signal_files(recording) for recording in recordings]
+    read = {*chain(*parts), *map(hypnogram_of, recordings)}
+    sizes = [max(map(_size, files)) for files in parts]
+    large = min(_LARGE, max(median(sizes or [_LARGE]), 1))
+    # Files of the name of a recording belong to it; as do those of its entities in BIDS.
+    starts = {str(file.with_name(f"{file.stem}.")) for file in recordings}
+    starts |= {str(file).removesuffix(f"eeg{file.suffix}") for file in recordings}
+    unread = [
+        file.relative_to(root).as_posix()
+        for file in files
+        if file not in read
+        and (_RECORDING.search(file.name) or _size(file) >= large)
+        and not any(str(file)[: end.end()] in starts for end in re.finditer("[._]", str(file)))
+        and file.suffix.lower() != ".hea"  # of several segments, which have their own
+    ]
+    text = (
+        f"{root} has {len(unread)} files that are not read: {checks.listed(unread, most=8)}. Read "
+        f"are continuous recordings ({', '.join(ENDINGS)}). Unpack archives, rename EDF files with "
+        "another ending, such as .rec, to .edf, and write annotations as a table; convert other "
+        "formats that MNE reads with mne.io.read_raw(file).save('P01_raw.fif')."
+    )
+    if not recordings:
+        text = text if unread else f"no file ends with {', '.join(ENDINGS)}."
+        raise FileNotFoundError(f"{root} contains no recording: {text}")
+    if unread:
         checks.warn_user(text)
-    if tables := _tables_without_recording(root, files):
+    named = [file for file in files if _RECORDING.search(file.name)]  # also in other formats
+    if tables := _tables_without_recording(root, named):
         checks.warn_user(
             f"{root} has tables that belong to no recording by their names, and are not read: "
             f"{checks.listed(tables, most=8)}. Give them the names of their recordings."
         )
-    return found
+    return recordings
 
 
-def _is_other(file: Path) -> bool:
-    """Whether a file may be a recording or a part of one that is not read."""
-    if file.suffix.lower() == ".eeg":  # the signals of BrainVision
-        return not any(file.with_suffix(ending).exists() for ending in (".vhdr", ".VHDR", ".ahdr"))
-    if file.name.lower().endswith(_OTHER_ENDINGS) or _MADE_OF_RECORDINGS.search(file.name):
-        return True
-    nights = file.parent.glob(f"{glob.escape(file.name[:7])}?-PSG.edf")
-    return has_only_annotations(file) and file not in map(hypnogram_of, nights)
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0
 
 
 def has_only_annotations(file: Path) -> bool:
@@ -117,7 +144,7 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
     """Return the files below a folder, in the order of their paths; a dead link is one of them.
 
     Hidden files and folders are left out. Links to folders outside ``root`` are followed; those
-    within it are not, since their files are found under their own path.
+    into a folder that is searched are not, since its files are found under their own path.
 
     Parameters
     ----------
@@ -142,7 +169,7 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
     ...     [file.name for file in list_files(Path(folder), lambda name: name.endswith(".edf"))]
     ['a.edf', 'b.edf']
     """
-    inside, found = root.resolve(), []
+    found: list[Path] = []
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -155,16 +182,17 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
             for name in folders
             if not name.startswith(".")
             and not name.lower().endswith(_FOLDERS)
-            and not ((path := Path(folder, name)).is_symlink() and _is_in(path, inside))
+            and not ((path := Path(folder, name)).is_symlink() and _leads_back(path, root))
         ]
         found += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
     return sorted(found)
 
 
-def _is_in(link: Path, folder: Path) -> bool:
-    """Whether a link leads into a folder, or to one that contains it."""
+def _leads_back(link: Path, root: Path) -> bool:
+    """Whether a link leads into a folder above it, below ``root``, or to one that contains it."""
     target = link.resolve()
-    return target.is_relative_to(folder) or folder.is_relative_to(target)
+    above = [folder.resolve() for folder in link.parents if folder.is_relative_to(root)]
+    return any(target.is_relative_to(real) or real.is_relative_to(target) for real in above)
 
 
 def find_named(
@@ -276,21 +304,87 @@ def why_unreadable(file: Path) -> str | None:
     header, *parts = signal_files(file)
     for part in parts if file == header else ():
         if problem := why_unreadable(part):
-            return f"its signals are in {part.name}, and {problem}"
+            return f"its header names the file {part.name}, and {problem}"
     return None
 
 
 def signal_files(file: Path) -> list[Path]:
-    """Return the files that MNE reads as one recording, the header first, given one of them."""
-    for header, others in _SIGNALS.items():
-        if file.suffix in (header, *others):
-            parts = [file.with_suffix(ending) for ending in (header, *others)]
-            if header == ".hea" and parts[0].is_file():  # WFDB: each line names a file
-                lines = parts[0].read_text(errors="replace").splitlines()[1:]
-                named = [line.split()[0] for line in lines if line.strip() and line[0] != "#"]
-                parts += [file.with_name(Path(name).name) for name in named]
-            return [part for part in dict.fromkeys(parts) if os.path.lexists(part)] or [file]
-    return [file]
+    """Return the header of a recording and the files of signals and markers that it names.
+
+    The file is the header, or one of signals.
+    """
+    header = header_of(file)
+    if not header.is_file() or not header.name.endswith(ENDINGS[2:]):  # of several files
+        return [header]
+    state = header.stat()
+    try:
+        named = _named_files(header, state.st_mtime_ns, state.st_size)
+    except Exception as error:  # of many types; reading the recording raises the full message
+        named = [Path(name)] if (name := getattr(error, "filename", None)) else []
+    return [header, *named]
+
+
+def header_of(file: Path) -> Path:
+    """Return the header that names a file of signals; the file itself if there is none."""
+    if file.suffix.lower() not in _SIGNALS:
+        return file
+    headers = [path for path in file.parent.glob("*") if path.suffix in (".vhdr", ".set", ".hea")]
+    headers.sort(key=lambda path: path.stem != file.stem)  # that of its name is read first
+    return next((header for header in headers if file in signal_files(header)), file)
+
+
+@lru_cache(maxsize=100_000)
+def _named_files(header: Path, *state: int) -> list[Path]:
+    """Return the files that a header names; it is read once in each of its states."""
+    named: Iterable[Any]
+    if header.suffix == ".hea":
+        named = getattr(wfdb.rdheader(str(header.with_suffix(""))), "file_name", None) or ()
+    else:
+        named = [*mne.io.read_raw(header, verbose="error").filenames]
+        if header.suffix == ".vhdr":  # MNE does not return the name of the file of markers
+            marks = re.search(rb"(?im)^MarkerFile\s*=\s*(.+?)\s*$", header.read_bytes())
+            named += [os.fsdecode(marks[1])] if marks else []
+    places = (os.path.relpath(header.parent / name, header.parent) for name in named)
+    paths = [header.parent / place for place in dict.fromkeys(places)]
+    # Without the markers that it names, MNE reads those of its own name, and says so.
+    return [p for p in paths if p != header and (p.suffix != ".vmrk" or os.path.lexists(p))]
+
+
+def check_signal_files(recordings: Iterable[Path]) -> None:
+    """Check that each file of signals or markers is named by one header, of the same name.
+
+    Raises
+    ------
+    ValueError
+        When two headers name one file: one of them was copied or renamed.
+
+    Warns
+    -----
+    UserWarning
+        When a header names only files of another name.
+    """
+    headers: dict[str, Path] = {}
+    renamed = []
+    for recording in recordings:
+        header, *parts = signal_files(recording)
+        if header.suffix not in (".vhdr", ".set", ".hea"):  # the parts of a FIF file name others
+            continue
+        for part in parts:
+            first = headers.setdefault(os.path.abspath(part), recording)
+            if first != recording:
+                raise ValueError(
+                    f"{first} and {recording} both name the file {part.name}. Correct the name in "
+                    "the header that was copied or renamed, or remove this header."
+                )
+        others = [part.name for part in parts if part.stem != header.stem]
+        # The signals of a WFDB record may be in several files.
+        if others and (header.suffix != ".hea" or len(others) == len(parts)):
+            renamed.append(f"{recording.name} ({checks.listed(others)})")
+    if renamed:
+        checks.warn_user(
+            f"{len(renamed)} headers name files of another name, which are read: "
+            f"{checks.listed(renamed, most=8)}. Check that they belong together."
+        )
 
 
 def files_beside(recording: Path) -> list[Path]:
@@ -311,8 +405,9 @@ def files_beside(recording: Path) -> list[Path]:
     # In BIDS, sub-01_task-sleep_events.tsv annotates sub-01_task-sleep_eeg.set.
     if recording.stem.endswith("_eeg"):
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
+    files = signal_files(recording)
     found = {file for name in names for file in recording.parent.glob(name)}
-    found.update(signal_files(recording), tables_beside(recording))
+    found.update(files, tables_beside(recording))
     found.update(filter(None, [hypnogram_of(recording)]))
     return sorted(file for file in found if file.exists())  # skips dead links
 

@@ -467,8 +467,6 @@ def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any]
 
 
 def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
-    if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder; recordings must be {ACCEPTED}.")
     sources = []
     for file in search.recordings_below(root):
         problem, path = search.why_unreadable(file), file.relative_to(root)
@@ -477,8 +475,6 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
             description = {"subject": subjects.normalized(files.plain(subject(path)))}
             state = _state_of([*search.signal_files(file), *search.tables_beside(file)])
         sources.append(Source(path.as_posix(), description, state, file, problem))
-    if not sources:
-        raise FileNotFoundError(f"{root} has no file that ends with {', '.join(search.ENDINGS)}.")
     if subject is subjects.subject_of_path:
         paths = [Path(source.name) for source in sources if "subject" in source.description]
         search.check_guessed_subjects(root, paths)

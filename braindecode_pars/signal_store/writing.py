@@ -56,7 +56,7 @@ _WARNINGS = {
     "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
     "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
     "amplitude": "The amplitude is not that of EEG. {}",
-    "rows": "Rows of tables are not used: {}.",
+    "rows": "Not used: {}.",
 }
 
 #: Maximum share of the time that is spent on commits.
@@ -470,12 +470,8 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
         except Exception as error:
             results.append(_unusable(source, name, error))
     if isinstance(results[0], Encoded):
-        rows = [
-            f"{each.number} of {each.of} rows {each.why}"
-            for each in omissions
-            if each.what == "rows"
-        ]
-        results[0].problems.extend(("rows", text) for text in rows)
+        told = [each for each in omissions if each.what in ("rows", "signals")]
+        results[0].problems.extend(("rows", str(each)) for each in told)
     return results
 
 

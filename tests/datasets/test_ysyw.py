@@ -113,7 +113,7 @@ def test_only_the_six_channels_are_read(challenge, monkeypatch):
     read = wfdb.rdrecord
 
     def spy(*args, **kwargs):
-        read_channels.append(kwargs["channel_names"])
+        read_channels.append([SIGNALS[i] for i in kwargs["channels"]])
         return read(*args, **kwargs)
 
     monkeypatch.setattr(wfdb, "rdrecord", spy)

@@ -209,5 +209,5 @@ def test_a_header_that_does_not_count_its_records(tmp_path):
     file = write_edf_records(tmp_path / "a.edf", np.ones((1, 500)), range(5), kind="EDF+C")
     content = file.read_bytes()
     file.write_bytes(content[:236] + b"-1      " + content[244:])
-    with pytest.raises(ValueError, match=r"-1 records.*not closed.*EDFbrowser"):
+    with pytest.raises(ValueError, match="number of records"):
         open_recording(file)

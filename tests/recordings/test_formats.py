@@ -66,22 +66,23 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
-def test_an_unknown_unit_is_refused(tmp_path, unit):
-    """MNE would take the numbers as volts."""
+def test_a_signal_of_an_unknown_unit_is_left_out(tmp_path, unit):
+    """MNE would take the numbers as volts. The ECG may have any unit."""
     signals = np.tile(np.arange(200), (3, 1))
     labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
     file = write_edf_records(
         tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
     )
     message = rf"C4 \({re.escape(unit or 'no unit')}\)"
-    with pytest.raises(ValueError, match=message):
-        read_recording(file)  # the ECG may have any unit
+    with pytest.warns(UserWarning, match=rf"a\.edf: 1 of 3 signals .*{message}"):
+        raw, _ = open_recording(file)
+    assert kinds(raw) == {"C3": "eeg", "C4": "misc", "ECG": "misc"}
     with pytest.raises(ValueError, match=r"C4 .*, ECG"):
         read_edf(file)
     assert read_edf(file, lambda name: name == "C3").ch_names == labels
-    if not unit:
-        with pytest.raises(ValueError, match="units='uV'"):
-            read_recording(file)
+    file.write_bytes(file.read_bytes().replace(b"uV", b"??", 1))
+    with pytest.raises(ValueError, match=rf"C3 \(\?\?\), {message} .*units='uV'"):
+        read_recording(file)  # none is left
 
 
 def test_texts_of_the_header_may_be_filled_up_with_zeros(tmp_path):
@@ -92,8 +93,8 @@ def test_texts_of_the_header_may_be_filled_up_with_zeros(tmp_path):
     assert kinds(raw) == {"EEG C3": "eeg", "EEG C4": "eeg", "EMG": "misc"}
     np.testing.assert_allclose(raw.get_data().max(axis=1), 199e-6, rtol=1e-6)
     write_edf_records(tmp_path / "b.edf", signals, [0, 1], units=["uV", "uV\0", "uV"], **how)
-    with pytest.raises(ValueError, match=r"EEG C4 \(uV\\0\) must be in uV"):
-        read_recording(tmp_path / "b.edf")
+    with pytest.warns(UserWarning, match=r"1 of 3 signals .*EEG C4 \(uV\\0\)"):
+        open_recording(tmp_path / "b.edf")
 
 
 def test_all_spellings_of_microvolts_are_read(tmp_path):
@@ -132,12 +133,35 @@ def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
         read_wfdb(write_wfdb(only, ["flow"], ["NU"]))
 
 
-def test_an_unknown_unit_in_wfdb_is_refused(tmp_path):
-    """It may be a voltage in another spelling; an ECG is not read in any case."""
-    file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uVolt"])
-    with pytest.raises(ValueError, match="uVolt"):
-        read_wfdb(file)
-    assert read_wfdb(write_wfdb(tmp_path, ["C3", "ECG"], ["uV", "uVolt"])).ch_names == ["C3"]
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [("/uVolt", "uVolt"), ("0/uV", "no scale"), ("0", "no scale")],
+)
+def test_a_signal_of_unknown_scale_in_wfdb_is_left_out(tmp_path, field, problem):
+    """wfdb takes a gain of 0, of an uncalibrated signal, for 200. An ECG may have any unit."""
+    file = write_wfdb(tmp_path, ["C3", "C4", "ECG"], ["uV", "uV", "bar"])
+    lines = file.read_text().splitlines()
+    gain = lines[2].split()[2]
+    lines[2] = lines[2].replace(gain, field if field[0] == "0" else gain.replace("/uV", field))
+    file.write_text("\n".join(lines))
+    with pytest.warns(UserWarning, match=rf"night\.hea: 1 of 3 signals .*C4 \({problem}\)"):
+        raw, _ = open_recording(file)
+    assert kinds(raw) == {"C3": "eeg", "C4": "misc", "ECG": "misc"}
+    assert read_wfdb(file).ch_names == ["C3"]
+    with pytest.raises(ValueError, match=rf"C4 \({problem}\)"):
+        read_wfdb(file, lambda name: name in ("C3", "C4"))
+    file.write_text("\n".join([lines[0], lines[1].replace("/uV", "/xV"), *lines[2:]]))
+    with pytest.raises(ValueError, match=rf"C3 \(xV\), C4 \({problem}\)"):
+        read_recording(file)  # none is left
+
+
+def test_a_delay_between_signals_of_wfdb(tmp_path):
+    """The samples that the last signal has not at the end belong to no window."""
+    file = write_wfdb(tmp_path, ["C3", "C4"], ["uV", "uV"])
+    file.write_text(file.read_text().replace(" 16 ", " 16:50 ", 1))
+    data = read_recording(file).get_data() * 1e6
+    assert data.shape == (2, len(WAVE) - 50)
+    np.testing.assert_allclose(data, [40 * WAVE[50:], 40 * WAVE[:-50]], atol=0.01)
 
 
 @pytest.mark.parametrize("change", [(f" {len(WAVE)}", ""), (" C3", "")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import mne
 import numpy as np
 import pytest
 import wfdb
@@ -37,10 +36,10 @@ def edf(file, labels, columns=(), **kwargs):
 )
 def test_a_signal_without_a_range_is_not_used(tmp_path, columns):
     file = edf(tmp_path / "a.edf", ["EEG C3", "EEG C4", "EEG Cz"], columns)
-    with pytest.warns(UserWarning, match=r"a\.edf: EEG Cz not used as EEG"):
-        raw = readers.read_recording(file)
+    with pytest.warns(UserWarning, match=r"a\.edf: 1 of 3 signals .*EEG Cz \(no scale\)"):
+        raw, _ = readers.open_recording(file)
     assert raw.get_channel_types() == ["eeg", "eeg", "misc"]
-    with pytest.raises(ValueError, match=r"signal EEG Cz has no physical or digital range"):
+    with pytest.raises(ValueError, match=r"EEG Cz \(no scale\)"):
         readers.read_edf(file)
 
 
@@ -105,24 +104,6 @@ def test_frames_of_several_samples_are_not_averaged(tmp_path):
     assert np.abs(raw.get_data(["C3"])[0] * 1e6 - eeg).max() < 0.1
     header = readers.read_recording(tmp_path / "night.hea", preload=False)
     assert (header.info["sfreq"], header.n_times) == (200.0, 2000)
-
-
-@pytest.mark.parametrize(
-    ("types", "kinds"),
-    [
-        ({"heog": ["H"], "kin": ["K"]}, ["eeg", "misc", "misc"]),
-        ({"scalp": ["C3", "K"], "heog": ["H"]}, ["eeg", "misc", "eeg"]),  # their word for EEG
-    ],
-)
-def test_types_that_mne_does_not_know_are_no_eeg(tmp_path, types, kinds):
-    raw = mne.io.RawArray(
-        np.zeros((3, 100)), mne.create_info(["C3", "H", "K"], 100.0, "eeg"), verbose="error"
-    )
-    said = "Unknown types found, setting as type EEG:\n"
-    said += "\n".join(f"{kind}: {names}" for kind, names in types.items())
-    with pytest.warns(UserWarning, match=r"a\.set: .* not used as EEG: the type"):
-        readers._mark_unknown_types(raw, tmp_path / "a.set", [said])
-    assert raw.get_channel_types() == kinds
 
 
 def test_what_is_not_understood_is_passed_on_once(tmp_path):

@@ -76,9 +76,10 @@ def test_all_doors_read_the_same(tmp_path, ending, place):
     raw, name = open_recording(file)
     prepared = prepare_recording(raw, name, clf)
     assert np.allclose(prepared.signals[:, :1000], X[0], atol=1e-4 * X[0].std())
-    for given in (file, mne.io.read_raw(file, verbose="error")):
-        frame = clf.predict_raw(given)
-        assert frame["label"].isna().tolist() == [False, False, True, False, False, False]
+    frame = clf.predict_raw(file)
+    assert frame["label"].isna().tolist() == [False, False, True, False, False, False]
+    with pytest.warns(UserWarning, match=r"Lid, T8 .* 1 times as bad.*pass the path"):
+        clf.predict_raw(mne.io.read_raw(file, verbose="error"))
 
     store = SignalStore.create(tmp_path / "store", root, verbose=0)
     assert [*map(list, store.recordings["ch_names"])] == [["Fz", "C3", "C4", "Pz"]] * 2
@@ -228,18 +229,6 @@ def test_names_that_match_no_channel_are_said(tmp_path):
     open_recording(file_of(root))
 
 
-def test_channels_of_one_name(tmp_path):
-    """MNE numbers them, in the order of the file."""
-    file = tmp_path / "night.edf"
-    recording(["C3", "X1", "X2"]).export(file, verbose="error")
-    file.write_bytes(file.read_bytes().replace(b"X1", b"X ", 1).replace(b"X2", b"X ", 1))
-    table = tmp_path / "night_channels.tsv"
-    table.write_text("name\ttype\tstatus\nC3\tEEG\tgood\nX\tEEG\tbad\nX\tEMG\tgood\n")
-    raw, _ = open_recording(file)
-    assert raw.info["bads"] == ["X-0"]
-    assert raw.get_channel_types() == ["eeg", "eeg", "misc"]
-
-
 def test_the_table_may_call_a_signal_eeg(tmp_path):
     """Where labels of others begin with "EEG"; but no ECG, and nothing in percent."""
     labels, units = ["EEG Cz", "C4", "LAT", "ECG", "X1"], ["uV"] * 4 + ["%"]
@@ -254,28 +243,27 @@ def test_the_table_may_call_a_signal_eeg(tmp_path):
     np.testing.assert_allclose(raw.get_data()[1, :2], [0, 1e-6], atol=1e-9)
 
 
-def test_a_raw_that_was_changed_is_used_as_it_is(tmp_path):
-    """What the tables say beyond it is said: its times and channels may be others by now."""
-    file = file_of(bids(tmp_path, people=("01",)))
-    raw = mne.io.read_raw(file, preload=True, verbose="error").crop(20)
+def test_the_table_makes_no_eeg_of_a_signal_without_a_scale(tmp_path):
+    (tmp_path / "a.dat").write_bytes(bytes(range(200)))
+    gains = ["a.dat 16 10/uV 16 0 0 0 0 C3", "a.dat 16 0/uV 16 0 0 0 0 C4"]
+    (tmp_path / "a.hea").write_text("\n".join(["a 2 100 50", *gains]))
+    (tmp_path / "a_channels.tsv").write_text("name\ttype\nC3\tEEG\nC4\tEEG\n")
+    assert read_with_tables(tmp_path / "a.hea").get_channel_types() == ["eeg", "misc"]
+
+
+@pytest.mark.parametrize("preload", [False, True])
+@pytest.mark.parametrize("signals", ["sub-01_task-rest_eeg.eeg", "original.eeg"])
+def test_a_raw_is_used_as_it_is(tmp_path, preload, signals):
+    """What the tables of its header state beyond it is a warning, whatever the signals' name."""
+    file = file_of(bids(tmp_path, ending="vhdr", people=("01",)))
+    file.with_suffix(".eeg").rename(file.with_name(signals))
+    file.write_text(file.read_text().replace("sub-01_task-rest_eeg.eeg", signals))
+    raw = mne.io.read_raw(file, preload=preload, verbose="error")
     with pytest.warns(UserWarning, match=r"Lid, T8 .*1 times as bad.*pass the path"):
-        opened, _ = open_recording(raw)
-    assert opened is raw
+        assert open_recording(raw)[0] is raw
     raw.set_channel_types({"Lid": "eog"}, verbose="error").info["bads"] = ["T8"]
     raw.set_annotations(mne.Annotations(2, 3, "BAD_movement"))
     assert open_recording(raw)[0] is raw
-
-
-def test_what_a_user_has_set_is_kept(tmp_path):
-    """In a Raw whose signals are not read, which the tables are applied to."""
-    raw = mne.io.read_raw(file_of(bids(tmp_path, people=("01",))), verbose="error")
-    raw.info["bads"] = [NAMES[0]]
-    opened, _ = open_recording(raw)
-    assert set(opened.info["bads"]) == {NAMES[0], "T8"}
-    assert raw.info["bads"] == [NAMES[0]]
-    raw.set_channel_types({NAMES[0]: "emg"}, verbose="error")
-    with pytest.warns(UserWarning, match="pass the path"):
-        assert open_recording(raw)[0] is raw
 
 
 def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch):

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
+import mne
+import numpy as np
 import pytest
 
 from braindecode_pars._common.subjects import subject_of_path
+from braindecode_pars.cli.predicting import find_recordings
 from braindecode_pars.recordings.search import (
     check_guessed_subjects,
     files_beside,
     find_named,
+    header_of,
     is_recording,
     list_files,
+    recordings_below,
     signal_files,
     subject_finder,
     table_beside,
@@ -60,10 +65,18 @@ def test_linked_folders(tmp_path):
     (root / "again").symlink_to(root / "sub-01", target_is_directory=True)
     (root / "around").symlink_to(tmp_path, target_is_directory=True)
     (outside / "sub-02/back").symlink_to(root, target_is_directory=True)
+    (outside / "sub-02/circle").symlink_to(outside / "sub-02", target_is_directory=True)
+    (outside / "sub-02/up").symlink_to(outside, target_is_directory=True)
     assert search(root) == ["sub-01/night.edf", "sub-02/night.edf"]
     link = tmp_path / "link"
     link.symlink_to(root, target_is_directory=True)
     assert search(link) == search(root)  # the folder that was passed may be a link
+    # A circle over two folders
+    for name, other in (("one", "two"), ("two", "one")):
+        touch(tmp_path / name / f"{name}.edf")
+        (tmp_path / name / "link").symlink_to(tmp_path / other, target_is_directory=True)
+    (root / "sub-03").symlink_to(tmp_path / "one", target_is_directory=True)
+    assert search(root)[2:] == ["sub-03/link/two.edf", "sub-03/one.edf"]
 
 
 def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
@@ -132,15 +145,75 @@ def test_annotations_belong_to_a_recording(tmp_path, name, beside):
     assert files_beside(tmp_path / name) == sorted(files)
 
 
-def test_the_files_of_a_recording_are_found_from_its_header_and_its_signals(tmp_path):
-    """A store notices by them that markers, or signals of another name, have changed."""
-    of_vhdr = [touch(tmp_path / f"a{ending}") for ending in (".vhdr", ".eeg", ".vmrk")]
-    assert [signal_files(file) for file in of_vhdr] == [of_vhdr] * 3
+NOISE = mne.io.RawArray(
+    1e-5 * np.random.default_rng(0).standard_normal((2, 500)),
+    mne.create_info(["C3", "C4"], 100.0, "eeg"),
+    verbose="error",
+)
+
+
+def brainvision(file: Path, signals: str | None = None, markers: str | None = None) -> Path:
+    """Write a recording, whose header names other files if they are passed."""
+    raw = NOISE.copy().set_annotations(mne.Annotations(1, 1, "a"))
+    raw.export(file, overwrite=True, verbose="error")
+    text = file.read_text(encoding="utf-8")
+    for ending, name in ((".eeg", signals), (".vmrk", markers)):
+        if name is not None:
+            text = text.replace(f"File={file.stem}{ending}", f"File={name}")
+            file.with_suffix(ending).replace(file.with_name(name))
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def wfdb_record(file: Path, signals: str) -> Path:
+    file.write_text(f"{file.stem} 1 100 500\n{signals} 16 10/uV 16 0 0 0 0 C3\n")
+    file.with_name(signals).write_bytes(bytes(1000))
+    return file
+
+
+@pytest.mark.parametrize(
+    "names", [("a.eeg", "a.vmrk"), ("b.eeg", "b.vmrk"), ("b.eeg", "a.vmrk"), ("ä.eeg", "m.vmrk")]
+)
+def test_the_files_of_a_recording_are_those_that_its_header_names(tmp_path, names):
+    """A store and predictions notice by them that its samples or markers have changed."""
+    header = brainvision(tmp_path / "a.vhdr", *names)
+    files = [header, *(tmp_path / name for name in names)]
+    touch(tmp_path / "c.eeg")
+    assert [signal_files(file) for file in files] == [files] * 3
+    assert set(files_beside(header)) == {*files}
+    assert signal_files(tmp_path / "c.eeg") == [tmp_path / "c.eeg"]
+    assert header_of(tmp_path / names[0]) == header
+
+
+def test_the_files_of_other_formats(tmp_path):
     of_hea = [tmp_path / "b.hea", touch(tmp_path / "b.dat"), touch(tmp_path / "other.d1")]
     of_hea[0].write_text("b 2 100\nb.dat 16\nother.d1 16\n# a comment\n")
     touch(tmp_path / "b.atr")
-    assert signal_files(of_hea[0]) == of_hea
-    assert signal_files(touch(tmp_path / "c.eeg")) == [tmp_path / "c.eeg"]
+    assert signal_files(of_hea[0]) == signal_files(of_hea[1]) == of_hea
+    split = tmp_path / "s_raw.fif"
+    NOISE.copy().load_data().save(split, split_size="2MB", verbose="error")
+    assert signal_files(split) == [split]
+    absent = touch(tmp_path / "broken.vhdr")
+    assert signal_files(absent) == [absent]
+
+
+def test_two_headers_that_name_one_file_are_an_error(tmp_path):
+    """One of them was copied: its signals or markers are those of another recording."""
+    first = brainvision(tmp_path / "P01.vhdr")
+    brainvision(tmp_path / "P02.vhdr", "P01.eeg", "P02.vmrk")
+    with pytest.raises(ValueError, match=r"P01\.vhdr and .*P02\.vhdr both name the file P01\.eeg"):
+        recordings_below(tmp_path)
+    second = brainvision(tmp_path / "P02.vhdr", "P02.eeg", "P01.vmrk")
+    with pytest.raises(ValueError, match=r"P02\.vhdr both name the file P01\.vmrk"):
+        find_recordings([first, second])
+    first.unlink()
+    first.with_suffix(".eeg").unlink()
+    with pytest.warns(UserWarning, match=r"1 headers .*P02\.vhdr \(P01\.vmrk\)"):
+        assert recordings_below(tmp_path) == [second]
+    for name in ("P03.hea", "P04.hea"):
+        wfdb_record(tmp_path / name, "P03.dat")
+    with pytest.raises(ValueError, match=r"both name the file P03\.dat"):
+        recordings_below(tmp_path)
 
 
 ROOT = PurePosixPath("data")

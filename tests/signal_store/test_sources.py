@@ -119,8 +119,17 @@ def test_parts_of_a_recording_are_not_separate_recordings(tmp_path, make_raw):
         (tmp_path / name).touch()
     (tmp_path / "m.hea").write_text("m/2 3 100 500\nm_0001 200\nm_0002 300\n")
     (tmp_path / "m_0001.hea").write_text("m_0001 1 100 200\nm_0001.dat 16 1 16 0 0 0 0 C3\n")
-    names = [source.name for source in find_sources(tmp_path, None)]
+    with pytest.warns(UserWarning, match=r"not read: a_raw-1\.fif, b_split-02_eeg\.fif\."):
+        names = [source.name for source in find_sources(tmp_path, None)]
     assert names == ["a_raw.fif", "b_split-01_eeg.fif", "c-1.fif", "m_0001.hea"]
+
+
+def test_the_state_of_a_split_recording_includes_its_parts(tmp_path, make_raw):
+    make_raw(0, seconds=6000).save(tmp_path / "a_eeg.fif", split_size="2MB", verbose="error")
+    [source] = find_sources(tmp_path, None)
+    with (tmp_path / "a_eeg-1.fif").open("ab") as later:
+        later.write(b"x")
+    assert find_sources(tmp_path, None)[0].state != source.state
 
 
 def test_recordings_of_a_dataset(recordings):
