@@ -161,18 +161,15 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 def prepare_recording(
     raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
-    """Prepare a recording as those that a model was trained on.
-
-    Parts between gaps that are shorter than a window are not prepared.
-    """
+    """Prepare a recording as those that a model was trained on."""
     return as_trained.prepare_as_trained(
         raw,
         name,
         clf.preprocessing_,
         float(clf.sfreq_),
         clf.chs_info_,
-        shortest=clf.n_times_,
         preprocess=preprocess,
+        has_all=getattr(clf, "channels", ()) is None,
     )
 
 
@@ -250,7 +247,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         each.name: each.formula
         for each in recording.found
         if each in recording.not_rereferenced
-        or (not each.is_computed and channel_names.differing_references([each.name, each.formula]))
+        or (not each.reference and channel_names.differing_references([each.name, each.channel]))
     }
     # A channel of the same name says nothing: its reference is that of the recording.
     named, had = (
