@@ -265,18 +265,36 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         f"{checks.listed(texts, most=3)}. "
         "Re-reference it, or add the channels of the reference.",
     )
-    is_averaged = clf.preprocessing_.reference == preprocessing.AVERAGE and not (
-        others or any(each.name == "reference" for each in recording.differences)
-    )
-    chs_info = (clf.chs_info_ or []) if is_averaged else []
+    if clf.preprocessing_.reference != preprocessing.AVERAGE:
+        return
+    chs_info = clf.chs_info_ or []
+    is_averaged = not (others or any(each.name == "reference" for each in recording.differences))
     absent = [ch["ch_name"] for ch in chs_info if channel_names.is_eeg_by_type(ch)]
-    absent = [name for name in absent if name in recording.missing]
+    absent = [name for name in absent if name in recording.missing] if is_averaged else []
     yield Remark(
         "average_without",
         absent,
         f"The average reference of the recording lacks {checks.listed(absent)}, which it had in "
         "training, so that all channels differ from those of the training. Add them, or fit on the "
         "channels that all recordings have.",
+    )
+    # Readers give the type EEG to any signal, also to one of a neutral name.
+    model = {each.channel for each in recording.found}
+    further = {name for each in recording.found for name in each.reference} - model
+    unknown, of_model = (
+        [
+            name
+            for name in sorted(names)
+            if channel_names.why_no_electrode({"ch_name": name}) == channel_names.UNKNOWN
+        ]
+        for names in (further, model)
+    )
+    yield Remark(
+        "average_with",
+        [] if of_model else unknown,
+        f"The average reference of the recording has {checks.listed(unknown)}, no electrodes of "
+        "the 10-20 system. Set another type of these channels with raw.set_channel_types if they "
+        "are not EEG, or mark them as bad if they were not in the average in training.",
     )
 
 

@@ -388,6 +388,12 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     return found
 
 
+def held_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
+    """Return the channels that are flat or clipped in more than half of a recording."""
+    times = held_time(raw, names).items()
+    return [name for name, time in times if time.flat + time.clipped > raw.duration / 2]
+
+
 def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the values and lengths of the runs of at least three equal samples."""
     equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal

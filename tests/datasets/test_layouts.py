@@ -17,6 +17,7 @@ from braindecode_pars.datasets import folder
 from braindecode_pars.estimators.predict_raw import prepare_recording
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.data_check import check_data, check_origin
+from braindecode_pars.recordings.first_look import shared_channels
 from braindecode_pars.recordings.readers import read_recording
 
 SFREQ = 100.0
@@ -98,6 +99,14 @@ def test_names_of_one_electrode_are_one_channel(tmp_path):
     # With the references of the files, the names tell them.
     windows = load(tmp_path / "kept", raws)
     assert [part.raw.ch_names[4] for part in windows.datasets[:2]] == ["EEG T3-LE", "T7-REF"]
+
+
+@pytest.mark.parametrize(("n", "expected"), [(3, SCALP[:2]), (4, SCALP)])
+def test_at_most_a_quarter_of_recordings_is_not_asked(n, expected):
+    names = {f"P{i}": SCALP if i else SCALP[:2] for i in range(n)}
+    infos = {file: mne.create_info([*own], 100.0, "eeg") for file, own in names.items()}
+    with pytest.warns(UserWarning, match="missing or marked as bad in 1"):
+        assert shared_channels(infos)[0] == [*expected]
 
 
 def test_a_recording_that_lacks_most_channels_is_named(tmp_path):
