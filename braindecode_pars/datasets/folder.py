@@ -331,7 +331,6 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
-    amplitudes.warn_of_amplitudes(door.as_windows(windows))
     amplitudes.warn_of_other_units(door.as_windows(windows))
     if splits is None and "split" in _people(root):
         splits = root / "participants.tsv"
@@ -487,7 +486,7 @@ def _read(
     _pick(raw, channels, is_referenced=reference is not None)
     # An average reference hides a flat channel.
     held = as_trained.held_channels(raw, raw.ch_names)
-    origin |= {amplitudes.HELD: ", ".join(held)} if held else {}
+    origin |= {amplitudes.HELD: ", ".join(held)} if 0 < len(held) < len(raw.ch_names) else {}
     preparation.filter_and_resample(raw, **filters)
     if reference is not None:
         preparation.set_reference(raw, reference)

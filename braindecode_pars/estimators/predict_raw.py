@@ -279,23 +279,8 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         "channels that all recordings have.",
     )
     # Readers give the type EEG to any signal, also to one of a neutral name.
-    model = {each.channel for each in recording.found}
-    further = {name for each in recording.found for name in each.reference} - model
-    unknown, of_model = (
-        [
-            name
-            for name in sorted(names)
-            if channel_names.why_no_electrode({"ch_name": name}) == channel_names.UNKNOWN
-        ]
-        for names in (further, model)
-    )
-    yield Remark(
-        "average_with",
-        [] if of_model else unknown,
-        f"The average reference of the recording has {checks.listed(unknown)}, no electrodes of "
-        "the 10-20 system. Set another type of these channels with raw.set_channel_types if they "
-        "are not EEG, or mark them as bad if they were not in the average in training.",
-    )
+    averaged = next((each.reference for each in recording.found if each.reference), ())
+    preprocessing.warn_of_average(preprocessing.AVERAGE, averaged)
 
 
 def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:

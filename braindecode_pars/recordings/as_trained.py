@@ -389,9 +389,9 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
 
 
 def held_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
-    """Return the channels that are flat or clipped in more than half of a recording."""
+    """Return the channels that are flat or clipped in more than a quarter of a recording."""
     times = held_time(raw, names).items()
-    return [name for name, time in times if time.flat + time.clipped > raw.duration / 2]
+    return [name for name, time in times if time.flat + time.clipped > raw.duration / 4]
 
 
 def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

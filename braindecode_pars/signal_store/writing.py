@@ -55,7 +55,8 @@ _WARNINGS = {
     "to keep them.",
     "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
     "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
-    "flat": "Channels are flat or clipped in most of the recording: {}. Mark them as bad.",
+    "flat": "Channels are flat or clipped in more than a quarter of the recording: {}. Mark them "
+    "as bad.",
     "amplitude": "The amplitude is not that of EEG. {}",
     "rows": "Rows of tables are not used: {}.",
 }
@@ -530,7 +531,10 @@ def _encoded(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),
         flat=", ".join(as_trained.held_channels(piece, ch_names)),
-        amplitude=amplitudes.amplitude_problem(parts, prepared.scale),
+        # A file is read in volts.
+        amplitude=amplitudes.amplitude_problem(
+            parts, 1.0 if isinstance(source.origin, Path) else prepared.scale
+        ),
     )
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
     found_problems = [(kind, text) for kind, text in problems.items() if text]

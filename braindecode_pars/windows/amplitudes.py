@@ -70,11 +70,8 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
             f"1e-3 in volts and 1 to 1000 in microvolts. Was it scaled twice? Then {advice}."
         )
     volts = float(np.median(spreads)) / scale if scale and len(spreads) else _USUAL
-    if not IN_VOLTS[0] <= volts <= IN_VOLTS[1]:
-        return (
-            f"The median standard deviation of the signal is {volts:.1g} V; EEG has about 1e-6 to "
-            "1e-3 V. The unit or the gain in the files may be wrong: correct it there."
-        )
+    if problem := _problem_in_volts(volts):
+        return problem
     large = offsets[offsets > LARGEST_OFFSET]
     if len(large) and len(large) >= SHARE * len(offsets):
         times = float(np.median(large))
@@ -84,6 +81,15 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
             "offset alone; high-pass filter the recordings, for example at 0.5 Hz."
         )
     return None
+
+
+def _problem_in_volts(amplitude: float) -> str | None:
+    if IN_VOLTS[0] <= amplitude <= IN_VOLTS[1]:
+        return None
+    return (
+        f"The median standard deviation of the signal is {amplitude:.1g} V; EEG has about 1e-6 to "
+        "1e-3 V. The unit or the gain in the files may be wrong: correct it there."
+    )
 
 
 #: Standard deviation that counts as none, in those of the channel that varies most: filters leave
@@ -227,7 +233,7 @@ def levels_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
 #: Factor from the middle of all recordings, or of a recording's channels, from which the unit of
 #: one may be wrong.
 _OTHER_UNIT, _OTHER_CHANNEL = 20.0, 30.0
-#: Entry of a description: channels that are flat or clipped in most of the recording, with commas.
+#: Entry of a description: channels that are flat or clipped in much of a recording, with commas.
 HELD = "held_channels"
 OTHER_CHANNELS = (
     f"The amplitude of channels is more than {_OTHER_CHANNEL:g} times larger or smaller than that "
@@ -292,16 +298,7 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
         When the amplitude of recordings is 20 times larger or smaller than that of the others; or
         that of channels, 30 times, or when a channel is flat, or was in its file.
     """
-    numbers = windows.table["recording"].to_numpy()
-    if read is None:
-        of_each = windows.table.groupby("recording").indices.values()
-        chosen = [int(i) for own in of_each for i in own[spread_out(len(own), 5)]]
-        levels = {i: levels_of(windows[i]) for i in chosen}
-    else:
-        levels = dict(read)
-    by_recording: dict[int, list[np.ndarray]] = {}
-    for i, level in levels.items():
-        by_recording.setdefault(int(numbers[i]), []).append(level)
+    by_recording = _levels_by_recording(windows, read)
     log_amplitude: dict[int, float] = {}
     odd_channels: dict[int, list[str]] = {}
     names: dict[int, str] = {}
@@ -319,7 +316,12 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
         if channels := [*dict.fromkeys([*held, *odd])]:
             odd_channels[number] = channels
         sources[number] = source
-    far = far_from_others(pd.Series(log_amplitude, dtype=float).dropna())
+    level = pd.Series(log_amplitude, dtype=float).dropna()
+    scale = agreed(windows.recordings["preprocessing"].tolist()).scale
+    volts = 10 ** level.median() / scale if scale and len(level) else _USUAL
+    if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway
+        warn_user(problem)
+    far = far_from_others(level)
     far = [number for number in far if number in names]
     if far:
         warn_user(other_units_text([names[number] for number in far], len(log_amplitude)))
@@ -330,6 +332,20 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     for number in {*far, *odd_channels} if read is None else ():
         with suppress(AttributeError):  # arrays
             sources[number].has_doubtful_unit = True
+
+
+def _levels_by_recording(
+    windows: Windows, read: Mapping[int, np.ndarray] | None
+) -> dict[int, list[np.ndarray]]:
+    """Return the levels of windows, of those that were read or of five, by recording."""
+    if read is None:
+        of_each = windows.table.groupby("recording").indices.values()
+        chosen = [int(i) for own in of_each for i in own[spread_out(len(own), 5)]]
+        read = {i: levels_of(windows[i]) for i in chosen}
+    by_recording: dict[int, list[np.ndarray]] = {}
+    for i, level in read.items():
+        by_recording.setdefault(int(windows.table["recording"].iloc[i]), []).append(level)
+    return by_recording
 
 
 def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None:
