@@ -169,7 +169,6 @@ def prepare_recording(
         float(clf.sfreq_),
         clf.chs_info_,
         preprocess=preprocess,
-        has_all=getattr(clf, "channels", ()) is None,
     )
 
 
@@ -279,8 +278,20 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         "channels that all recordings have.",
     )
     # Readers give the type EEG to any signal, also to one of a neutral name.
-    averaged = next((each.reference for each in recording.found if each.reference), ())
-    preprocessing.warn_of_average(preprocessing.AVERAGE, averaged)
+    model = {each.channel for each in recording.found}
+    averaged = {name for each in recording.found for name in each.reference}
+    infos = [{"ch_name": name} for name in sorted(averaged | model)]
+    unknown = {
+        ch["ch_name"] for ch in infos if channel_names.why_no_electrode(ch) == channel_names.UNKNOWN
+    }
+    further = [] if unknown & model else sorted(unknown)
+    yield Remark(
+        "average_with",
+        further,
+        f"The average reference of the recording has {checks.listed(further)}, no electrode of "
+        "the 10-20 system. If it was not in the average in training, mark it as bad, or set "
+        "another type with raw.set_channel_types.",
+    )
 
 
 def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:

@@ -463,7 +463,6 @@ def prepare_as_trained(
     chs_info: Sequence[dict] | None,
     *,
     preprocess: bool = True,
-    has_all: bool = False,
 ) -> Prepared:
     """Find the channels of a model in a recording, and preprocess them as the model expects.
 
@@ -481,9 +480,6 @@ def prepare_as_trained(
         Channels of the model; None for one without names, which takes all EEG channels.
     preprocess : bool
         Whether to preprocess. With False, the samples are used as they are.
-    has_all : bool
-        Whether the model has all EEG channels of its training recordings. An average reference is
-        then the mean of these, and further channels of the recording are no part of it.
 
     Returns
     -------
@@ -544,8 +540,7 @@ def prepare_as_trained(
     if not chs_info:
         preparation.warn_of_other_names(raw.info["chs"])
     derived = [derivation for derivation, _ in places]
-    averaged = [d.channel for d in derived if d.channel in eeg_names] if has_all else eeg_names
-    changed = [rereferenced(each, to_apply.reference, averaged, names) for each in derived]
+    changed = [rereferenced(each, to_apply.reference, eeg_names, names) for each in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]
     if len({after.reference for after in changed if after and after.reference}) > 1:
         failed = derived  # C3-M2 and C4-M1

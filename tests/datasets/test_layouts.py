@@ -126,12 +126,11 @@ def test_a_recording_that_lacks_most_channels_is_named(tmp_path):
         assert names_in(load(tmp_path / "third", raws)) == SCALP[:2]
 
 
-def test_recordings_that_cost_channels_are_named(tmp_path):
+def test_in_how_many_recordings_a_channel_is_missing_is_said(tmp_path):
     """A few without some channels, another without a different one."""
     lacking = {1: SCALP[:4], 4: SCALP[:4], 6: SCALP[1:]}
     raws = [recording(i, lacking.get(i, SCALP)) for i in range(12)]
-    cost = r"Without P01_raw\.fif, P04_raw\.fif there were 2 channels more\."
-    with pytest.warns(UserWarning, match=rf"T3, O2 +in 10 of 12 recordings +missing.*\n.*{cost}"):
+    with pytest.warns(UserWarning, match=r"T3, O2 +in 10 of 12 recordings +missing.* in 2"):
         assert names_in(load(tmp_path / "data", raws)) == SCALP[1:4]
 
 
