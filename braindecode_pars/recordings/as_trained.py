@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mne
 import numpy as np
@@ -98,7 +98,8 @@ def preprocessed_signals(
     high = high if high is not None and high < sfreq / 2 else None
     band = dict(l_freq=low, h_freq=high, method=preprocessing.filter or "fir")
     notch = [freq for freq in preprocessing.notch or () if freq < sfreq / 2]
-    filters = [("filter", band), *(("notch_filter", dict(freqs=freq)) for freq in notch)]
+    filters: list[tuple[str, dict[str, Any]]] = [("filter", band)]
+    filters += [("notch_filter", dict(freqs=freq)) for freq in notch]
     marks = cutting.marks_of(raw)  # also of channels that are not used
     marks = mne.Annotations(marks.onset, marks.duration, marks.description)
     references = {d.reference for d in derivations if d.reference}
