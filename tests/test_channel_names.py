@@ -16,6 +16,7 @@ from braindecode_pars._common.channel_names import (
     is_other_kind,
     match_channels,
     why_no_electrode,
+    with_types,
 )
 from braindecode_pars.datasets import eesm17
 from braindecode_pars.models.electrodes import electrode_positions
@@ -89,6 +90,11 @@ def test_the_type_of_mne_decides_before_the_name():
     chs = mne.create_info(names, 100.0, kinds)["chs"]
     assert [ch["ch_name"] for ch in chs if is_eeg(ch)] == ["ECG"]
     assert [ch["ch_name"] for ch in chs if is_eog(ch)] == ["X2"]
+
+
+def test_of_channels_without_types_a_trigger_is_no_eeg():
+    chs = mne.create_info(["C3", "x1"], 100.0, ["misc", "stim"])["chs"]
+    assert [is_eeg(ch) for ch in with_types(chs)] == [True, False]
 
 
 def test_channels_are_matched_by_electrode():

@@ -20,6 +20,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common import channel_names, checks
 from braindecode_pars._common.subjects import normalized, subject_key
 from braindecode_pars.recordings import (
+    as_trained,
     cutting,
     first_look,
     label_files,
@@ -464,6 +465,9 @@ def _read(
         recorded_channels=", ".join(sorted(raw.ch_names)),
     )
     _pick(raw, channels, is_referenced=reference is not None)
+    # An average reference hides a flat channel.
+    held = as_trained.held_channels(raw, raw.ch_names)
+    origin |= {amplitudes.HELD: ", ".join(held)} if 0 < len(held) < len(raw.ch_names) else {}
     preparation.filter_and_resample(raw, **filters)
     if reference is not None:
         preparation.set_reference(raw, reference)

@@ -162,17 +162,13 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 def prepare_recording(
     raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
-    """Prepare a recording as those that a model was trained on.
-
-    Parts between gaps that are shorter than a window are not prepared.
-    """
+    """Prepare a recording as those that a model was trained on."""
     return as_trained.prepare_as_trained(
         raw,
         name,
         clf.preprocessing_,
         float(clf.sfreq_),
         clf.chs_info_,
-        shortest=clf.n_times_,
         preprocess=preprocess,
     )
 
@@ -252,7 +248,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         each.name: each.formula
         for each in recording.found
         if each in recording.not_rereferenced
-        or (not each.is_computed and channel_names.differing_references([each.name, each.formula]))
+        or (not each.reference and channel_names.differing_references([each.name, each.channel]))
     }
     # A channel of the same name says nothing: its reference is that of the recording.
     named, had = (
@@ -270,18 +266,33 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         f"{checks.listed(texts, most=3)}. "
         "Re-reference it, or add the channels of the reference.",
     )
-    is_averaged = clf.preprocessing_.reference == preprocessing.AVERAGE and not (
-        others or any(each.name == "reference" for each in recording.differences)
-    )
-    chs_info = (clf.chs_info_ or []) if is_averaged else []
+    if clf.preprocessing_.reference != preprocessing.AVERAGE:
+        return
+    chs_info = clf.chs_info_ or []
+    is_averaged = not (others or any(each.name == "reference" for each in recording.differences))
     absent = [ch["ch_name"] for ch in chs_info if channel_names.is_eeg_by_type(ch)]
-    absent = [name for name in absent if name in recording.missing]
+    absent = [name for name in absent if name in recording.missing] if is_averaged else []
     yield Remark(
         "average_without",
         absent,
         f"The average reference of the recording lacks {checks.listed(absent)}, which it had in "
         "training, so that all channels differ from those of the training. Add them, or fit on the "
         "channels that all recordings have.",
+    )
+    # Readers give the type EEG to any signal, also to one of a neutral name.
+    model = {each.channel for each in recording.found}
+    averaged = {name for each in recording.found for name in each.reference}
+    infos = [{"ch_name": name} for name in sorted(averaged | model)]
+    unknown = {
+        ch["ch_name"] for ch in infos if channel_names.why_no_electrode(ch) == channel_names.UNKNOWN
+    }
+    further = [] if unknown & model else sorted(unknown)
+    yield Remark(
+        "average_with",
+        further,
+        f"The average reference of the recording has {checks.listed(further)}, no electrode of "
+        "the 10-20 system. If it was not in the average in training, mark it as bad, or set "
+        "another type with raw.set_channel_types.",
     )
 
 

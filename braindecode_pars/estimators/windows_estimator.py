@@ -294,6 +294,11 @@ def read_windows(
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
 
+#: Length in seconds above which windows may be continuous recordings, and the sampling rate in Hz
+#: that is assumed for it where it is unknown.
+_LONGEST, _HIGHEST_RATE = 300.0, 500.0
+
+
 def remember_windows(estimator: Any, windows: Windows) -> None:
     """Check the windows of ``fit``, and set their shape and channels.
 
@@ -309,6 +314,12 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
     estimator.n_chans_, estimator.n_times_ = n_chans, n_times
     estimator.chs_info_ = windows.chs_info
+    seconds = n_times / (windows.sfreq or _HIGHEST_RATE)
+    if seconds > _LONGEST:
+        checks.warn_user(
+            f"The windows have {n_times} samples, {seconds:.0f} s or more. Cut continuous "
+            "recordings into windows first, such as mne.make_fixed_length_epochs(raw, 10)."
+        )
     amplitudes.warn_of_amplitudes(windows)
     # Windows of braindecode that overlap annotations that begin with "BAD"
     n_bad = 0
@@ -335,6 +346,15 @@ def read_to_predict(
     windows.check_not_empty()
     checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
+    if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
+        # Without names, the shape of a window is all that can be compared.
+        n_chans, n_times = windows[0].shape
+        check_n_chans(estimator, n_chans)
+        if n_times != estimator.n_times_:
+            checks.warn_user(
+                f"The windows have {n_times} samples, those of fit had {estimator.n_times_}. Cut "
+                "windows of the same length."
+            )
     amplitudes.warn_of_amplitudes(windows)
     amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"

@@ -18,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import choice, listed
+from braindecode_pars.recordings.preprocessing import agreed
 from braindecode_pars.windows import Windows, amplitudes, door, labels, table
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
@@ -467,7 +468,8 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
             if len(data.names) == 2:
                 break
     looked_at = amplitudes.spread_out(len(data.windows), amplitudes.N_WINDOWS)
-    if problem := amplitudes.amplitude_problem(data.windows[int(i)] for i in looked_at):
+    scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
+    if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in looked_at), scale):
         yield _warning(problem, "amplitudes")
     name = data.recordings["name"]
     if len(far := amplitudes.far_from_others(by_recording)):

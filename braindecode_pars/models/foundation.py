@@ -21,7 +21,7 @@ from braindecode.models import biot, eegpt, labram
 from torch import Tensor, nn
 
 from braindecode_pars._common import channel_names, checks, model_files
-from braindecode_pars.recordings.as_trained import find_derivations
+from braindecode_pars.recordings.as_trained import find_channels
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 
 #: Name of the last layer of every classifier of braindecode.
@@ -275,13 +275,11 @@ def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
 def _weights(wanted: Sequence[str], names: Sequence[str]) -> Tensor:
     """Return the weights of channels in the inputs of a network: (n_inputs, n_chans)."""
     rows, missing = [], []
-    for name, found in zip(wanted, find_derivations(wanted, names), strict=True):
-        weights = dict(found.weights) if found else {}
+    for name, found in zip(wanted, find_channels(wanted, names), strict=True):
+        pair = channel_names.electrode_pair
         # A single channel with another reference would be a guess.
-        if len(weights) == 2 or set(channel_names.electrode_pair(name)) in map(
-            set, map(channel_names.electrode_pair, weights)
-        ):
-            rows.append([weights.get(channel, 0.0) for channel in names])
+        if found and (found.reference or pair(found.channel) == pair(name)):
+            rows.append([float(n == found.channel) - (n in found.reference) for n in names])
         else:
             missing.append(name)
     if missing:

@@ -1,8 +1,9 @@
 """Prepare a recording as those that a model was trained on.
 
-Channels are computed from those that the recording has, the reference where it can be computed.
-The missing steps follow: resampling and filters, one channel after another, so that no copy of a
-night is made. Flat and clipped samples are found before. :func:`prepare_as_trained` does all of it.
+Its channels are matched by electrode, or are the difference of two channels, and get the reference
+of the training where it can be computed. The missing steps follow, one channel after another, so
+that no copy of a night is made. Flat and clipped samples are found before.
+:func:`prepare_as_trained` does all of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from braindecode_pars._common.channel_names import (
     is_eeg_by_type,
     match_channels,
     other_system,
-    system_names,
     with_types,
 )
 from braindecode_pars._common.checks import check_same_rate, listed
@@ -38,24 +38,18 @@ from braindecode_pars.recordings.preprocessing import (
     missing_steps,
 )
 
-#: Samples that are read at a time.
-_BLOCK = 2**20
-
 
 def preprocessed_signals(
     raw: mne.io.BaseRaw,
     derivations: Sequence[Derivation],
     sfreq: float,
     preprocessing: Preprocessing,
-    *,
-    shortest: int = 2,
 ) -> np.ndarray:
     """Compute channels of a recording, resampled, filtered (if they are EEG) and scaled.
 
-    Each part between gaps is resampled and then filtered, as
-    :func:`~braindecode_pars.recordings.preparation.filter_and_resample` does with a whole
-    recording. The recording itself is not changed. Beside the returned array, the memory of a few
-    copies of one channel is needed.
+    As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, filters end at gaps.
+    The recording itself is not changed. In addition to the returned array, a few copies of one
+    channel are needed in memory.
 
     Parameters
     ----------
@@ -69,14 +63,11 @@ def preprocessed_signals(
         The filters to apply (``band``, ``notch``) and the factor of the signals (``scale``); the
         reference is that of the derivations. Frequencies at or above the Nyquist frequency of the
         new rate need no filter.
-    shortest : int
-        Samples, at the new rate, of the shortest part between gaps that is used.
 
     Returns
     -------
     ndarray of float32, shape (n_chans, n_times)
-        Signals; zeros in gaps and in shorter parts. Sample ``k`` is at ``k / sfreq`` seconds, up to
-        one sample, and up to one and a half after a gap.
+        Signals. Sample ``k`` is at ``k / sfreq`` seconds, up to one sample.
 
     Raises
     ------
@@ -92,83 +83,51 @@ def preprocessed_signals(
     >>> from braindecode_pars.recordings.as_trained import preprocessed_signals
     >>> info = mne.create_info(["C3", "M2"], 256.0, "eeg")
     >>> raw = mne.io.RawArray(np.ones((2, 2560)), info, verbose="error")
-    >>> c3 = Derivation("C3-M2", (("C3", 1.0), ("M2", -1.0)))
+    >>> c3 = Derivation("C3-M2", "C3", ("M2",))
     >>> preprocessed_signals(raw, [c3], 100.0, Preprocessing(band=(None, 35.0))).shape
     (1, 1000)
     """
-    old_sfreq = raw.info["sfreq"]
-    signals = np.zeros((len(derivations), new_sample(raw.n_times, raw, sfreq)), np.float32)
+
+    def read(name: str, reference: np.ndarray | float = 0.0) -> np.ndarray:
+        # Not raw[name], which makes an array of the times, too
+        signal = raw.get_data([raw.ch_names.index(name)], verbose="error")[0]
+        signal -= reference
+        return signal
+
     low, high = preprocessing.band or (None, None)
     high = high if high is not None and high < sfreq / 2 else None
-    is_filtered = low is not None or high is not None
-    notch = [mains for mains in preprocessing.notch or () if mains < sfreq / 2]
-    method = preprocessing.filter or "fir"
-    in_place: dict[str, Any] = dict(copy=False, verbose="error")
-    for start, stop in cutting.continuous_stretches(raw):
-        first, last = (new_sample(sample, raw, sfreq) for sample in (start, stop))
-        if last - first < shortest:
-            continue
-        references = {
-            names: _weighted_sum(raw, start, stop, [(name, 1 / len(names)) for name in names])
-            for names in {derivation.reference for derivation in derivations}
-            if names
-        }
-        for row, derivation in enumerate(derivations):
-            # Nothing else refers to the signal at the old rate, so that its memory is soon free.
-            reference = references.get(derivation.reference)
-            signal = resampled(
-                _weighted_sum(raw, start, stop, derivation.weights, reference), sfreq, old_sfreq
-            )
-            if derivation.is_eeg and is_filtered:
-                signal = mne.filter.filter_data(signal, sfreq, low, high, method=method, **in_place)
-            for mains in notch if derivation.is_eeg else ():
-                signal = mne.filter.notch_filter(signal, sfreq, mains, **in_place)
-            out = signals[row, first : first + len(signal)]
-            scale = preprocessing.scale or 1.0
-            np.multiply(signal[: len(out)], scale, out=out, casting="same_kind")
-            del signal  # before the next one is read at the old rate
-    return signals
-
-
-def new_sample(sample: int, raw: mne.io.BaseRaw, sfreq: float) -> int:
-    """Return the sample at the same time after resampling, rounded as MNE rounds lengths."""
-    return round(sample * sfreq / raw.info["sfreq"])
-
-
-def _weighted_sum(
-    raw: mne.io.BaseRaw,
-    start: int,
-    stop: int,
-    weights: Sequence[tuple[str, float]],
-    reference: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return a sum of channels less a reference as a new array of float64, shape (n_times,)."""
-    total = np.zeros(stop - start)
-    for name, weight in weights:
-        channel = raw.ch_names.index(name)
-        for first in range(start, stop, _BLOCK):
-            last = min(first + _BLOCK, stop)
-            # Not raw[channel, first:last], which makes an array of the times, too.
-            samples = raw.get_data([channel], first, last, verbose="error")[0]
-            if not np.isfinite(samples).all():
-                raise ValueError(
-                    f"channel {name} contains NaN or infinite samples; repair it first."
-                )
-            samples *= weight
-            total[first - start : last - start] += samples
-    return total if reference is None else np.subtract(total, reference, out=total)
+    band = dict(l_freq=low, h_freq=high, method=preprocessing.filter or "fir")
+    notch = [freq for freq in preprocessing.notch or () if freq < sfreq / 2]
+    filters: list[tuple[str, dict[str, Any]]] = [("filter", band)]
+    filters += [("notch_filter", dict(freqs=freq)) for freq in notch]
+    marks = cutting.marks_of(raw)  # also of channels that are not used
+    marks = mne.Annotations(marks.onset, marks.duration, marks.description)
+    references = {d.reference for d in derivations if d.reference}
+    means = {names: sum(map(read, names)) / len(names) for names in references}
+    signals = []
+    for derivation in derivations:
+        # Nothing else refers to the signal at the old rate, so that its memory is soon free.
+        reference = means.get(derivation.reference, 0.0)
+        signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])[None]
+        info = mne.create_info([derivation.name], sfreq, "eeg")
+        channel = mne.io.RawArray(signal, info, verbose="error")
+        channel.set_annotations(marks, verbose="error")
+        preparation.apply_steps(channel, filters if derivation.is_eeg else ())
+        signals.append(np.float32(channel.get_data()[0] * (preprocessing.scale or 1.0)))
+        del signal, channel  # before the next channel is read
+    return np.stack(signals)
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """A weighted sum of channels of a recording.
+    """A channel of a recording against the mean of other channels.
 
     Attributes
     ----------
     name : str
         Name of the channel in the model.
-    weights : tuple of (str, float)
-        Channels of the recording, each with its weight.
+    channel : str
+        Channel of the recording.
     reference : tuple of str
         Channels of the recording whose mean is subtracted; empty for none.
     is_eeg : bool
@@ -177,104 +136,77 @@ class Derivation:
     Examples
     --------
     >>> from braindecode_pars.recordings.as_trained import Derivation
-    >>> fpz_cz = Derivation("EEG Fpz-Cz", (("Fpz-A1", 1.0), ("Cz-A1", -1.0)))
-    >>> fpz_cz.formula, fpz_cz.is_computed
-    ('Fpz-A1 - Cz-A1', True)
+    >>> Derivation("EEG Fpz-Cz", "Fpz-A1", ("Cz-A1",)).formula
+    'Fpz-A1 - Cz-A1'
     """
 
     name: str
-    weights: tuple[tuple[str, float], ...]
+    channel: str
     reference: tuple[str, ...] = ()
     is_eeg: bool = True
 
     @property
-    def is_computed(self) -> bool:
-        """Whether the channel is more than one of the recording under another name."""
-        return len(self.weights) > 1 or self.weights[0][1] != 1 or bool(self.reference)
-
-    @property
-    def channels(self) -> list[str]:
-        """The channels of the recording that are used."""
-        return [*(name for name, _ in self.weights), *self.reference]
-
-    @property
     def formula(self) -> str:
-        """The sum as text, such as ``Fpz-A1 - Cz-A1``."""
-        text = " ".join(f"{'-' if weight < 0 else '+'} {name}" for name, weight in self.weights)
-        if len(self.reference) > 4:
-            text += f" - mean of {len(self.reference)} channels"
-        elif self.reference:
-            text += f" - mean of {', '.join(self.reference)}"
-        return text.removeprefix("+ ")
+        """The channel as text, such as ``Fpz-A1 - Cz-A1``."""
+        names, n = ", ".join(self.reference), len(self.reference)
+        mean = f"mean of {n} channels" if n > 4 else f"mean of {names}" if n > 1 else names
+        return f"{self.channel} - {mean}" if n else self.channel
 
 
-def find_derivations(
-    wanted: Sequence[str], found: Sequence[str], *, compute: bool = True
+def find_channels(
+    wanted: Sequence[str], names: Sequence[str], *, compute: bool = True
 ) -> list[Derivation | None]:
-    """Find or compute the channels of a model in a recording, by the names of electrodes.
+    """Find the channels of a model in a recording, by the names of electrodes.
 
-    The first that is possible: a channel of the same electrode and the same reference, or of the
-    same two electrodes; the same two electrodes in the other order, with the sign changed; the
-    difference of two channels that have one reference; a channel of the electrode, whatever its
+    A channel of two electrodes, such as ``Fpz-Cz``, or with a named reference, such as ``C3-M2``,
+    is also the difference of two channels that have one reference, as
+    :func:`mne.set_bipolar_reference` computes it. Channels without a reference in their names are
+    taken to have one in common. Otherwise it is the channel of the electrode, whatever its
     reference is, as :func:`~braindecode_pars._common.channel_names.match_channels` finds it.
-    Channels that name no reference are taken to have one in common.
 
     Parameters
     ----------
     wanted : sequence of str
         Names of the channels of the model.
-    found : sequence of str
+    names : sequence of str
         Names of the channels of the recording.
     compute : bool
-        Whether channels may be computed. With False, they are only found.
+        Whether differences may be computed. With False, channels are only matched.
 
     Returns
     -------
     list of Derivation | None
-        One for each wanted channel; None where it can be neither found nor computed.
+        One for each wanted channel; None where the recording has none.
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.as_trained import find_derivations
-    >>> found = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
-    >>> [d and d.formula for d in find_derivations(["C3-M2", "Fpz-Cz", "T7", "O1"], found)]
-    ['EEG C3-REF - EEG A2-REF', '- EEG Cz-Fpz', 'T3', None]
+    >>> from braindecode_pars.recordings.as_trained import find_channels
+    >>> names = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
+    >>> [found and found.formula for found in find_channels(["C3-M2", "T7", "Fpz-Cz"], names)]
+    ['EEG C3-REF - EEG A2-REF', 'T3', None]
     """
-    pairs: dict[tuple[str, str | None], list[str]] = {}  # by electrodes, or by the reference
-    for channel, own in zip(found, system_names(found), strict=True):
-        pairs.setdefault(electrode_pair(own), []).append(channel)
-
-    def one_of(first: str, second: str | None, name: str = "") -> str | None:
-        # Of several channels of a pair, such as T3 and T7, only one of the same name
-        names = pairs.get((first, second), [])
-        same = (n for n in names if name in (n, electrode_name(n)))
-        return names[0] if len(names) == 1 else next(same, None)
-
     derivations: list[Derivation | None] = []
-    places = match_channels(wanted, found)
-    for name, own, place in zip(wanted, system_names(wanted), places, strict=True):
-        first, second = electrode_pair(own)
-        sums: list[tuple[tuple[Any, float], ...]] = [((one_of(first, second, name), 1.0),)]
-        if compute and second is not None:
-            sums.append(((one_of(second, first), -1.0),))
-            # One reference: None stands for the unnamed reference of all channels without one.
-            one, other = electrode_name(name).partition("-")[0], name.rpartition("-")[2].upper()
-            for reference in [r for electrode, r in pairs if electrode == first]:
-                minus = one_of(second, reference, other), -1.0
-                sums.append(((one_of(first, reference, one), 1.0), minus))
-        sums.append(((None if place is None else found[place], 1.0),))
-        possible = (each for each in sums if all(channel is not None for channel, _ in each))
-        weights = next(possible, None)
-        derivations.append(None if weights is None else Derivation(name, weights))
+    for name, place in zip(wanted, match_channels(wanted, names), strict=True):
+        pair, channel = electrode_pair(name), None if place is None else names[place]
+        parts = electrode_name(name).partition("-")[0], name.rpartition("-")[2].strip()
+        same = [each for each in names if pair[1] and electrode_pair(each) == pair]
+        if len(same) == 1:  # of C3-M1 and C3-M2
+            channel = same[0]
+        elif compute and pair[1] and not same:
+            plus, minus = (None if i is None else names[i] for i in match_channels(parts, names))
+            if plus and minus and electrode_pair(plus)[1] == electrode_pair(minus)[1]:
+                derivations.append(Derivation(name, plus, (minus,)))
+                continue
+        derivations.append(None if channel is None else Derivation(name, channel))
     return derivations
 
 
-#: Fewest electrodes of an average of which others may be missing.
+#: Smallest number of electrodes of an average of which others may be missing.
 _MANY = 4
 
 
 def rereferenced(
-    derivation: Derivation, reference: str | None, eeg: Sequence[str], found: Sequence[str]
+    derivation: Derivation, reference: str | None, eeg: Sequence[str], names: Sequence[str]
 ) -> Derivation | None:
     """Return a channel with the reference of the model.
 
@@ -291,7 +223,7 @@ def rereferenced(
         unknown.
     eeg : sequence of str
         EEG channels of the recording, of which ``"average"`` is the mean.
-    found : sequence of str
+    names : sequence of str
         All channels of the recording.
 
     Returns
@@ -305,44 +237,32 @@ def rereferenced(
     --------
     >>> from braindecode_pars.recordings.as_trained import Derivation
     >>> from braindecode_pars.recordings.as_trained import rereferenced
-    >>> c3 = Derivation("C3", (("C3", 1.0),))
+    >>> c3 = Derivation("C3", "C3")
     >>> names = ["C3", "A1", "A2"]
     >>> rereferenced(c3, "M1, M2", names, names).formula
     'C3 - mean of A1, A2'
     >>> rereferenced(c3, "Cz", names, names) is None
     True
     """
-    channel = derivation.weights[0][0]
-    own = electrode_pair(channel)[1]
-    if reference in (None, AS_RECORDED, CHANGED) or derivation.is_computed or not derivation.is_eeg:
+    channel, own = derivation.channel, electrode_pair(derivation.channel)[1]
+    if reference in (None, AS_RECORDED, CHANGED) or derivation.reference or not derivation.is_eeg:
         return derivation
-    names = tuple(reference.split(", "))
-    if channel in names and set(names) <= set(found):  # the average of just these channels
-        return replace(derivation, reference=names)
-    wanted = system_names(reference.split(","), found)
-    electrodes = [electrode_pair(name)[0] for name in wanted]
-    # What a channel with this reference has after its dash, such as M2 in C3-M2; linked ears are LE
-    suffix = "AVG" if reference == AVERAGE else electrodes[0] if len(electrodes) == 1 else None
-    suffix = "LE" if sorted(electrodes) == ["M1", "M2"] else suffix
-    if _is_bipolar(channel) or (own is not None and own == suffix):
+    wanted = reference.split(", ")
+    has_it = own == ("AVG" if reference == AVERAGE else electrode_pair(reference)[0])
+    if _is_bipolar(channel) or (own is not None and has_it):
         return derivation
     if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
         others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
-        if len(others) < 2:
-            return None
+        return replace(derivation, reference=tuple(others)) if len(others) > 1 else None
+    if set(wanted) <= set(names):
+        others = wanted
     else:
-        own_names = [*zip(found, system_names(found), strict=True)]
-        place = {electrode_pair(n)[0]: name for name, n in own_names if not _is_bipolar(n)}
-        place |= {electrode_name(n): name for name, n in own_names if not _is_bipolar(n)}
-        others = [
-            place.get(electrode_name(name), place.get(electrode, ""))
-            for name, electrode in zip(wanted, electrodes, strict=True)
-        ]
-        if len(there := [name for name in others if name]) >= max(_MANY, len(others) / 2):
-            others = there  # an average of many, of which some are missing
-        if not all(others) or any(electrode_pair(name)[1] != own for name in others):
-            return None
-    return replace(derivation, reference=tuple(others))
+        single = [name for name in names if not _is_bipolar(name)]
+        others = [single[i] for i in match_channels(wanted, single) if i is not None]
+    are_like = all(electrode_pair(name)[1] == own for name in others)
+    is_enough = len(others) >= min(len(wanted), max(_MANY, len(wanted) / 2))
+    is_right = is_enough and (are_like or channel in others)
+    return replace(derivation, reference=tuple(others)) if is_right else None
 
 
 def _is_bipolar(channel: str) -> bool:
@@ -469,6 +389,12 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     return found
 
 
+def held_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
+    """Return the channels that are flat or clipped in more than a quarter of a recording."""
+    times = held_time(raw, names).items()
+    return [name for name, time in times if time.flat + time.clipped > raw.duration / 4]
+
+
 def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the values and lengths of the runs of at least three equal samples."""
     equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal
@@ -518,13 +444,14 @@ class Prepared:
     @property
     def channels(self) -> list[str]:
         """Channels of the recording that are used."""
-        return list(dict.fromkeys(name for each in self.found for name in each.channels))
+        used = (name for each in self.found for name in (each.channel, *each.reference))
+        return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
         for stretch in cutting.usable_stretches(self.raw, set(self.channels)):
-            first, stop = (new_sample(sample, self.raw, self.sfreq) for sample in stretch)
+            first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
 
@@ -536,7 +463,6 @@ def prepare_as_trained(
     sfreq: float,
     chs_info: Sequence[dict] | None,
     *,
-    shortest: int = 2,
     preprocess: bool = True,
 ) -> Prepared:
     """Find the channels of a model in a recording, and preprocess them as the model expects.
@@ -553,8 +479,6 @@ def prepare_as_trained(
         Sampling rate of the model in Hz.
     chs_info : sequence of dict | None
         Channels of the model; None for one without names, which takes all EEG channels.
-    shortest : int
-        Samples, at this rate, of the shortest part between gaps that is prepared.
     preprocess : bool
         Whether to preprocess. With False, the samples are used as they are.
 
@@ -603,7 +527,7 @@ def prepare_as_trained(
     # Find the channels.
     chosen = chs_info or eeg
     wanted = [ch["ch_name"] for ch in chosen]
-    pairs = zip(find_derivations(wanted, names, compute=preprocess), chosen, strict=True)
+    pairs = zip(find_channels(wanted, names, compute=preprocess), chosen, strict=True)
     places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
     if not places:
         raise ValueError(
@@ -631,6 +555,6 @@ def prepare_as_trained(
         not_rereferenced=failed,
         differences=differing,
         sfreq=sfreq,
-        signals=preprocessed_signals(raw, found, sfreq, to_apply, shortest=shortest),
+        signals=preprocessed_signals(raw, found, sfreq, to_apply),
         chs_info=[ch for _, ch in places],
     )

@@ -112,7 +112,7 @@ def shared_channels(
         f"{some} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
         f"{checks.listed(names, 20)}"
         f"{'; their average is the reference' if average else ''}. "
-        f"Left out:{told}{_cost(has.loc[wanted, ~odd], [*infos])}"
+        f"Left out:{told}"
     )
     if (wanted & ~shared).any() or (channels["why"] == channel_names.NAMED_OTHERWISE).any():
         checks.warn_user(text)
@@ -135,22 +135,6 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
         names = checks.listed(channel_names.odd_first(part["name"]), 8)
         groups.append((names, f"in {count} of {n} recordings", reason))
     return table_text(groups)
-
-
-def _cost(has: pd.DataFrame, files: list[str]) -> str:
-    """Return a sentence on the few recordings without which there were most channels more."""
-    lacking = [frozenset(np.flatnonzero(~row)) for row in has.to_numpy()]
-    gains = {
-        each: sum(bool(other) and other <= each for other in lacking)
-        for each in lacking
-        if 0 < len(each) <= _FEW * has.shape[1]
-    }
-    if not gains:
-        return ""
-    few = max(gains, key=lambda each: (gains[each], -len(each)))
-    names = [files[has.columns[i]] for i in sorted(few)]
-    more = f"{gains[few]} channel{'s' if gains[few] != 1 else ''} more"
-    return f"\nWithout {checks.listed(names, 5)} there were {more}."
 
 
 #: Frequencies of the mains in Hz.

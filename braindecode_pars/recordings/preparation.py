@@ -218,10 +218,6 @@ def filter_and_resample(
     >>> filter_and_resample(raw, mains=50.0).get_data().shape
     (1, 12000)
     """
-    bad = ~np.isfinite(raw.get_data()).all(axis=1)
-    if bad.any():
-        names = [name for name, is_bad in zip(raw.ch_names, bad, strict=True) if is_bad]
-        raise ValueError(f"channel {', '.join(names)} contains NaN or infinite samples.")
     steps: list[tuple[str, dict[str, Any]]] = []
     if raw.info["sfreq"] != sfreq:
         steps.append(("resample", dict(sfreq=sfreq)))
@@ -230,12 +226,33 @@ def filter_and_resample(
     steps.append(("filter", dict(l_freq=low, h_freq=high)))
     if mains is not None and mains < nyquist:
         steps.append(("notch_filter", dict(freqs=mains)))
+    apply_steps(raw, steps)
+    remember_steps(raw, steps)
+    return raw
+
+
+def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """Resample and filter a preloaded recording in place; filters end at its gaps.
+
+    Parameters
+    ----------
+    raw : Raw
+        Preloaded recording.
+    steps : iterable of (str, mapping)
+        ``"resample"``, ``"filter"`` or ``"notch_filter"``, and the arguments of this method.
+
+    Raises
+    ------
+    ValueError
+        When samples are NaN or infinite. The message names the channels.
+    """
+    bad = np.array(raw.ch_names)[~np.isfinite(raw.get_data()).all(axis=1)]
+    if len(bad):
+        raise ValueError(f"channel {', '.join(bad)} contains NaN or infinite samples.")
     for name, kwargs in steps:
         with _gaps_marked(raw) as gap:
             skip = {} if name == "resample" else dict(skip_by_annotation=gap)
             getattr(raw, name)(**kwargs, **skip, verbose="error")
-    remember_steps(raw, steps)
-    return raw
 
 
 @contextmanager

@@ -393,6 +393,10 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
     """
     band, had = trained.band or (None, None), found.band or (None, None)
+    if found.scale is None and trained.scale is not None:
+        # Only the info has the edges of the recording, where readers write those of an amplifier,
+        # and of any signal; the training has recorded its filter.
+        had = None, None
     low, high = (None if _are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
     has_reference = _is_same_reference(trained.reference, found.reference)
     return replace(

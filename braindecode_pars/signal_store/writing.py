@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from braindecode_pars._common import checks, files, training
-from braindecode_pars.recordings import cutting, loading, preprocessing, recipe, search
+from braindecode_pars.recordings import as_trained, cutting, loading, preprocessing, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
     SAMPLES,
@@ -55,6 +55,8 @@ _WARNINGS = {
     "to keep them.",
     "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
     "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
+    "flat": "Channels are flat or clipped in more than a quarter of the recording: {}. Mark them "
+    "as bad.",
     "amplitude": "The amplitude is not that of EEG. {}",
     "rows": "Not used: {}.",
 }
@@ -524,7 +526,11 @@ def _encoded(
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),
-        amplitude=amplitudes.amplitude_problem(parts),
+        flat=", ".join(as_trained.held_channels(piece, ch_names)),
+        # A file is read in volts.
+        amplitude=amplitudes.amplitude_problem(
+            parts, 1.0 if isinstance(source.origin, Path) else prepared.scale
+        ),
     )
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
     found_problems = [(kind, text) for kind, text in problems.items() if text]

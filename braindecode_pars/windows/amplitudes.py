@@ -14,6 +14,7 @@ import pandas as pd
 
 from braindecode_pars._common import computing
 from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars.recordings.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
@@ -27,15 +28,19 @@ SHARE = 0.05
 #: Largest number of windows whose own amplitude is checked.
 N_WINDOWS = 32
 _USUAL = 2e-5  # volts
+#: Accepted median of the standard deviations where they are known to be in volts.
+IN_VOLTS = (1e-7, 2e-3)
 
 
-def amplitude_problem(windows: Iterable[Any]) -> str | None:
+def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str | None:
     """Return a sentence about amplitudes that EEG cannot have; None if all is well.
 
     Parameters
     ----------
     windows : iterable of ndarray, shape (n_chans, n_times)
         Windows to look at. Channels without any change are ignored.
+    scale : float | None
+        Factor from volts to the unit of the windows; None if it is unknown.
 
     Returns
     -------
@@ -64,6 +69,9 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
             f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to "
             f"1e-3 in volts and 1 to 1000 in microvolts. Was it scaled twice? Then {advice}."
         )
+    volts = float(np.median(spreads)) / scale if scale and len(spreads) else _USUAL
+    if problem := _problem_in_volts(volts):
+        return problem
     large = offsets[offsets > LARGEST_OFFSET]
     if len(large) and len(large) >= SHARE * len(offsets):
         times = float(np.median(large))
@@ -73,6 +81,15 @@ def amplitude_problem(windows: Iterable[Any]) -> str | None:
             "offset alone; high-pass filter the recordings, for example at 0.5 Hz."
         )
     return None
+
+
+def _problem_in_volts(amplitude: float) -> str | None:
+    if IN_VOLTS[0] <= amplitude <= IN_VOLTS[1]:
+        return None
+    return (
+        f"The median standard deviation of the signal is {amplitude:.1g} V; EEG has about 1e-6 to "
+        "1e-3 V. The unit or the gain in the files may be wrong: correct it there."
+    )
 
 
 #: Standard deviation that counts as none, in those of the channel that varies most: filters leave
@@ -131,7 +148,8 @@ def warn_of_amplitudes(windows: Windows) -> None:
     # Where a store may be, synthetic signals may be too, which are drawn when they are read.
     with computing.seeded(0) if is_stored else nullcontext():
         looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
-    problem = None if is_stored else amplitude_problem(looked_at.values())
+    scale = agreed(windows.recordings["preprocessing"].tolist()).scale
+    problem = None if is_stored else amplitude_problem(looked_at.values(), scale)
     if problem:
         warn_user(problem)
     else:
@@ -215,10 +233,12 @@ def levels_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
 #: Factor from the middle of all recordings, or of a recording's channels, from which the unit of
 #: one may be wrong.
 _OTHER_UNIT, _OTHER_CHANNEL = 20.0, 30.0
+#: Entry of a description: channels that are flat or clipped in much of a recording, with commas.
+HELD = "held_channels"
 OTHER_CHANNELS = (
     f"The amplitude of channels is more than {_OTHER_CHANNEL:g} times larger or smaller than that "
-    "of the recording's other channels: {}. Their unit may be wrong, or an electrode was off. "
-    "Correct it in the file, or mark the channel as bad there."
+    "of the recording's other channels, or they are flat or clipped: {}. Their unit may be wrong, "
+    "or an electrode was off. Correct it in the file, or mark the channel as bad there."
 )
 
 
@@ -232,7 +252,8 @@ def far_from_others(levels: pd.Series, times: float = _OTHER_UNIT) -> pd.Index:
     >>> far_from_others(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
     ['c']
     """
-    return levels.index[(levels - levels.median()).abs() > np.log10(times)]
+    middle = levels[np.isfinite(levels)].median()  # a flat channel is minus infinity
+    return levels.index[(levels - middle).abs() > np.log10(times)]
 
 
 def level_and_far_channels(
@@ -243,6 +264,7 @@ def level_and_far_channels(
     level = float(plain.median(axis=1).median())
     if level < np.log10(LOWEST):  # the rounding in a file makes such channels differ
         return level, []
+    plain = plain.dropna(how="all").fillna(-np.inf)
     far = (far_from_others(each.median(), _OTHER_CHANNEL) for each in (plain, rest))
     rows = sorted(set().union(*far))
     return level, [ch_names[i] if ch_names else f"row {i}" for i in rows]
@@ -267,50 +289,63 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     windows : Windows
         Windows of recordings.
     read : mapping of int to ndarray | None
-        :func:`Levels <levels_of>` of windows that were read already, by number. Without them three
-        windows are read of each recording. Eight are read of one that seems far: a few may be
-        artefacts.
+        :func:`Levels <levels_of>` of windows that were read already, by number. Without them, five
+        windows of each recording are read.
 
     Warns
     -----
     UserWarning
         When the amplitude of recordings is 20 times larger or smaller than that of the others; or
-        that of channels, 30 times.
+        that of channels, 30 times, or when a channel is flat, or was in its file.
     """
-    recordings = windows.table["recording"].to_numpy()
-    own, levels = windows.table.groupby("recording").indices, dict(read or {})
-    montages = windows.recordings["channels"]
-    looked_at = [*own] if read is None else []  # recordings
-    for n_windows in (3, 8):
-        for number in looked_at:
-            numbers = own[number][spread_out(len(own[number]), n_windows)].tolist()
-            levels |= {i: levels_of(windows[i]) for i in numbers}
-        of_recording: dict[int, list[np.ndarray]] = {}
-        for i, each in levels.items():
-            of_recording.setdefault(int(recordings[i]), []).append(each)
-        found = {n: level_and_far_channels(x, montages[n].names) for n, x in of_recording.items()}
-        level = pd.Series({n: level for n, (level, _) in found.items()}, dtype=float).dropna()
-        channels = {n: far for n, (_, far) in found.items() if far}
-        far = far_from_others(level)
-        looked_at = [*dict.fromkeys([*far, *channels])]
+    by_recording = _levels_by_recording(windows, read)
+    log_amplitude: dict[int, float] = {}
+    odd_channels: dict[int, list[str]] = {}
     names: dict[int, str] = {}
-    sources: list[Any] = []
-    for number in looked_at:
+    sources: dict[int, Any] = {}
+    for number, of_one in by_recording.items():
         row = windows.recordings.loc[number]
+        log_amplitude[number], odd = level_and_far_channels(of_one, row["channels"].names)
         source = getattr(row["reader"], "source", None)
+        if getattr(source, "has_doubtful_unit", False):
+            continue
         description = getattr(source, "description", None)
-        file = None if description is None else description.get("file")
-        if not getattr(source, "has_doubtful_unit", False):
-            names[number] = file or f"recording {number + 1} (subject {row['subject']})"
-            sources.append(source)
-    if others := [names[number] for number in far if number in names]:
-        warn_user(other_units_text(others, len(level)))
-    if texts := [f"{listed(chs)} of {names[n]}" for n, chs in channels.items() if n in names]:
+        told = {} if description is None else description
+        names[number] = told.get("file") or f"recording {number + 1} (subject {row['subject']})"
+        held = told[HELD].split(", ") if HELD in told else []
+        if channels := [*dict.fromkeys([*held, *odd])]:
+            odd_channels[number] = channels
+        sources[number] = source
+    level = pd.Series(log_amplitude, dtype=float).dropna()
+    scale = agreed(windows.recordings["preprocessing"].tolist()).scale
+    volts = 10 ** level.median() / scale if scale and len(level) else _USUAL
+    if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway
+        warn_user(problem)
+    far = far_from_others(level)
+    far = [number for number in far if number in names]
+    if far:
+        warn_user(other_units_text([names[number] for number in far], len(log_amplitude)))
+    if odd_channels:
+        texts = [f"{listed(channels)} of {names[n]}" for n, channels in odd_channels.items()]
         warn_user(OTHER_CHANNELS.format(listed(texts, most=5)))
     # Marked when they are loaded: a fit may be one whose warnings are not shown.
-    for source in sources if read is None else ():
+    for number in {*far, *odd_channels} if read is None else ():
         with suppress(AttributeError):  # arrays
-            source.has_doubtful_unit = True
+            sources[number].has_doubtful_unit = True
+
+
+def _levels_by_recording(
+    windows: Windows, read: Mapping[int, np.ndarray] | None
+) -> dict[int, list[np.ndarray]]:
+    """Return the levels of windows, of those that were read or of five, by recording."""
+    if read is None:
+        of_each = windows.table.groupby("recording").indices.values()
+        chosen = [int(i) for own in of_each for i in own[spread_out(len(own), 5)]]
+        read = {i: levels_of(windows[i]) for i in chosen}
+    by_recording: dict[int, list[np.ndarray]] = {}
+    for i, level in read.items():
+        by_recording.setdefault(int(windows.table["recording"].iloc[i]), []).append(level)
+    return by_recording
 
 
 def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None:

@@ -162,10 +162,10 @@ def _part_of(X: Any) -> _Part:
             return _read_epochs(X)
         case EEGWindowsDataset() | WindowsDataset():
             return _read_recording(X)
-        case RawDataset():
+        case RawDataset() | mne.io.BaseRaw():
             raise TypeError(
-                "The dataset contains continuous recordings; cut them into windows first, for "
-                "example with braindecode.preprocessing.create_fixed_length_windows."
+                "X contains continuous recordings; cut them into windows first, for example with "
+                "mne.make_fixed_length_epochs or braindecode's create_fixed_length_windows."
             )
         case SliceDataset() | Subset():
             return _read_subset(X)
@@ -280,7 +280,8 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
 def _read_list(X: Sequence) -> _Part:
     """Return the windows of a list; its first item shows which kind of list it is."""
     first: Any = X[0] if len(X) else None
-    if isinstance(first, mne.BaseEpochs | Dataset):  # scikit-learn makes lists of Epochs
+    if isinstance(first, mne.BaseEpochs | mne.io.BaseRaw | Dataset):
+        # scikit-learn makes lists of Epochs
         return _joined([_part_of(item) for item in X])
     is_tuple = isinstance(first, tuple | list) and len(first) > 1 and np.ndim(first[0]) == 2
     if not is_tuple:

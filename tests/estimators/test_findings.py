@@ -158,6 +158,21 @@ def test_an_average_without_channels_of_the_training_is_a_warning(is_done):
     assert found == {"missing_channels": ["O1"], "average_without": ["O1"]}
 
 
+@pytest.mark.parametrize(
+    ("wanted", "names", "found"),
+    [
+        (["C3", "C4"], ["C3", "C4", "O1", "X1"], ["X1"]),
+        (["C3"], ["C3", "X1", "X2"], ["X1", "X2"]),
+        (["C3", "X1"], ["C3", "C4", "X1"], []),  # an electrode of this laboratory
+        (["C3", "C4"], ["C3", "C4", "M1", "Fz"], []),
+    ],
+)
+def test_a_channel_of_a_neutral_name_in_the_average_is_a_warning(wanted, names, found):
+    with pytest.warns(UserWarning, match=", ".join(found)) if found else nullcontext():
+        findings_of_average = findings(wanted, names, reference="average")
+    assert findings_of_average.get("average_with", []) == found
+
+
 def test_a_second_without_a_signal_is_no_reason_to_doubt_a_short_recording():
     raw = raw_of(["C3", "C4"], seconds=60.0)
     raw._data[:, 300:410] = 0.25

@@ -132,7 +132,8 @@ def test_flat_channels_of_a_store_are_warned_of(rhythm, off, tmp_path):
     store = SignalStore.create(tmp_path / "whole", RawDataset(raw, {"subject": 1}), verbose=0)
     assert len(SingleChannelWindows([store, SyntheticSignals(128.0)], 256)) == 6440
     flat = raw.copy().apply_function(lambda x: 0 * x, picks=off)
-    store = SignalStore.create(tmp_path / "flat", RawDataset(flat, {"subject": 1}), verbose=0)
+    with pytest.warns(UserWarning, match=f"flat or clipped.*{', '.join(off)}"):
+        store = SignalStore.create(tmp_path / "flat", RawDataset(flat, {"subject": 1}), verbose=0)
     encoder = PatchEncoder(patch_size=128, embed_dim=16, num_layers=1)
     settings = PretrainingSettings("mae", epochs=1)
     with pytest.warns(UserWarning, match=r"32 of 32 windows .*do not change.*row 0"):

@@ -371,3 +371,19 @@ def test_files_are_only_written_with_checkpoint_dir(two_nights, labels, tmp_path
     assert list(Path().iterdir()) == []
     classifier(checkpoint_dir="run").fit(two_nights, labels)
     assert [path.name for path in Path().iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(("sfreq", "n_times"), [(1.0, 301), (None, 150_001)])
+def test_windows_that_may_be_continuous_recordings_are_a_warning(sfreq, n_times, recwarn):
+    X = 1e-5 * np.random.default_rng(0).standard_normal((4, 1, n_times)).astype(np.float32)
+    embedder(sfreq=sfreq, pretext=None).fit(X)
+    assert sum(f"have {n_times} samples" in str(one.message) for one in recwarn) == 1
+
+
+def test_arrays_have_the_shape_of_those_of_fit():
+    X = 1e-5 * np.random.default_rng(0).standard_normal((12, 4, 500)).astype(np.float32)
+    clf = classifier(sfreq=100.0, pretext=None, validation=0).fit(X, np.arange(12) % 2)
+    with pytest.raises(ValueError, match="3 channels, those of fit had 4"):
+        clf.predict(X[:, :3])
+    with pytest.warns(UserWarning, match="400 samples, those of fit had 500"):
+        clf.predict(X[..., :400])

@@ -79,6 +79,13 @@ def test_the_recording_tells_its_preparation():
     assert (found.reference, found.scale) == ("average", 1.0)
 
 
+def test_the_average_of_one_good_channel_is_refused():
+    raw = recording(np.ones((2, 100)), names=["C3", "C4"])
+    raw.info["bads"] = ["C4"]
+    with pytest.raises(ValueError, match="C3"):
+        set_reference(raw, "average")
+
+
 def test_a_channel_with_nan_is_named():
     signals = np.zeros((2, 1000))
     signals[1, 10] = np.nan

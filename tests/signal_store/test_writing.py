@@ -150,6 +150,15 @@ def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
     assert "08" in store.subjects
 
 
+def test_flat_channels_do_not_count_in_the_amplitude_of_a_recording(make_raw, tmp_path, recwarn):
+    raws = [make_raw(seed, 3) for seed in range(4)]
+    raws[2]._data[:2] = 0.0
+    SignalStore.create(tmp_path, of_raws(raws), verbose=0)
+    messages = " ".join(str(warning.message) for warning in recwarn)
+    assert "flat or clipped" in messages
+    assert "20 times" not in messages
+
+
 def test_recordings_are_split_at_gaps(make_raw, tmp_path):
     """A file with a boundary, and a recording that MNE concatenated."""
     (tmp_path / "files/sub-01").mkdir(parents=True)

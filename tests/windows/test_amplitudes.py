@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
+from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import (
     AmplitudeRange,
     amplitude_problem,
@@ -133,16 +137,16 @@ def test_recordings_of_another_unit_are_named(scale):
         amplitude_range(as_windows(X, groups=people), compare=True)
 
 
-def test_people_flat_channels_and_artefacts_are_no_other_unit(read):
+def test_people_flat_windows_and_artefacts_are_no_other_unit(read):
     X, people = of_people([1, 3, 0.3, 1, 5], n_windows=20)
     warn_of_other_units(as_windows(X, groups=people))
-    assert len(read) == 15  # three of each
+    assert len(read) == 25  # five of each
     X[people == "P1"][:10] = 0
-    X[[20, 30]] *= 1e3  # the first two of three that are looked at of P1
+    X[[20, 30]] *= 1e3  # the first and the third of five that are looked at of P1
     warn_of_other_units(as_windows(X, groups=people))
     warn_of_other_units(as_windows(X[:20], groups=people[:20]))  # nothing to compare
     X = 1e-5 * np.random.default_rng(0).standard_normal((20, 4, 200)) * [[1], [5], [0.2], [1]]
-    X[:, 3], X[[0, 9], 0] = 0, 1e3 * X[[0, 9], 0]
+    X[[0, 9], 0] *= 1e3
     warn_of_other_units(as_windows(X))
 
 
@@ -150,6 +154,31 @@ def test_each_of_more_than_256_recordings_is_compared():
     X, people = of_people(np.where(np.arange(400) == 201, 1e3, 1), n_windows=2)
     with pytest.warns(UserWarning, match=r"1 of 400 .*subject P201"):
         warn_of_other_units(as_windows(X, groups=people))
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-4])
+@pytest.mark.parametrize("n_chans", [2, 5])
+def test_a_channel_that_is_flat_in_one_recording_is_named(value, n_chans):
+    X = 1e-5 * np.random.default_rng(0).standard_normal((18, n_chans, 200))
+    X[6:12, 1] = value
+    windows = as_windows(X.astype(np.float32), groups=np.repeat(["P0", "P1", "P2"], 6))
+    for compare in (warn_of_other_units, partial(amplitude_range, compare=True)):
+        with pytest.warns(UserWarning, match=r"flat.*: row 1 of recording 2 \(subject P1\)\. "):
+            compare(windows)
+
+
+@pytest.mark.parametrize(
+    ("scale", "factor", "is_named"),
+    [(1.0, f, f in (1e3, 1e6, 1e-3, 1e-6)) for f in (1, 20, 0.05, 1e3, 1e6, 1e-3, 1e-6)]
+    + [(1e6, 1.0, False), (1e6, 2e3, True), (None, 1e3, False)],
+)
+def test_all_files_of_another_unit(scale, factor, is_named, recwarn):
+    """Where the steps of the preprocessing are known, the unit of the windows is known, too."""
+    windows = as_windows(1e-5 * factor * (scale or 1.0) * NOISE)
+    known = [Preprocessing(scale=scale)] * len(windows.recordings)
+    warn_of_amplitudes(replace(windows, recordings=windows.recordings.assign(preprocessing=known)))
+    messages = [str(warning.message) for warning in recwarn]
+    assert [f"{1e-5 * factor:.1g}" in text for text in messages] == [True] * is_named
 
 
 @pytest.mark.parametrize(("n_people", "average"), [(1, False), (3, False), (1, True)])

@@ -239,3 +239,11 @@ def test_preprocessing_follows_the_windows(nights):
     assert as_windows(filtered).column("preprocessing")[0].notch is None
     mixed = as_windows(ConcatDataset([filtered, TensorDataset(torch.zeros(2, 3, 3000))]))
     assert mixed.column("preprocessing")[-1] is None
+
+
+@pytest.mark.parametrize("container", [list, tuple, lambda raws: raws[0]])
+def test_continuous_recordings_are_no_windows(container):
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    raws = [mne.io.RawArray(np.zeros((2, 500)), info, verbose="error") for _ in range(2)]
+    with pytest.raises(TypeError, match=r"mne\.make_fixed_length_epochs"):
+        as_windows(container(raws))
