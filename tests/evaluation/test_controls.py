@@ -323,6 +323,9 @@ def test_what_is_missing_in_scores_is_named(values):
         control_gains(scores_of(values), against="C")
     with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
         control_gains(scores_of(values), "f1", against="B")
+    scores = scores_of(values)
+    with pytest.raises(ValueError, match=r"method A.*twice"):
+        control_gains(pd.concat([scores, scores.iloc[[0]].assign(value=0.0)]), against="B")
 
 
 def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
