@@ -9,7 +9,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -119,30 +119,21 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
-class _Stream(tqdm.utils.ObjectWrapper):
+class _Stream(tqdm.utils.DisableOnWriteError):
     """A stream whose errors do not end the work that a bar shows the progress of."""
 
-    __hash__ = None
+    def __init__(self, stream: Any):
+        super().__init__(stream, stream)
 
-    def __eq__(self, other: object) -> bool:  # tqdm looks for the bars of a stream
-        return self._wrapped == getattr(other, "_wrapped", other)
+    @staticmethod
+    def disable_on_exception(stream: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
 
-    def write(self, text: str) -> None:
-        with suppress(Exception):
-            try:
-                self._wrapped.write(text)
-            except UnicodeEncodeError as error:  # such as a name in a log of Windows
-                known = text.encode(error.encoding, "backslashreplace").decode(error.encoding)
-                self._wrapped.write(known)
+        def call(*texts: str) -> None:
+            with suppress(Exception):
+                function(*(x.encode(encoding, "backslashreplace").decode(encoding) for x in texts))
 
-    def flush(self) -> None:
-        with suppress(Exception):
-            self._wrapped.flush()
-
-    def isatty(self) -> bool:
-        with suppress(Exception):
-            return self._wrapped.isatty()
-        return False
+        return call
 
 
 class ProgressBar(tqdm.auto.tqdm):
@@ -176,7 +167,9 @@ class ProgressBar(tqdm.auto.tqdm):
 
     @property
     def _writes_lines(self) -> bool:
-        return not (_IS_WIDGET or self.fp.isatty())
+        with suppress(Exception):  # a log may only write, and a closed stream raises an error
+            return not (_IS_WIDGET or self.fp.isatty())
+        return True
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line if it is time for one."""

@@ -68,7 +68,11 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
-        self._remember(door.as_windows(X, sfreq=self.sfreq))
+        windows = door.as_windows(X, sfreq=self.sfreq)
+        windows.check_not_empty()
+        self._remember(windows)
+        # Arrays have no names of channels; one window tells their number.
+        self.n_chans_ = len(windows[0] if self.chs_info_ is None else self.chs_info_)
         return self
 
     def _remember(self, windows: Windows) -> None:
@@ -145,14 +149,6 @@ class NamedFeatures(WindowFeatures):
     """Features of which each channel has the same ones, with names in ``features_`` after fit."""
 
     features_: list[str]
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        super().fit(X, y)
-        # Arrays have no names of channels; one window tells their number.
-        windows = door.as_windows(X)
-        windows.check_not_empty()
-        self.n_chans_ = len(windows[0] if self.chs_info_ is None else self.chs_info_)
-        return self
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the column names of ``transform``, such as ``C3_slope``.
@@ -465,7 +461,6 @@ class SlowVoltages(NamedFeatures):
                     "in channels=."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
-        windows.check_not_empty()
         n_times, rate = windows[0].shape[-1], windows.sfreq
         segment = self._segment(n_times, rate or 1.0)
         starts = np.arange(n_times // segment) * segment / (rate or 1.0)

@@ -304,7 +304,7 @@ def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[
     [ax] = style.axes_for(None, 1, 1, (4.6, 1.5 + 0.45 * len(order)))
     names = [textwrap.fill(name, 18) for name in order]
     ax.set_yticks(range(len(order)), names, parse_math=False)
-    shift, drawn = 0.17 * levels["is_centered"].any(), {}
+    shift = 0.17 * levels["is_centered"].any()
     for row in levels.itertuples():
         y = order.index(row.method) + (-shift if row.is_centered else shift)
         color = style.COLORS[KINDS.index(row.kind)]
@@ -312,17 +312,16 @@ def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[
         ax.plot(row.mean, y, "s" if row.is_centered else "o", color=color, markersize=5)
         if chosen and (row.method, row.is_centered) == (chosen.method, chosen.is_centered):
             ax.get_yticklabels()[order.index(row.method)].set_fontweight("bold")
-            bar = dict(height=0.3, color=style.shade(0.8), zorder=0)
-            width = chosen.high - chosen.low
-            drawn["one new subject"] = ax.barh(y, width, left=chosen.low, **bar)
+            bar = dict(height=0.3, color=style.shade(0.8), zorder=0, label="one new subject")
+            ax.barh(y, chosen.high - chosen.low, left=chosen.low, **bar)
     for marker, name in {"o": "not centered", "s": "subject-centered"}.items():
         if shift:
-            [drawn[name]] = ax.plot([], [], marker, color=style.shade(0.3), markersize=5)
-    line = dict(color=style.shade(0.25), lw=1, ls=":")
-    drawn["chance level"] = ax.axvline(levels["chance"].mean(), **line)
+            ax.plot([], [], marker, color=style.shade(0.3), markersize=5, label=name)
+    chance = dict(color=style.shade(0.25), lw=1, ls=":", label="chance level")
+    ax.axvline(levels["chance"].mean(), **chance)
     ax.set(xlabel=f"mean {study.metric.replace('_', ' ')}", ylim=(-0.6, len(order) - 0.4))
     ax.tick_params(axis="y", length=0)
-    style.draw_legend(ax, drawn, of_figure=True)
+    style.draw_legend(ax, of_figure=True)
     style.remove_frame(ax, grid="x")
     alt = f"Means with 95 % confidence intervals; the highest is that of {order[-1]}."
     return _image(ax, alt)

@@ -94,7 +94,7 @@ def label_efficiency(
     rows, styles = chosen_methods(rows, methods)
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
-    lines = _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
+    _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
     _draw_chance(ax, rows, metric, chance)
     sizes = sorted_values(rows["n_train_subjects"])
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
@@ -109,31 +109,27 @@ def label_efficiency(
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("training subjects")
-    style.draw_legend(ax, lines, is_new=is_new, handlelength=3)
+    style.draw_legend(ax, is_new=is_new, handlelength=3)
     return ax
 
 
 def _draw_curves(
     ax: Axes, rows: pd.DataFrame, series: str, x: str, styles: Mapping[Any, int], value_label: str
-) -> dict[str, Any]:
-    """Draw a line of means for each series, with a band, and return the lines by name.
+) -> None:
+    """Draw a line of means for each series, with a band.
 
     ``series`` and ``x`` are columns of the rows; ``styles`` numbers the series.
     """
     summary, unit = summarized(rows, [series, x])
-    lines = {}
     for name, number in styles.items():
         look = style.series_style(number)
         # Where all values are NaN there is no row; the legend keeps the series.
         curve = summary[summary.index.get_level_values(0) == name].droplevel(0).sort_index()
-        [lines[str(name)]] = ax.plot(
-            curve.index, curve["mean"], label=str(name), markersize=5, **look
-        )
+        ax.plot(curve.index, curve["mean"], label=str(name), markersize=5, **look)
         low, high = curve["mean"] - curve["half"], curve["mean"] + curve["half"]
         ax.fill_between(curve.index, low, high, color=look["color"], alpha=0.18, lw=0)
     ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({unit})")
     style.remove_frame(ax, grid="y")
-    return lines
 
 
 def subject_dots(
@@ -224,32 +220,30 @@ def subject_dots(
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
 
     # One column for each method, and a gap after each group
-    step, is_new, columns = len(styles) + 1, ax is None, {}
+    step, is_new = len(styles) + 1, ax is None
     [ax] = style.axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
+    ink = style.shade(0)
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=list(styles)).to_numpy()
         places = group * step + np.arange(len(styles))
         ax.plot(places, values.T, color=style.shade(0.85), lw=0.7, zorder=1)
         for (method, number), x, dots in zip(styles.items(), places, values.T, strict=True):
             look = {**style.series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
-            [columns[method]] = ax.plot(np.full(len(dots), x), dots, label=str(method), **look)
+            ax.plot(np.full(len(dots), x), dots, label="" if group else str(method), **look)
             if np.isfinite(dots).any():
-                bar = dict(color=style.shade(0), lw=2, zorder=3)
-                ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, **bar)
+                ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color=ink, lw=2, zorder=3)
     # Axes and legend
     _draw_chance(ax, rows, metric, chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
     ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
-    # The label has 5 inches on one line.
-    space = " " if ax.bbox.width / ax.figure.dpi > 5 else "\n"
-    numbers = f"training subjects{space}" if numbered else ""
+    numbers = "training subjects\n" if numbered else ""
     ax.set(
         xlabel=f"{numbers}(a dot is a held-out subject, a bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
     style.remove_frame(ax, grid="y")
-    style.draw_legend(ax, columns, is_new=is_new)
+    style.draw_legend(ax, is_new=is_new)
     return ax
 
 
@@ -333,12 +327,12 @@ def ablation_lines(
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
-    drawn = _draw_curves(ax, rows, lines, x, numbers, label or metric)
+    _draw_curves(ax, rows, lines, x, numbers, label or metric)
     _draw_chance(ax, rows, metric)
     ax.set_xticks(sorted_values(rows[x]))
     ax.set_xlabel(x.replace("_", " "), parse_math=False)
     title = lines.replace("_", " ")
-    style.draw_legend(ax, drawn, is_new=is_new, handlelength=3, title=title, alignment="left")
+    style.draw_legend(ax, is_new=is_new, handlelength=3, title=title, alignment="left")
     return ax
 
 
@@ -411,7 +405,6 @@ def control_gains(
     panels = style.axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
     name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")
     # The methods of a row are offset.
-    drawn: dict[str, Any] = {}
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * 0.7 / len(methods)
     for ax, n in zip(panels, numbers, strict=True):
         for number, method in enumerate(methods):
@@ -422,8 +415,7 @@ def control_gains(
             means, low, high = values.astype(float).T
             look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
             places = np.arange(len(values)) + offsets[number]
-            errors = [means - low, high - means]
-            drawn[method] = ax.errorbar(means, places, xerr=errors, label=method, **look)
+            ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)
         ax.axvline(0, color=style.shade(0.3), lw=0.8, zorder=0.5)
         ax.axhline(0.5, color=style.shade(0.85), lw=0.8, zorder=0.5)
         style.remove_frame(ax, grid="x")
@@ -435,7 +427,7 @@ def control_gains(
     texts = ["unchanged", *controls]
     panels[0].set_yticks(range(len(texts)), texts, fontsize=9, parse_math=False)
     panels[0].set_ylim(len(texts) - 0.4, -0.6)
-    style.draw_legend(panels[0], drawn, of_figure=True, is_new=axes is None)
+    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
     return panels
 
 

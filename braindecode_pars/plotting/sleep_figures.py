@@ -191,17 +191,17 @@ def hypnodensity(
     draw_steps(panels[0], edges, order, *shown)
     panels[0].set_xlabel("")
     # Stacked areas of probabilities, with the first class on top
-    ax, drawn = panels[1], {}
+    ax = panels[1]
     unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
     upper = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1]
     lower = np.column_stack([upper[:, 1:], np.where(np.isnan(upper[:, 0]), np.nan, 0)])
     for i, (name, look) in enumerate(zip(order, style.area_styles(order), strict=True)):
         area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **look)
-        drawn[name] = ax.stairs(upper[:, i], edges, **area)
+        ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
     style.remove_frame(ax)
-    style.draw_legend(ax, drawn, loc="upper center", bbox_to_anchor=(0.5, -0.22))
+    style.draw_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.22))
     return panels
 
 

@@ -1,5 +1,6 @@
 """What all figures share: colours and other styles, classes, axes, legends, files and pages."""
 
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -104,45 +105,39 @@ def write_page(
     return file
 
 
-def shade(lightness: float) -> tuple[float, float, float]:
-    """Return a grey from the colour of texts (0) to a light or dark background (1).
+def shade(lightness: float) -> str:
+    """Return a grey between texts (0) and background (1): 0 is white in a dark style."""
+    ink = np.mean(to_rgb(plt.rcParams["text.color"]))
+    return f"{(1 - lightness) * ink + lightness * (ink < 0.5):.3f}"
 
-    So black is white in a dark style.
+
+def named_artists(ax: Axes) -> dict[str, Any]:
+    """Return the artists that have a label, by their labels.
+
+    matplotlib leaves out labels that begin with "_", such as those that it sets itself.
     """
-    ink = np.array(to_rgb(plt.rcParams["text.color"]))
-    background = 1.0 if ink.mean() < 0.5 else 0.0
-    red, green, blue = (1 - lightness) * ink + lightness * background
-    return float(red), float(green), float(blue)
+    artists = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+    by_name = {str(artist.get_label()): artist for artist in artists}
+    unnamed = re.compile("_(child|container)[0-9]+|_nolegend_|")
+    return {name: artist for name, artist in by_name.items() if not unnamed.fullmatch(name)}
 
 
-def named_legend(owner: Axes | Figure, handles: Mapping[Any, Any], **options: Any) -> Legend:
-    """Draw a legend of artists by name; names are shown as they are.
-
-    matplotlib leaves out names that begin with "_", and takes text between "$" for mathematics.
-    """
+def named_legend(owner: Axes | Figure, handles: Mapping[str, Any], **options: Any) -> Legend:
+    """Draw a legend with names as they are; text between "$" is no mathematics."""
     places = [str(i) for i in range(len(handles))]
     legend = owner.legend([*handles.values()], places, frameon=False, **options)
     for text, name in zip(legend.get_texts(), handles, strict=True):
-        text.set(text=str(name), parse_math=False)
+        text.set(text=name, parse_math=False)
     return legend
 
 
-def draw_legend(
-    ax: Axes,
-    handles: Mapping[Any, Any],
-    *,
-    of_figure: bool = False,
-    is_new: bool = False,
-    **options: Any,
-) -> None:
+def draw_legend(ax: Axes, *, of_figure: bool = False, is_new: bool = False, **options: Any) -> None:
     """Draw a legend with as many columns as fit: above the axes, or above those of the figure.
 
     Parameters
     ----------
     ax : Axes
-        Axes of the series.
-    handles : dict of str to Artist
-        Series by name.
+        Axes with the series.
     of_figure : bool
         Whether the legend is above all axes of the figure.
     is_new : bool
@@ -155,18 +150,15 @@ def draw_legend(
         place = dict(loc="outside upper left", handlelength=1.5)
     owner, figure = (ax.figure if of_figure else ax), ax.figure.canvas.figure
     figure.draw_without_rendering()  # sets the width of the axes
-    room = owner.bbox.width
+    room, handles = owner.bbox.width, named_artists(ax)
     if figure.axes == [ax] and not of_figure:  # also the margin at the right
         room = figure.bbox.x1 - ax.bbox.x0
     legend = named_legend(owner, handles, **(place | options))
     wide = legend.get_window_extent().width
     if wide > room:  # wrap the names
-        texts = legend.get_texts()
-        of_text = max(text.get_window_extent().width for text in texts)
-        share = (room - wide + of_text) / of_text
-        n_letters = max(10, int(share * max(len(text.get_text()) for text in texts)))
-        wrap = partial(textwrap.fill, width=n_letters, break_on_hyphens=False)
-        handles = {wrap(str(name)): handle for name, handle in handles.items()}
+        n_letters = int(0.9 * room / wide * max(map(len, handles)))
+        wrap = partial(textwrap.fill, width=max(10, n_letters), break_on_hyphens=False)
+        handles = {wrap(name): artist for name, artist in handles.items()}
     # Twice the number of columns of the widest name may fit, since columns differ in width.
     for n_columns in range(min(len(handles), 2 * int(room / wide) + 1), 0, -1):
         legend.remove()

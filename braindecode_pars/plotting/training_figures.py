@@ -95,9 +95,8 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         relative = tables.RELATIVE in lines
         rows = rows.dropna(subset=list(lines), how="all")
         shown = {name: n for n, name in enumerate(methods) if name in rows["method"].to_numpy()}
-        drawn: dict[str, Any] = {}
         for method, number in shown.items():
-            drawn |= _draw_runs(ax, rows[rows["method"] == method], lines, number)
+            _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
             # Without a name, which the axis has, and which would cover lines
             ax.axhline(1, color=style.shade(0.25), lw=1, ls=":", zorder=1.5)
@@ -107,7 +106,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         ax.set(xlabel="epoch", ylabel=ylabel)
         ax.set_title(str(phase), parse_math=False)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        if any(drawn):  # a method without a name has no entry
+        if drawn := style.named_artists(ax):
             where: dict[str, Any] = dict(loc="lower left" if relative else "best")
             if is_several:
                 where = dict(loc="upper left", bbox_to_anchor=(1, 1))
@@ -136,9 +135,8 @@ def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
     return lines
 
 
-def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> dict[str, Any]:
-    """Draw a line for each run and loss of one method, and return a line for each name."""
-    drawn: dict[str, Any] = {}
+def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
+    """Draw a line for each run and loss of one method."""
     look = style.series_style(number)
     runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
     for run in runs:
@@ -146,18 +144,16 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> dict[
         for column, (name, line) in lines.items():
             scored = run.dropna(subset=column)
             texts = rows["method"].iloc[0], name if len(lines) > 1 else ""
-            label = ", ".join(filter(None, texts))
-            [drawn[label]] = ax.plot(
+            ax.plot(
                 scored["epoch"],
                 scored[column],
                 alpha=0.9 if len(runs) == 1 else 0.6,
                 marker=look["marker"] if column == tables.RELATIVE else "",  # differs in grey print
                 markevery=max(1, len(scored) // 6),
                 markersize=4,
-                label=label,
+                label=", ".join(filter(None, texts)),
                 **{"color": look["color"], **line},
             )
-    return drawn
 
 
 def shift_matrices(
@@ -383,7 +379,6 @@ def person_in_features(
     kinds = list(dict.fromkeys(zip(table["property"], table["erased"], strict=True)))
     size = (2.4 + 2.3 * len(measures), 1.5 + 0.6 * len(names))
     panels = style.axes_for(axes, 1, len(measures), size, sharey=True)
-    drawn: dict[str, Any] = {}
     for ax, measure in zip(panels, measures, strict=True):
         for number, (what, erased) in enumerate(kinds):
             is_kind = (table["property"] == what) & (table["erased"] == erased)
@@ -392,14 +387,14 @@ def person_in_features(
             places = np.arange(len(names)) + (number - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
             look = {**style.series_style(number), "linestyle": "", "markersize": 6}
             label = what if erased == "nothing" else f"{what}, {erased} erased"
-            [drawn[label]] = ax.plot(own["value"], places, label=label, **look)
+            ax.plot(own["value"], places, label=label, **look)
             ax.plot(own["null"], places, **{**look, "marker": "|", "markersize": 11})
         ax.set_xlabel(measure)
         style.remove_frame(ax, grid="x")
         ax.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(names)), names, parse_math=False)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    style.draw_legend(panels[0], drawn, of_figure=True, is_new=axes is None)
+    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
     return panels
 
 

@@ -57,14 +57,13 @@ def rhythm_figure() -> Figure:
     """Draw the smallest amplitude against the frequency, the mean of logarithms over seeds."""
     found = np.log(smallest()).groupby(["method", "frequency"], sort=False).mean()
     figure, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
-    lines = {}
     for number, method in enumerate(DRAWN):
         own = np.exp(found[method]).replace(np.inf, np.nan)
-        [lines[method]] = ax.plot(own.index, own, label=method, **style.series_style(number))
+        ax.plot(own.index, own, label=method, **style.series_style(number))
     ax.set(xscale="log", yscale="log", xlabel="frequency in Hz", ylabel="amplitude in µV")
     ax.set_xticks(own.index, [f"{x:g}" for x in own.index])
     ax.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     ax.minorticks_off()
     style.remove_frame(ax, grid="y")
-    style.draw_legend(ax, lines, handlelength=3)
+    style.draw_legend(ax, handlelength=3)
     return figure
