@@ -116,14 +116,14 @@ def named_artists(ax: Axes) -> dict[str, Any]:
 
     matplotlib leaves out labels that begin with "_", such as those that it sets itself.
     """
-    artists = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+    artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
     by_name = {str(artist.get_label()): artist for artist in artists}
     unnamed = re.compile("_(child|container)[0-9]+|_nolegend_|")
     return {name: artist for name, artist in by_name.items() if not unnamed.fullmatch(name)}
 
 
-def named_legend(owner: Axes | Figure, handles: Mapping[str, Any], **options: Any) -> Legend:
-    """Draw a legend with names as they are; text between "$" is no mathematics."""
+def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Legend:
+    """Draw a legend of axes or a figure; names stay as they are, also with "_" and "$"."""
     places = [str(i) for i in range(len(handles))]
     legend = owner.legend([*handles.values()], places, frameon=False, **options)
     for text, name in zip(legend.get_texts(), handles, strict=True):
@@ -172,7 +172,7 @@ def draw_legend(ax: Axes, *, of_figure: bool = False, is_new: bool = False, **op
 def add_room(figure: Figure, width: float = 0, height: float = 0) -> None:
     """Enlarge a figure by a number of pixels."""
     added = np.array([width, height]) / figure.dpi
-    figure.set_size_inches(figure.get_size_inches() + added)
+    figure.set_size_inches(*(figure.get_size_inches() + added))
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
@@ -181,7 +181,7 @@ def draw_chance(ax: Axes, chance: float | None) -> None:
         return
     ax.axhline(chance, color=shade(0.25), lw=1, ls=":", zorder=1.5)
     # The x-coordinate is a share of the width; a text within the axes would cover points.
-    place = offset_copy(ax.get_yaxis_transform(), ax.figure, x=3, units="points")
+    place = offset_copy(ax.get_yaxis_transform(), ax.figure.canvas.figure, x=3, units="points")
     ax.text(1, chance, "chance", transform=place, va="center", size=8)
 
 
