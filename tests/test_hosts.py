@@ -42,6 +42,17 @@ def test_a_torchaudio_that_does_not_match_torch_raises_one_sentence(mismatched, 
     assert raised.value.__cause__ is None
 
 
+def test_the_warnings_of_torchs_schedulers_are_not_silenced():
+    """accelerate silences them when it is imported."""
+    code = (
+        "import warnings\nimport braindecode_pars\nbraindecode_pars.PARSClassifier\n"
+        "assert 'accelerate' in __import__('sys').modules\n"
+        "print([f for f in warnings.filters if 'lr_scheduler' in str(f[3])])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.strip() == "[]", found.stderr
+
+
 @pytest.mark.slow
 def test_every_way_in_raises_it(mismatched):
     statements = (

@@ -11,6 +11,7 @@ import logging
 import pickle
 import random
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +27,12 @@ from torch import Tensor, nn
 from braindecode_pars._common.checks import boolean, check_parameters, choice
 
 log = logging.getLogger(__name__)
+
+#: Held by the thread whose draws come from torch's generators.
+_DRAWING = threading.RLock()
+#: Default types before each thread that is in :func:`usual_torch`, and the lock of this list.
+_DEFAULT_TYPES: list[torch.dtype] = []
+_LOCK = threading.Lock()
 
 
 def find_device(name: str | torch.device) -> torch.device:
@@ -62,12 +69,14 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
     """Let torch make tensors of single precision on the CPU inside, with or without gradients.
 
     A program may have set another default type or device, or call this package without gradients
-    or in mixed precision.
+    or in mixed precision. The default type is global to the process: the last of several threads
+    restores it.
     """
-    before = torch.get_default_dtype()
     with ExitStack() as stack:
-        stack.callback(torch.set_default_dtype, before)
-        torch.set_default_dtype(torch.float32)
+        with _LOCK:
+            _DEFAULT_TYPES.append(torch.get_default_dtype())
+            torch.set_default_dtype(torch.float32)
+        stack.callback(_restore_default_type)
         if torch.get_default_device().type != "cpu":  # the context slows each call of torch
             stack.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda"):
@@ -78,25 +87,48 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
         yield
 
 
+def _restore_default_type() -> None:
+    with _LOCK:
+        torch.set_default_dtype(_DEFAULT_TYPES.pop())
+
+
 @contextmanager
-def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+def seeded(
+    seed: int, device: torch.device | str = "cpu", *, is_shared: bool = False
+) -> Iterator[None]:
     """Seed torch on the CPU and on ``device`` inside the context, then restore its state.
 
     Its default type and gradients are the usual ones inside, see :func:`usual_torch`.
 
     The initial weights, dropout, crops and masks come from torch's global generators, since most of
     these functions of torch and of third-party models take no other generator. These are global to
-    the process: fits in two of its threads change the draws of each other.
+    the process, so one thread at a time is in this context and the others wait.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the generators.
+    device : torch.device | str
+        Device whose generator is seeded as well.
+    is_shared : bool
+        Whether other threads may enter meanwhile, such as those that the code inside starts and
+        waits for. Their draws then change those of this thread, but not the other way round.
     """
     device = torch.device(device)
     devices = [] if device.type == "cpu" else [device]
     kind = device.type if devices else "cuda"
-    with torch.random.fork_rng(devices, device_type=kind), usual_torch():
+    with ExitStack() as stack:
+        stack.enter_context(_DRAWING)
+        stack.enter_context(torch.random.fork_rng(devices, device_type=kind))
+        stack.enter_context(usual_torch())
         # Not torch.manual_seed: it would seed every GPU, also those that are not used.
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         for each in devices:
             state = torch.Generator(each).manual_seed(seed).get_state()
             torch.get_device_module(each).set_rng_state(state, each)
+        if is_shared:  # held again before the state is restored
+            _DRAWING.release()
+            stack.callback(_DRAWING.acquire)
         yield
 
 

@@ -88,19 +88,78 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
         raise ValueError(f"{name} is empty; it has no row.")
 
 
-def of_metric(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a metric of scores that must have these columns.
+def check_one_value(table: pd.DataFrame, name: str, columns: Iterable[str]) -> None:
+    """Check that rows of a table, which are averaged, do not differ in some columns.
 
     Raises
     ------
     ValueError
-        If a column is missing, or there is no row of the metric.
+        If a column has several values.
+    """
+    for column in columns:
+        if column in table and table[column].nunique() > 1:
+            values = ", ".join(map(str, table[column].dropna().unique()))
+            raise ValueError(
+                f"{name} have several values of {column} ({values}), which would be averaged; "
+                f"select one, as in {name}[{name}[{column!r}] == ...]."
+            )
+
+
+def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
+    """Check that no two rows of a table agree in all of some columns.
+
+    Raises
+    ------
+    ValueError
+        If two rows agree.
+    """
+    rows = table[table.duplicated(keys, keep=False)]
+    if len(rows):
+        varied = [key for key in keys if table[key].nunique() > 1] or keys
+        first = ", ".join(f"{key} {rows[key].iloc[0]}" for key in varied)
+        raise ValueError(
+            f"In {name}, several rows are of {first}, and no value may be there twice. Remove the "
+            "rows of an earlier run, or add a column that distinguishes them, such as method or "
+            "seed."
+        )
+
+
+def checked_scores(
+    scores: pd.DataFrame, columns: Sequence[str], metric: str | None = None
+) -> pd.DataFrame:
+    """Return the scores to average or to test, each of them once.
+
+    Subjects become texts and a missing dataset becomes ``""``, so that scores that were read from a
+    file can be joined with those of a protocol. Equal rows count once.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of a protocol.
+    columns : sequence of str
+        Columns that the scores must have.
+    metric : str | None
+        Metric of the rows; None means all metrics.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there is no row of the metric, rows differ in their value alone, or
+        ``control`` has several values and is not one of ``columns``.
     """
     check_table(scores, "scores", columns)
-    rows = with_numbers(scores[scores["metric"] == metric], ["value", "n_train_subjects"])
+    rows = scores if metric is None else scores[scores["metric"] == metric]
     if rows.empty:
         found = ", ".join(map(str, dict.fromkeys(scores["metric"])))
         raise ValueError(f"The scores have no metric {metric!r}; they have {found}.")
+    rows = with_numbers(rows, ["value"])
+    if "subject" in rows:
+        rows["subject"] = rows["subject"].astype(str)
+    if "dataset" in rows:
+        rows["dataset"] = rows["dataset"].astype(object).fillna("")
+    rows = rows[~rows.round({"value": 9}).duplicated()]  # a file may change the last digit
+    check_once(rows, "scores", [name for name in rows if name != "value"])
+    check_one_value(rows, "scores", {"control"}.difference(columns))
     return rows
 
 

@@ -4,16 +4,20 @@ The callbacks are those of skorch. A training that may have learned nothing is w
 history is a table.
 """
 
+import io
 import logging
 import math
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import skorch
 import tqdm.auto
+import tqdm.utils
 from sklearn.exceptions import ConvergenceWarning
 from torch.utils.data import Dataset
 
@@ -115,10 +119,28 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
+class _Stream(tqdm.utils.DisableOnWriteError):
+    """A stream whose errors do not end the work that a bar shows the progress of."""
+
+    def __init__(self, stream: Any):
+        super().__init__(stream, stream)
+
+    @staticmethod
+    def disable_on_exception(stream: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
+
+        def call(*texts: str) -> None:
+            with suppress(Exception):
+                function(*(x.encode(encoding, "backslashreplace").decode(encoding) for x in texts))
+
+        return call
+
+
 class ProgressBar(tqdm.auto.tqdm):
     """A bar of tqdm that writes to a log file at its start and end, and a line a minute.
 
-    A bar is drawn again and again over itself, which a file keeps as hundreds of lines.
+    A bar is drawn again and again over itself, which a file keeps as hundreds of lines. A stream
+    that is missing, closed or of another encoding raises no error.
 
     Parameters
     ----------
@@ -138,12 +160,16 @@ class ProgressBar(tqdm.auto.tqdm):
 
     def __init__(self, *arguments: Any, **options: Any):
         self._next_line = 0.0
+        if not _IS_WIDGET:
+            stream = options.get("file") or sys.stderr or io.StringIO()  # None in a service
+            options["file"] = _Stream(stream)
         super().__init__(*arguments, **options)
 
     @property
     def _writes_lines(self) -> bool:
-        is_terminal = getattr(self.fp, "isatty", None)  # a log that takes texts may have none
-        return not (_IS_WIDGET or (is_terminal is not None and is_terminal()))
+        with suppress(Exception):  # a log may only write, and a closed stream raises an error
+            return not (_IS_WIDGET or self.fp.isatty())
+        return True
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line if it is time for one."""

@@ -134,7 +134,7 @@ def show_controls(
     metric = scores["metric"].iloc[0]
     of_metric = scores[scores["metric"] == metric]
     show(f"{metric.replace('_', ' ')} in each control")
-    show_scores(of_metric.assign(metric=of_metric["control"]), "subjects")
+    show_scores(of_metric.drop(columns="control").assign(metric=of_metric["control"]), "subjects")
     for note in scores.attrs["notes"].values():
         show(f"{note}.")
     show(sentences := evaluation.describe_controls(gains))

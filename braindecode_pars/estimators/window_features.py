@@ -52,7 +52,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            Windows whose channels :meth:`transform` will use. No signal is read.
+            Windows whose channels :meth:`transform` will use. At most one of them is read.
         y : Any
             Not used; scikit-learn passes it.
 
@@ -68,7 +68,11 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
-        self._remember(door.as_windows(X, sfreq=self.sfreq))
+        windows = door.as_windows(X, sfreq=self.sfreq)
+        windows.check_not_empty()
+        self._remember(windows)
+        # Arrays have no names of channels; one window tells their number.
+        self.n_chans_ = len(windows[0] if self.chs_info_ is None else self.chs_info_)
         return self
 
     def _remember(self, windows: Windows) -> None:
@@ -141,8 +145,36 @@ def known_rate(sfreq: float | None) -> float:
     return sfreq
 
 
+class NamedFeatures(WindowFeatures):
+    """Features of which each channel has the same ones, with names in ``features_`` after fit."""
+
+    features_: list[str]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the column names of ``transform``, such as ``C3_slope``.
+
+        Channels without names are ``channel0``, ``channel1``, ...
+
+        Parameters
+        ----------
+        input_features : Any
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of str, shape (n_features,)
+            One name per column.
+        """
+        check_is_fitted(self)
+        names = [ch["ch_name"] for ch in self.chs_info_ or ()]
+        names = names or [f"channel{i}" for i in range(self.n_chans_)]
+        return np.array(
+            [f"{name}_{feature}" for name in names for feature in self.features_], object
+        )
+
+
 @dataclass(eq=False, repr=False)
-class LogBandPower(WindowFeatures):
+class LogBandPower(NamedFeatures):
     """Logarithm of the power in seven frequency bands, absolute and relative, for each channel.
 
     The power is estimated with Welch's method. With a linear classifier, as in
@@ -195,6 +227,8 @@ class LogBandPower(WindowFeatures):
         super()._remember(windows)
         rate = windows.sfreq
         self.bands_ = None if rate is None else _bands_below(rate / 2)
+        kinds = ("absolute", "relative") if self.power == "both" else (self.power,)
+        self.features_ = [f"{kind}_{name}" for kind in kinds for name in self.bands_ or ()]
         left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
         if rate is not None and left_out:
             checks.warn_user(
@@ -319,7 +353,7 @@ class SpatialCovariance(WindowFeatures):
 
 
 @dataclass(eq=False, repr=False)
-class LogAmplitude(WindowFeatures):
+class LogAmplitude(NamedFeatures):
     r"""Logarithm of the standard deviation of each channel, absolute and relative: amplitudes only.
 
     With :math:`s_c` the standard deviation of channel c over the window, the features of one of C
@@ -356,6 +390,8 @@ class LogAmplitude(WindowFeatures):
     (4, 4)
     """
 
+    features_ = ["absolute_amplitude", "relative_amplitude"]  # noqa: RUF012
+
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         log_std = np.log(np.maximum(batch.std(axis=-1), np.finfo(np.float32).tiny))
         relative = log_std - log_std.mean(axis=1, keepdims=True)  # (n_windows, n_chans)
@@ -368,7 +404,7 @@ FRONTAL = ("Fp1", "Fp2", "F7", "F8")
 
 
 @dataclass(eq=False, repr=False)
-class SlowVoltages(WindowFeatures):
+class SlowVoltages(NamedFeatures):
     """Mean voltage of frontal channels in each quarter of a second: slow voltages only.
 
     Eye movements, sweat and electrode drift change the voltage slowly, and most at the forehead.
@@ -425,10 +461,18 @@ class SlowVoltages(WindowFeatures):
                     "in channels=."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
+        n_times, rate = windows[0].shape[-1], windows.sfreq
+        segment = self._segment(n_times, rate or 1.0)
+        starts = np.arange(n_times // segment) * segment / (rate or 1.0)
+        self.features_ = [f"mean_from_{start:g}s" for start in starts]
+
+    def _segment(self, n_times: int, sfreq: float | None) -> int:
+        """Return the number of samples of a segment."""
+        return min(max(1, round(self.segment_seconds * known_rate(sfreq))), n_times)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         n_times = batch.shape[-1]
-        segment = min(max(1, round(self.segment_seconds * known_rate(sfreq))), n_times)
+        segment = self._segment(n_times, sfreq)
         whole = batch[..., : n_times - n_times % segment]
         means = whole.reshape(*batch.shape[:2], -1, segment).mean(axis=-1)
         return means.reshape(len(batch), -1)
@@ -448,7 +492,7 @@ _AT_ONCE = 1024
 
 
 @dataclass(eq=False, repr=False)
-class ChannelFeatures(WindowFeatures):
+class ChannelFeatures(NamedFeatures):
     """Classical features of each channel, normalised: 31 numbers that people measure in EEG.
 
     They are those of :data:`~braindecode_pars.pretext.features.FEATURES`, which
@@ -495,9 +539,6 @@ class ChannelFeatures(WindowFeatures):
 
     def _remember(self, windows: Windows) -> None:
         super()._remember(windows)
-        windows.check_not_empty()
-        # Windows without channel names tell the number when one is read.
-        self.n_chans_ = len(windows[0] if self.chs_info_ is None else self.chs_info_)
         sfreq = known_rate(windows.sfreq)
         self.features_ = _features_at(sfreq)
         left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
@@ -521,28 +562,6 @@ class ChannelFeatures(WindowFeatures):
             found = [function(part, sfreq) for function in classical.FEATURES.values()]
             measured.append(torch.cat([one.reshape(len(part), -1) for one in found], dim=1))
         return torch.cat(measured).reshape(len(batch), -1).numpy()
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the column names of ``transform``, such as ``C3_slope``.
-
-        Channels without names are ``channel0``, ``channel1``, ...
-
-        Parameters
-        ----------
-        input_features : Any
-            Not used; scikit-learn passes it.
-
-        Returns
-        -------
-        ndarray of str, shape (n_features,)
-            One name per column.
-        """
-        check_is_fitted(self)
-        names = [ch["ch_name"] for ch in self.chs_info_ or ()]
-        names = names or [f"channel{i}" for i in range(self.n_chans_)]
-        return np.array(
-            [f"{name}_{feature}" for name in names for feature in self.features_], object
-        )
 
 
 def _features_at(sfreq: float) -> list[str]:

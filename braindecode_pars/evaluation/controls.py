@@ -273,7 +273,8 @@ def control_gains(
     Raises
     ------
     ValueError
-        When the scores lack a column, the metric or the method ``against``, or have no control.
+        When the scores lack a column, the metric or the method ``against``, have no control, or
+        have rows that differ in their value alone.
 
     Notes
     -----
@@ -298,9 +299,10 @@ def control_gains(
       method control   gain  without  share
     0   PARS    slow  0.052    0.002  0.038
     """
-    tables.check_table(scores, "scores", [*tables.SCORES, "control"])
+    columns = [*tables.SCORES, "control"]
+    tables.check_table(scores, "scores", columns)
     metric = scores["metric"].iloc[0] if metric is None else metric
-    rows = tables.of_metric(scores, metric, tables.SCORES)
+    rows = tables.checked_scores(scores, columns, metric)
     for column, wanted in (("method", against), ("control", UNCHANGED)):
         if wanted not in rows[column].tolist():
             found = ", ".join(map(str, dict.fromkeys(rows[column])))
@@ -308,12 +310,11 @@ def control_gains(
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation may differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
-    smallest = rows.groupby("dataset", dropna=False)["n_train_subjects"].transform("min")
+    smallest = rows.groupby("dataset")["n_train_subjects"].transform("min")
     rows = rows.assign(n_train_subjects=rows["n_train_subjects"].mask(in_folds, smallest))
     names = {column: list(dict.fromkeys(rows[column])) for column in ("method", "control")}
     gains = []
-    # The name "" of a dataset is NaN in a file that was read.
-    for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False, dropna=False):
+    for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
         chance = tables.chance_level(scores, metric, dataset)
         averages = in_folds[group.index].any()
         values = group.pivot_table(

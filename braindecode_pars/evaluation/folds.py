@@ -317,8 +317,8 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     own_labels = parameters_called("unlabeled_label", estimator).values()
     if corpus.unlabeled_label not in own_labels:
         train = train[corpus.labeled[train]]
-    # For estimators without a random_state, such as skorch's nets
-    with computing.seeded(fold.seed, _device_of(estimator)):
+    # For estimators without a random_state, such as skorch's nets; a search may start threads
+    with computing.seeded(fold.seed, _device_of(estimator), is_shared=True):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
     predicted = checked_labels(predicted, "predicted")

@@ -341,7 +341,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Raises
     ------
     ValueError
-        When ``over`` is unknown, or the scores have no row of that kind.
+        When ``over`` is unknown, the scores have no row of that kind, rows differ in their value
+        alone, or the scores are of several controls.
 
     Examples
     --------
@@ -357,8 +358,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     0   PARS   0.6  0.141  2
     """
     checks.choice("subjects", "seeds").check("over", over)
-    tables.check_table(scores, "scores", [*_GROUPS, "subject", "value"])
-    scores = tables.with_numbers(scores, ["value"])
+    scores = tables.checked_scores(scores, [*_GROUPS, "subject", "value"])
     units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == tables.POOLED]
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"

@@ -97,8 +97,9 @@ def paired_tests(
     ------
     ValueError
         When the scores lack the metric or the method ``against``, there are fewer than two methods,
-        a subject has scores of one method from several protocols, or ``test="two-way"`` and a pair
-        has fewer than two seeds in common.
+        rows differ in their value alone, the scores are of several controls, a subject has scores
+        of one method from several protocols, or ``test="two-way"`` and a pair has fewer than two
+        seeds in common.
 
     Notes
     -----
@@ -140,7 +141,7 @@ def paired_tests(
     checks.check_parameters(
         locals(), dict(test=checks.choice("auto", "two-way", "corrected")), "paired_tests"
     )
-    scores = tables.of_metric(scores, metric, tables.SCORES)
+    scores = tables.checked_scores(scores, tables.SCORES, metric)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
     # A test for each amount of labels. Else all belong together: folds may differ in size.
     varied = [name for name in tables.AMOUNTS if name in scores and scores[name].nunique() > 1]
@@ -169,7 +170,7 @@ def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
-    chosen = tables.of_metric(scores, metric, tables.SCORES)
+    chosen = tables.checked_scores(scores, tables.SCORES, metric)
     chosen = chosen[chosen["subject"] != tables.POOLED]
     means = metrics.by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))

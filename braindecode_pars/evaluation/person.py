@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import recall_score
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.validation import (
@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from braindecode_pars._common import checks
 from braindecode_pars.estimators import linear_probe
 from braindecode_pars.evaluation.changed_signals import permuted_labels
+from braindecode_pars.windows.table import as_column
 
 #: What is measured: shares of variance, accuracies, and how well directions agree.
 SHARE, ACCURACY, COSINE = "share of variance", "balanced accuracy", "cosine"
@@ -32,7 +33,7 @@ _C, _FOLDS = 0.01, 5
 Folds = Iterable[tuple[np.ndarray, np.ndarray]]
 
 
-class LinearErasure(TransformerMixin, BaseEstimator):
+class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Erase a concept, such as the person, from features: LEACE, the least change that does it.
 
     With the covariance :math:`\Sigma` of the features :math:`x`, their mean :math:`\mu`, the
@@ -88,9 +89,15 @@ class LinearErasure(TransformerMixin, BaseEstimator):
         -------
         LinearErasure
             The transformer itself.
+
+        Raises
+        ------
+        ValueError
+            When lengths differ, a feature is not finite, or a label is missing.
         """
-        X, y = validate_data(self, X, y, dtype=float)
-        labels = np.eye(len(np.unique(y)))[np.unique(y, return_inverse=True)[1]]
+        codes = _codes("y", y)
+        X, codes = validate_data(self, X, codes, dtype=float)
+        labels = np.eye(codes.max() + 1)[codes]
         self.mean_, self.sd_ = X.mean(axis=0), X.std(axis=0)
         # X - mean = U S V', so that rows of U are whitened features; the scale is of no account.
         white, spread, axes = np.linalg.svd(X - self.mean_, full_matrices=False)
@@ -142,13 +149,19 @@ def variance_share(X: Any, labels: Any) -> float:
     -------
     float
 
+    Raises
+    ------
+    ValueError
+        When lengths differ, a feature is not finite, or a label is missing.
+
     Examples
     --------
     >>> from braindecode_pars.evaluation.person import variance_share
     >>> variance_share([[0.0, 1.0], [0.0, 3.0], [2.0, 1.0], [2.0, 3.0]], [0, 0, 1, 1])
     0.5
     """
-    scaled, codes = _scaled(X), pd.factorize(np.asarray(labels))[0]
+    scaled, codes = _scaled(X), _codes("labels", labels)
+    check_consistent_length(scaled, codes)
     return _share(scaled, np.ones(len(scaled)), codes)
 
 
@@ -179,6 +192,11 @@ def permuted_shares(
     -------
     ndarray, shape (n_permutations,)
 
+    Raises
+    ------
+    ValueError
+        When lengths differ, a feature is not finite, or a person, recording or class is missing.
+
     Examples
     --------
     >>> import numpy as np
@@ -189,6 +207,7 @@ def permuted_shares(
     """
     scaled = _scaled(X)
     rows = _rows(people, np.zeros(len(scaled)) if classes is None else classes, recordings)
+    check_consistent_length(scaled, rows)
     if rows.groupby("person")["recording"].nunique().min() > 1:
         blocks = rows["recording"]
         alike = rows.groupby(blocks)["class"].transform(lambda own: str(sorted(set(own))))
@@ -257,8 +276,8 @@ def audit_person(
     Raises
     ------
     ValueError
-        When lengths differ, there are fewer than two classes, or two people of one, or a feature is
-        not finite.
+        When lengths differ, there are fewer than two classes, or two people of one, a feature is
+        not finite, or a person, recording or class is missing.
 
     Notes
     -----
@@ -411,9 +430,20 @@ def accuracies(
 def _rows(people: Any, classes: Any, recordings: Any) -> pd.DataFrame:
     """Return numbers from 0 of the person, the class and the recording of each row."""
     named = {"person": people, "class": classes, "recording": recordings}
-    rows = pd.DataFrame({name: np.asarray(own) for name, own in named.items()})
-    rows["recording"] = rows.groupby(["person", "recording"]).ngroup()
-    return rows.apply(lambda own: pd.factorize(own)[0])
+    rows = pd.DataFrame({name: _codes(name, values) for name, values in named.items()})
+    recording = rows.groupby(["person", "recording"]).ngroup()
+    return rows.assign(recording=pd.factorize(recording)[0])
+
+
+def _codes(name: str, values: Any) -> np.ndarray:
+    """Return numbers from 0 of the different values, in order of appearance."""
+    codes = pd.factorize(as_column(values))[0]
+    if n_missing := int((codes < 0).sum()):
+        raise ValueError(
+            f"{name} has {n_missing} missing values of {len(codes)} (None or NaN). Leave these "
+            "rows out."
+        )
+    return codes
 
 
 def _blocks_of_time(rows: pd.DataFrame) -> Folds:
@@ -431,7 +461,8 @@ def _blocks_of_time(rows: pd.DataFrame) -> Folds:
 
 def _scaled(X: Any) -> np.ndarray:
     """Return features with mean 0 and sum of squares 1, without constant ones."""
-    centred = np.asarray(X, dtype=float) - np.mean(X, axis=0, dtype=float)
+    X = check_array(X, dtype=float)
+    centred = X - X.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
     there = size > 1e-12 * np.linalg.norm(X, axis=0)
     return centred[:, there] / size[there]

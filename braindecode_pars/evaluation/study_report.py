@@ -272,22 +272,23 @@ def _pair_figure(study: Any) -> dict[str, str]:
     means[study.primary.method] = study.primary.score  # PARS is last, next to its sham
     values = study.scores.pivot_table("value", "subject", "method")[list(means)].to_numpy()
     top, bottom = style.axes_for(None, 2, 1, (4.6, 4.6), height_ratios=[3, 1])
-    top.plot(values.T, color="0.7", lw=0.7, zorder=1)
+    top.plot(values.T, color=style.shade(0.7), lw=0.7, zorder=1)
     for x, mean in enumerate(means.values()):
         look = style.series_style(len(means) - 1 - x) | dict(linestyle="", markersize=5)
         top.plot(np.full(len(values), x), values[:, x], **look)
-        top.hlines(mean, x - 0.3, x + 0.3, color="black", lw=2, zorder=3)
+        top.hlines(mean, x - 0.3, x + 0.3, color=style.shade(0), lw=2, zorder=3)
     style.draw_chance(top, study.levels["chance"].mean())
-    top.set_xticks(range(len(means)), [textwrap.fill(name, 14) for name in means])
+    top.set_xticks(range(len(means)), [textwrap.fill(n, 14) for n in means], parse_math=False)
     top.set(xlim=(-0.5, len(means) - 0.5), ylabel=study.metric.replace("_", " "))
     style.remove_frame(top, grid="y")
     for number, pair in enumerate(pairs, 1):
         look = style.series_style(number) | dict(linestyle="", markersize=6)
         bottom.hlines(-number, pair.ci_low, pair.ci_high, color=look["color"], lw=2)
         bottom.plot(pair.difference, -number, **look)
-    bottom.axvline(0, color="0.3", lw=0.8, zorder=1.5)
+    bottom.axvline(0, color=style.shade(0.3), lw=0.8, zorder=1.5)
     names = [textwrap.fill(f"minus {pair.reference}", 20) for pair in pairs]
-    bottom.set_yticks([-number for number in range(1, len(pairs) + 1)], names)
+    places = [-number for number in range(1, len(pairs) + 1)]
+    bottom.set_yticks(places, names, parse_math=False)
     bottom.tick_params(axis="y", length=0)
     bottom.set(ylim=(-len(pairs) - 0.6, -0.4), xlabel="difference (95 % CI)")
     style.remove_frame(bottom, grid="x")
@@ -300,7 +301,8 @@ def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[
     """Draw the mean of each method with its interval, the highest on top."""
     order = list(levels.groupby("method")["mean"].max().sort_values().index)
     [ax] = style.axes_for(None, 1, 1, (4.6, 1.5 + 0.45 * len(order)))
-    ax.set_yticks(range(len(order)), [textwrap.fill(name, 18) for name in order])
+    names = [textwrap.fill(name, 18) for name in order]
+    ax.set_yticks(range(len(order)), names, parse_math=False)
     shift = 0.17 * levels["is_centered"].any()
     for row in levels.itertuples():
         y = order.index(row.method) + (-shift if row.is_centered else shift)
@@ -309,12 +311,13 @@ def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[
         ax.plot(row.mean, y, "s" if row.is_centered else "o", color=color, markersize=5)
         if chosen and (row.method, row.is_centered) == (chosen.method, chosen.is_centered):
             ax.get_yticklabels()[order.index(row.method)].set_fontweight("bold")
-            bar = dict(height=0.3, color="0.8", zorder=0, label="one new subject")
+            bar = dict(height=0.3, color=style.shade(0.8), zorder=0, label="one new subject")
             ax.barh(y, chosen.high - chosen.low, left=chosen.low, **bar)
     for marker, name in {"o": "not centered", "s": "subject-centered"}.items():
         if shift:
-            ax.plot([], [], marker, color="0.3", markersize=5, label=name)
-    ax.axvline(levels["chance"].mean(), color="0.25", lw=1, ls=":", label="chance level")
+            ax.plot([], [], marker, color=style.shade(0.3), markersize=5, label=name)
+    chance = dict(color=style.shade(0.25), lw=1, ls=":", label="chance level")
+    ax.axvline(levels["chance"].mean(), **chance)
     ax.set(xlabel=f"mean {study.metric.replace('_', ' ')}", ylim=(-0.6, len(order) - 0.4))
     ax.tick_params(axis="y", length=0)
     style.draw_legend(ax, of_figure=True)

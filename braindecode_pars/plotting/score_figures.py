@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from scipy.stats import t
 
 from braindecode_pars._common import tables
 from braindecode_pars.plotting import style
@@ -25,10 +26,11 @@ def label_efficiency(
 ) -> Axes:
     """Draw the scores of each method as a curve over the number of training subjects.
 
-    The figure follows the paper's figure 3, "Label Efficiency Experiment". Lines are means over
-    seeds. Bands extend one sample standard deviation over seeds to both sides. The value of a seed
-    is the score pooled over test subjects (subject ``"all"``) if every seed, method and number of
-    subjects has one, and the mean over test subjects otherwise.
+    Lines are means over held-out subjects, each the mean of a subject over seeds. Bands are 95 %
+    confidence intervals of the mean over subjects. Scores that have only rows pooled over subjects
+    (subject ``"all"``) are drawn as in the paper's figure 3, "Label Efficiency Experiment": lines
+    are means over seeds, and bands extend one sample standard deviation over seeds to both sides.
+    For that figure, pass ``scores[scores["subject"] == "all"]``.
 
     Parameters
     ----------
@@ -59,8 +61,9 @@ def label_efficiency(
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, or contain several datasets or
-        protocols. Also if a method in ``methods`` is not in the scores.
+        If the scores are empty, lack a column or the metric, have rows that differ in their value
+        alone, or contain several datasets or protocols. Also if a method in ``methods`` is not in
+        the scores.
 
     Examples
     --------
@@ -87,13 +90,11 @@ def label_efficiency(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['method A', 'method B']
     """
-    # Mean and standard deviation over seeds
     rows = select(scores, metric, ("method", "subject", "n_train_subjects", "seed"))
     rows, styles = chosen_methods(rows, methods)
-    summary = over_seeds(rows, ["method", "n_train_subjects"])
-    # One curve for each method
+    is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
-    _draw_curves(ax, summary, styles, label or metric)
+    _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
     _draw_chance(ax, rows, metric, chance)
     sizes = sorted_values(rows["n_train_subjects"])
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
@@ -108,28 +109,26 @@ def label_efficiency(
     ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("training subjects")
-    style.draw_legend(ax, handlelength=3)
+    style.draw_legend(ax, is_new=is_new, handlelength=3)
     return ax
 
 
 def _draw_curves(
-    ax: Axes, summary: pd.DataFrame, styles: Mapping[Any, int], value_label: str
+    ax: Axes, rows: pd.DataFrame, series: str, x: str, styles: Mapping[Any, int], value_label: str
 ) -> None:
-    """Draw a line of means for each series, with a band of one standard deviation over seeds.
+    """Draw a line of means for each series, with a band.
 
-    ``summary`` is indexed by series and position; ``styles`` numbers the series.
+    ``series`` and ``x`` are columns of the rows; ``styles`` numbers the series.
     """
-    for series, number in styles.items():
+    summary, unit = summarized(rows, [series, x])
+    for name, number in styles.items():
         look = style.series_style(number)
         # Where all values are NaN there is no row; the legend keeps the series.
-        curve = summary[summary.index.get_level_values(0) == series].droplevel(0).sort_index()
-        ax.plot(curve.index, curve["mean"], label=str(series), markersize=5, **look)
-        low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
+        curve = summary[summary.index.get_level_values(0) == name].droplevel(0).sort_index()
+        ax.plot(curve.index, curve["mean"], label=str(name), markersize=5, **look)
+        low, high = curve["mean"] - curve["half"], curve["mean"] + curve["half"]
         ax.fill_between(curve.index, low, high, color=look["color"], alpha=0.18, lw=0)
-    low, high = (int(n) for n in summary["count"].agg(["min", "max"]).fillna(1))
-    n_seeds = f"{high}" if low == high else f"{low} to {high}"
-    interval = f"mean ± SD over {n_seeds} seeds" if high > 1 else "one seed"
-    ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({interval})")
+    ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({unit})")
     style.remove_frame(ax, grid="y")
 
 
@@ -147,7 +146,7 @@ def subject_dots(
     A mean does not show whether a method is a little better for all subjects or much better for a
     few. There is one group of columns for each number of training subjects, and a single one for
     scores without this column, such as those of scikit-learn. Seeds of a subject are averaged. The
-    black bar is the mean over subjects. NaN values are not drawn. Rows pooled over subjects are
+    thick bar is the mean over subjects. NaN values are not drawn. Rows pooled over subjects are
     ignored.
 
     Parameters
@@ -176,9 +175,9 @@ def subject_dots(
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, contain several datasets or
-        protocols, or contain only pooled rows. Also if a method in ``methods`` is not in the
-        scores.
+        If the scores are empty, lack a column or the metric, have rows that differ in their value
+        alone, contain several datasets or protocols, or contain only pooled rows. Also if a method
+        in ``methods`` is not in the scores.
 
     Examples
     --------
@@ -209,7 +208,7 @@ def subject_dots(
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
     rows = select(scores, metric, ("method", "subject"))
     numbered = "n_train_subjects" in rows
-    rows = rows[rows["subject"].astype(str) != tables.POOLED]
+    rows = rows[rows["subject"] != tables.POOLED]
     rows = rows if numbered else rows.assign(n_train_subjects=0)
     if rows.empty:
         raise ValueError(
@@ -221,31 +220,30 @@ def subject_dots(
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
 
     # One column for each method, and a gap after each group
-    step = len(styles) + 1
+    step, is_new = len(styles) + 1, ax is None
     [ax] = style.axes_for(ax, 1, 1, (np.clip(2 + 0.26 * step * len(sizes), 4.6, 14), 4.0))
+    ink = style.shade(0)
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=list(styles)).to_numpy()
         places = group * step + np.arange(len(styles))
-        ax.plot(places, values.T, color="0.85", lw=0.7, zorder=1)
+        ax.plot(places, values.T, color=style.shade(0.85), lw=0.7, zorder=1)
         for (method, number), x, dots in zip(styles.items(), places, values.T, strict=True):
             look = {**style.series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
-            ax.plot(np.full(len(dots), x), dots, label="" if group else method, **look)
+            ax.plot(np.full(len(dots), x), dots, label="" if group else str(method), **look)
             if np.isfinite(dots).any():
-                ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color="black", lw=2, zorder=3)
+                ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color=ink, lw=2, zorder=3)
     # Axes and legend
     _draw_chance(ax, rows, metric, chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
     ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
-    # The label has 5 inches on one line.
-    space = " " if ax.bbox.width / ax.figure.dpi > 5 else "\n"
-    numbers = f"training subjects{space}" if numbered else ""
+    numbers = "training subjects\n" if numbered else ""
     ax.set(
-        xlabel=f"{numbers}(a dot is a held-out subject, a black bar the mean)",
+        xlabel=f"{numbers}(a dot is a held-out subject, a bar the mean)",
         ylabel=label or metric.replace("_", " "),
     )
-    style.draw_legend(ax)
     style.remove_frame(ax, grid="y")
+    style.draw_legend(ax, is_new=is_new)
     return ax
 
 
@@ -260,10 +258,10 @@ def ablation_lines(
 ) -> Axes:
     """Draw the mean score over one setting, as a line for each value of another.
 
-    Behind each line, a band extends one sample standard deviation over seeds to both sides, as in
-    the paper's ablations of masking, patch sampling and decoder (appendix A.4, figure 6). The value
-    of a seed is the score pooled over test subjects (subject ``"all"``) if every seed and pair has
-    one, and the mean over test subjects otherwise. It is averaged over all other columns that vary.
+    Means and bands are those of :func:`label_efficiency`: means over held-out subjects with 95 %
+    confidence intervals; of pooled scores alone, means over seeds with one sample standard
+    deviation, as in the paper's ablations of masking, patch sampling and decoder (appendix A.4,
+    figure 6). Values are averaged over all other columns that vary.
 
     Parameters
     ----------
@@ -291,8 +289,8 @@ def ablation_lines(
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, contain several datasets or
-        protocols, or contain no row with both settings.
+        If the scores are empty, lack a column or the metric, have rows that differ in their value
+        alone, contain several datasets or protocols, or contain no row with both settings.
 
     Examples
     --------
@@ -326,15 +324,15 @@ def ablation_lines(
     rows = rows.dropna(subset=[lines, x])
     if rows.empty:
         raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
-    summary = over_seeds(rows, [lines, x])
-    positions = sorted_values(rows[x])
+    is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
-    _draw_curves(ax, summary, numbers, label or metric)
+    _draw_curves(ax, rows, lines, x, numbers, label or metric)
     _draw_chance(ax, rows, metric)
-    ax.set_xticks(positions)
-    ax.set_xlabel(x.replace("_", " "))
-    ax.legend(frameon=False, handlelength=3, title=lines.replace("_", " "))
+    ax.set_xticks(sorted_values(rows[x]))
+    ax.set_xlabel(x.replace("_", " "), parse_math=False)
+    title = lines.replace("_", " ")
+    style.draw_legend(ax, is_new=is_new, handlelength=3, title=title, alignment="left")
     return ax
 
 
@@ -363,8 +361,8 @@ def control_gains(
     Raises
     ------
     ValueError
-        If the table lacks a column, is empty, or has several datasets, or the number of axes is
-        wrong.
+        If the table lacks a column, is empty, has several datasets, or a gain twice, or the number
+        of axes is wrong.
 
     Examples
     --------
@@ -398,7 +396,8 @@ def control_gains(
     )
     columns = ["method", "against", "control", "n_train_subjects", *found, *left]
     tables.check_table(gains, "gains", columns)
-    _check_one_source(gains, "gains")
+    tables.check_one_value(gains, "gains", ["dataset"])
+    tables.check_once(gains, "gains", ["method", "control", "n_train_subjects"])
     rows = gains[gains["method"] != gains["against"]]
     methods, controls = (list(dict.fromkeys(rows[name])) for name in ("method", "control"))
     numbers = sorted_values(rows["n_train_subjects"])
@@ -417,17 +416,18 @@ def control_gains(
             look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
             places = np.arange(len(values)) + offsets[number]
             ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)
-        ax.axvline(0, color="0.3", lw=0.8, zorder=0.5)
-        ax.axhline(0.5, color="0.85", lw=0.8, zorder=0.5)
+        ax.axvline(0, color=style.shade(0.3), lw=0.8, zorder=0.5)
+        ax.axhline(0.5, color=style.shade(0.85), lw=0.8, zorder=0.5)
         style.remove_frame(ax, grid="x")
         ax.locator_params(axis="x", nbins=4)
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel(f"gain in {name}\nover {rows['against'].iloc[0]}")
+        against = str(rows["against"].iloc[0]).replace("$", r"\$")  # not mathematics
+        ax.set_xlabel(f"gain in {name}\nover {against}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
     texts = ["unchanged", *controls]
-    panels[0].set_yticks(range(len(texts)), texts, fontsize=9)
+    panels[0].set_yticks(range(len(texts)), texts, fontsize=9, parse_math=False)
     panels[0].set_ylim(len(texts) - 0.4, -0.6)
-    style.draw_legend(panels[0], of_figure=True)
+    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
     return panels
 
 
@@ -448,22 +448,14 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     TypeError
         If ``scores`` is not a DataFrame.
     ValueError
-        If the scores are empty, lack a column or the metric, or are of several datasets or
-        protocols, over which the figure would average.
+        If the scores are empty, lack a column or the metric, have rows that differ in their value
+        alone, or are of several datasets, protocols or amounts of labels, over which the figure
+        would average.
     """
-    rows = tables.of_metric(scores, metric, ("metric", "value", *columns))
-    _check_one_source(rows, "scores")
-    return rows
-
-
-def _check_one_source(table: pd.DataFrame, name: str) -> None:
-    for column in ("dataset", "protocol"):
-        if column in table and table[column].nunique() > 1:
-            found = ", ".join(map(str, sorted_values(table[column])))
-            raise ValueError(
-                f"{name} have several values of {column} ({found}), which would be averaged; "
-                f"select one, as in {name}[{name}[{column!r}] == ...]."
-            )
+    rows = tables.checked_scores(scores, ("metric", "value", *columns), metric)
+    averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
+    tables.check_one_value(rows, "scores", averaged)
+    return tables.with_numbers(rows, ["n_train_subjects"])
 
 
 def _draw_chance(ax: Axes, rows: pd.DataFrame, metric: str, level: float | None = None) -> None:
@@ -504,38 +496,47 @@ def sorted_values(values: pd.Series) -> list:
     return sorted(found) if numeric else found
 
 
-def over_seeds(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return mean, sample standard deviation and number of the values of the seeds of each group.
+def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
+    """Return the mean of each group, the half height of its band, and what the band is.
 
-    The value of a seed is the pooled score, or the mean over subjects. Pooled scores and means over
-    subjects are different quantities. All values are therefore pooled scores if every seed and
-    group has one, and means over subjects otherwise. Means ignore NaN.
+    Where each group has scores of single subjects, a value is the mean of a subject over seeds, and
+    the band is the 95 % confidence interval of the mean over subjects (Student's t). Where each
+    group has pooled scores only, a value is that of a seed, and the band is one sample standard
+    deviation to both sides. Means ignore NaN.
 
     Parameters
     ----------
     rows : DataFrame
         Scores of one metric.
     by : list of str
-        Columns that tell groups apart. Values of a seed are averaged over all other columns.
+        Columns that tell groups apart. Values are averaged over all other columns.
 
     Returns
     -------
-    DataFrame
-        Table with the columns ``mean``, ``std`` (NaN for one seed) and ``count``.
+    summary : DataFrame
+        Table with the columns ``mean``, ``half`` (NaN for one value) and ``count``.
+    unit : str
+        Description of mean and band.
 
     Raises
     ------
     ValueError
         If neither pooled rows nor rows of single subjects exist for every group.
     """
-    # Try the pooled rows first, then the rows of single subjects.
-    keys = [*by, "seed"]
-    wanted = rows.groupby(keys).ngroups
-    pooled = rows["subject"].astype(str) == tables.POOLED
-    for part in (rows[pooled], rows[~pooled]):
-        values = part.groupby(keys, sort=False)["value"].mean()
-        if len(values) == wanted:
-            return values.dropna().groupby(by, sort=False).agg(["mean", "std", "count"])
+    is_pooled = rows["subject"] == tables.POOLED
+    n_groups = rows.groupby(by).ngroups
+    for part, unit in ((rows[~is_pooled], "subject"), (rows[is_pooled], "seed")):
+        values = part.groupby([*by, unit], sort=False)["value"].mean()
+        if values.groupby(by).ngroups < n_groups:
+            continue
+        summary = values.dropna().groupby(by, sort=False).agg(["mean", "std", "count"])
+        n = summary["count"]
+        factor = t.ppf(0.975, n - 1) / np.sqrt(n) if unit == "subject" else 1
+        low, high = (int(x) for x in n.agg(["min", "max"]).fillna(1))
+        named = f"{high} {unit}s" if low == high else f"{low} to {high} {unit}s"
+        band = "mean and 95 % CI" if unit == "subject" else "mean ± SD"
+        text = f"{band} over {named}" if high > 1 else f"one {unit}"
+        return summary.assign(half=factor * summary["std"]), text
     raise ValueError(
         f"Some scores have only rows pooled over subjects (subject {tables.POOLED!r}) and some "
         "have only rows of single subjects, which cannot be compared; draw them in separate "

@@ -200,8 +200,8 @@ def hypnodensity(
         area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **look)
         ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
-    style.draw_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.22))
     style.remove_frame(ax)
+    style.draw_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.22))
     return panels
 
 
@@ -277,9 +277,9 @@ def draw_steps(
     edges = edges / seconds
     names = list(order)
     if predicted is None:
-        ax.stairs(-true, edges, baseline=None, color="0.2")
+        ax.stairs(-true, edges, baseline=None, color=style.shade(0.2))
     else:
-        ax.stairs(-true, edges, baseline=None, color="0.72", lw=3.2, label="true")
+        ax.stairs(-true, edges, baseline=None, color=style.shade(0.72), lw=3.2, label="true")
         ax.stairs(
             -predicted, edges, baseline=None, color=style.COLORS[0], lw=1.1, label="predicted"
         )
@@ -294,7 +294,7 @@ def draw_steps(
         ax.set_title(f"agreement {agreement:.0f} % of {both.sum()} windows", loc="left")
         ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
     # Axes
-    ax.set_yticks([-row for row in range(len(names))], names)
+    ax.set_yticks([-row for row in range(len(names))], names, parse_math=False)
     ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-len(names) + 0.55, 0.45))
     style.remove_frame(ax)
 

@@ -1,6 +1,9 @@
 """What all figures share: colours and other styles, classes, axes, legends, files and pages."""
 
+import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -9,7 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.transforms import offset_copy
 from numpy.typing import ArrayLike
 
 from braindecode_pars import predictions
@@ -99,29 +105,84 @@ def write_page(
     return file
 
 
-def draw_legend(ax: Axes, *, of_figure: bool = False, **options: Any) -> None:
-    """Draw a legend with as many columns as fit: above the axes, or above those of the figure."""
-    handles, labels = ax.get_legend_handles_labels()
-    width = ax.figure.bbox.width / ax.figure.dpi  # inches
-    # Symbol and space, then letters of 10 points
-    n_columns = int(width / (0.7 + 0.075 * max(map(len, labels))))
-    given: Any = dict(frameon=False, ncols=max(1, min(len(labels), n_columns)))
+def shade(lightness: float) -> str:
+    """Return a grey between texts (0) and background (1): 0 is white in a dark style."""
+    ink = np.mean(to_rgb(plt.rcParams["text.color"]))
+    return f"{(1 - lightness) * ink + lightness * (ink < 0.5):.3f}"
+
+
+def named_artists(ax: Axes) -> dict[str, Any]:
+    """Return the artists that have a label, by their labels.
+
+    matplotlib leaves out labels that begin with "_", such as those that it sets itself.
+    """
+    artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+    by_name = {str(artist.get_label()): artist for artist in artists}
+    unnamed = re.compile("_(child|container)[0-9]+|_nolegend_|")
+    return {name: artist for name, artist in by_name.items() if not unnamed.fullmatch(name)}
+
+
+def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Legend:
+    """Draw a legend of axes or a figure; names stay as they are, also with "_" and "$"."""
+    places = [str(i) for i in range(len(handles))]
+    legend = owner.legend([*handles.values()], places, frameon=False, **options)
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set(text=name, parse_math=False)
+    return legend
+
+
+def draw_legend(ax: Axes, *, of_figure: bool = False, is_new: bool = False, **options: Any) -> None:
+    """Draw a legend with as many columns as fit: above the axes, or above those of the figure.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes with the series.
+    of_figure : bool
+        Whether the legend is above all axes of the figure.
+    is_new : bool
+        Whether the figure is a new one, which becomes higher by the height of the legend.
+    **options
+        Options of matplotlib's legend.
+    """
+    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1))
     if of_figure:
-        given |= dict(loc="outside upper left", handlelength=1.5)
-    else:
-        given |= dict(loc="lower left", bbox_to_anchor=(0, 1))
-    draw = ax.figure.legend if of_figure else ax.legend
-    draw(handles, labels, **(given | options))
+        place = dict(loc="outside upper left", handlelength=1.5)
+    owner, figure = (ax.figure if of_figure else ax), ax.figure.canvas.figure
+    figure.draw_without_rendering()  # sets the width of the axes
+    room, handles = owner.bbox.width, named_artists(ax)
+    if figure.axes == [ax] and not of_figure:  # also the margin at the right
+        room = figure.bbox.x1 - ax.bbox.x0
+    legend = named_legend(owner, handles, **(place | options))
+    wide = legend.get_window_extent().width
+    if wide > room:  # wrap the names
+        n_letters = int(0.9 * room / wide * max(map(len, handles)))
+        wrap = partial(textwrap.fill, width=max(10, n_letters), break_on_hyphens=False)
+        handles = {wrap(name): artist for name, artist in handles.items()}
+    # Twice the number of columns of the widest name may fit, since columns differ in width.
+    for n_columns in range(min(len(handles), 2 * int(room / wide) + 1), 0, -1):
+        legend.remove()
+        legend = named_legend(owner, handles, ncols=n_columns, **(place | options))
+        if legend.get_window_extent().width <= room:
+            break
+    if is_new:
+        add_room(figure, height=legend.get_window_extent().height)
+
+
+def add_room(figure: Figure, width: float = 0, height: float = 0) -> None:
+    """Enlarge a figure by a number of pixels."""
+    added = np.array([width, height]) / figure.dpi
+    figure.set_size_inches(*(figure.get_size_inches() + added))
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
-    """Draw the chance level as a dotted line with a name; None draws nothing."""
+    """Draw the chance level as a dotted line, with a name beside the axes; None draws nothing."""
     if chance is None:
         return
-    ax.axhline(chance, color="0.25", lw=1, ls=":", zorder=1.5)
-    place = ax.get_yaxis_transform()  # the x-coordinate is a share of the width
-    box = dict(facecolor="white", edgecolor="none", alpha=0.7, pad=0.5)
-    ax.text(1, chance, "chance", transform=place, ha="right", va="bottom", size=8, bbox=box)
+    ax.axhline(chance, color=shade(0.25), lw=1, ls=":", zorder=1.5)
+    # The x-coordinate is a share of the width; a text within the axes would cover points.
+    place = offset_copy(ax.get_yaxis_transform(), ax.figure.canvas.figure, x=3, units="points")
+    ax.text(1, chance, "chance", transform=place, va="center", size=8)
 
 
 def draw_cells(
@@ -145,8 +206,8 @@ def draw_cells(
             luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
             color = "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"
             ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xticks(range(len(columns)), columns, parse_math=False)
+    ax.set_yticks(range(len(rows)), rows, parse_math=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label=label)
@@ -156,7 +217,7 @@ def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
     """Remove the top and right lines of the frame, and draw grid lines across one axis."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
-        ax.grid(axis=grid, color="0.92")
+        ax.grid(axis=grid, color=shade(0.92))
         ax.set_axisbelow(True)
 
 

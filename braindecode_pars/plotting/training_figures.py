@@ -81,51 +81,58 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     losses = [name for name in history if str(name).startswith(("train_loss", "valid_loss"))]
     history = tables.with_numbers(history, ["epoch", *losses])
     keys = [name for name in (*RUN, "phase", "epoch") if name in history]
-    if history.duplicated(keys).any():
-        raise ValueError(
-            f"history has several rows with the same {', '.join(keys)}; add the columns method and "
-            "seed before joining several runs."
-        )
+    tables.check_once(history, "history", keys)
     if "method" not in history:
         history = history.assign(method="")
     phases, methods = (list(dict.fromkeys(history[name])) for name in ("phase", "method"))
 
-    # Panels, with room for the legend at the right: with several methods it would cover the lines
-    beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1, 1))
-    place, width = (beside, 6.2) if len(methods) > 1 else ({}, 4.2)
-    panels = style.axes_for(axes, 1, len(phases), (1 + width * len(phases), 3.6))
+    # With several methods, the legend is at the right, because it would cover the lines.
+    is_several = len(methods) > 1
+    panels = style.axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
-        relative = tables.RELATIVE in rows and rows[tables.RELATIVE].notna().any()
-        lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
-        if relative:  # of the whole task, and of its parts
-            drawn = rows.columns[rows.notna().any()]
-            parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
-            lines = {tables.RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
-            for i, (name, part) in enumerate(parts.items()):
-                look = dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1)
-                own = dict(color=style.series_style(i + 1)["color"])
-                # With several methods, colours tell these apart.
-                lines[name] = part, look | (own if len(methods) == 1 else {})
-        elif "valid_loss" in rows and rows["valid_loss"].notna().any():
-            lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
+        lines = _lines_of(rows, is_several)
+        relative = tables.RELATIVE in lines
         rows = rows.dropna(subset=list(lines), how="all")
         shown = {name: n for n, name in enumerate(methods) if name in rows["method"].to_numpy()}
         for method, number in shown.items():
             _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
-            style.draw_chance(ax, 1)
+            # Without a name, which the axis has, and which would cover lines
+            ax.axhline(1, color=style.shade(0.25), lw=1, ls=":", zorder=1.5)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
         ylabel = "loss" if len(lines) > 1 else "training loss"
-        ylabel = "training loss relative to chance" if relative else ylabel
-        ax.set(title=str(phase), xlabel="epoch", ylabel=ylabel)
+        ylabel = "training loss relative to chance (dotted)" if relative else ylabel
+        ax.set(xlabel="epoch", ylabel=ylabel)
+        ax.set_title(str(phase), parse_math=False)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        handles, labels = ax.get_legend_handles_labels()
-        if named := dict(zip(labels, handles, strict=True)):  # once for all runs of a method
-            where = place or dict(loc="lower left" if relative else "best")
-            ax.legend(named.values(), named.keys(), frameon=False, handlelength=3, **where)
+        if drawn := style.named_artists(ax):
+            where: dict[str, Any] = dict(loc="lower left" if relative else "best")
+            if is_several:
+                where = dict(loc="upper left", bbox_to_anchor=(1, 1))
+            legend = style.named_legend(ax, drawn, handlelength=3, **where)
+            if is_several and axes is None:
+                style.add_room(ax.figure, width=legend.get_window_extent().width)
         style.remove_frame(ax)
     return panels
+
+
+def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
+    """Return the losses of a phase to draw; with several methods, colours distinguish these."""
+    drawn = rows.columns[rows.notna().any()]
+    if tables.RELATIVE not in drawn:
+        lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
+        if "valid_loss" in drawn:
+            lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
+        return lines
+    # The whole task, and its parts
+    lines = {tables.RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
+    parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
+    for i, (name, part) in enumerate(parts.items()):
+        look = dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1)
+        color = {} if is_several else dict(color=style.series_style(i + 1)["color"])
+        lines[name] = part, look | color
+    return lines
 
 
 def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
@@ -226,7 +233,7 @@ def shift_matrices(
         image = ax.imshow(matrix, cmap="cividis", **limits)
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
         ax.set(title=name, xlabel="patch k, by time", ylabel="patch j, by time")
-    panels[3].plot([-1, 1], [-1, 1], color="0.6", lw=1, zorder=0)
+    panels[3].plot([-1, 1], [-1, 1], color=style.shade(0.6), lw=1, zorder=0)
     panels[3].scatter(target, prediction, s=5, color=style.COLORS[0], alpha=0.35, lw=0)
     panels[3].set(title=f"RMSE {np.sqrt(loss):.2f} T", xlabel="target", ylabel="prediction")
     panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
@@ -284,8 +291,7 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     source = ["encoder", "features"]
     tables.check_table(audits, "audits", [*source, "property", "value", "chance"])
     audits = tables.with_numbers(audits, ["value", "chance"])
-    if audits.duplicated([*source, "property"]).any():
-        raise ValueError("audits has a score twice; draw the audit of other windows alone.")
+    tables.check_once(audits, "audits", [*source, "property"])
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
     table = audits.set_index(["property", *source])["value"].unstack(source).loc[rows.index]
     # Encoders first, and other features once where they are equal
@@ -313,7 +319,8 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     label = "from chance (0) to perfect (1)"
     style.draw_cells(ax, shares, texts, names, list(columns), label=label, vmax=1, aspect="auto")
     ax.xaxis.tick_top()
-    ax.set_xticks(ax.get_xticks(), list(columns), rotation=40, ha="left", rotation_mode="anchor")
+    turned: dict[str, Any] = dict(rotation=40, ha="left", rotation_mode="anchor")
+    ax.set_xticks(ax.get_xticks(), list(columns), parse_math=False, **turned)
     return ax
 
 
@@ -367,6 +374,7 @@ def person_in_features(
     """
     columns = ["features", "property", "measure", "erased", "value", "null"]
     tables.check_table(table, "table", columns)
+    tables.check_once(table, "table", columns[:4])
     names, measures = (list(dict.fromkeys(table[key])) for key in ("features", "measure"))
     kinds = list(dict.fromkeys(zip(table["property"], table["erased"], strict=True)))
     size = (2.4 + 2.3 * len(measures), 1.5 + 0.6 * len(names))
@@ -384,9 +392,9 @@ def person_in_features(
         ax.set_xlabel(measure)
         style.remove_frame(ax, grid="x")
         ax.tick_params(axis="y", length=0)
-    panels[0].set_yticks(range(len(names)), names)
+    panels[0].set_yticks(range(len(names)), names, parse_math=False)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    style.draw_legend(panels[0], of_figure=True)
+    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
     return panels
 
 
@@ -479,7 +487,8 @@ def confusion_matrix(
     [ax] = style.axes_for(ax, 1, 1, size)
     style.draw_cells(ax, percent, texts, order, order, label="% of the true class", vmax=100)
     if is_turned:
-        ax.set_xticks(ax.get_xticks(), order, rotation=30, ha="right", rotation_mode="anchor")
+        turned: dict[str, Any] = dict(rotation=30, ha="right", rotation_mode="anchor")
+        ax.set_xticks(ax.get_xticks(), order, parse_math=False, **turned)
     ax.set(xlabel="predicted", ylabel="true")
     ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
     return ax

@@ -122,8 +122,19 @@ class RunFolder:
 
         The identity is random. The checkpoints of the run carry it, so that one of another run is
         noticed. A session is one call of ``pretrain``, with its device, processes and versions.
+
+        Warns
+        -----
+        UserWarning
+            When the versions of packages differ from those of the last session.
         """
         before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
+        versions = [each.get("versions", {}) for each in (*before["sessions"][-1:], session)]
+        if changed := files.changed_settings(versions[0], versions[-1]):
+            checks.warn_user(
+                f"The run is resumed with other versions: {'; '.join(changed)}. It may end "
+                "otherwise than an uninterrupted run; install the earlier versions to avoid that."
+            )
         run = {"run_id": before["run_id"], **described}
         run["sessions"] = [*before["sessions"], session]
         files.replace_file(self.description, files.to_json(run))

@@ -123,7 +123,7 @@ def few_labels(names: tuple[str, ...]) -> Figure:
         )
         ax.set(title=titles[name], xlabel="labelled people", ylabel="")
         ax.get_legend().remove()
-    axes[0].set_ylabel("balanced accuracy, centred\n(mean ± SD over draws)")
+    axes[0].set_ylabel("balanced accuracy, centred\n(mean and 95 % CI over subjects)")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
+from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
 from braindecode_pars.evaluation import LogBandPower
@@ -105,6 +106,21 @@ def test_subjects_reach_a_transformer_that_centres(data):
     np.testing.assert_allclose(given, expected, rtol=1e-4)
     with pytest.raises(ValueError, match="SubjectCentering needs the subject of every window"):
         probe.predict(array)
+
+
+class First(LogBandPower):
+    access_ = Access.CAUSAL
+
+
+class Second(StandardScaler):
+    access_ = Access.CAUSAL
+
+
+@pytest.mark.parametrize("more", [First, Second])
+def test_the_access_of_a_pipeline_is_that_of_its_step_with_the_most(data, more, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr(more, "access_", Access.UNLABELLED)
+    assert LinearProbe(make_pipeline(First(), Second())).fit(X, y).access_ is Access.UNLABELLED
 
 
 def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
@@ -78,6 +79,19 @@ def test_fit_and_predict_are_those_of_any_state(name, state):
         )
     assert before == after
     np.testing.assert_array_equal(expected.predict(X), found.predict(X))
+
+
+@pytest.mark.parametrize("name", ["pretrained", "network", "probe"])
+def test_fits_in_threads_are_those_of_one_thread(name):
+    expected = plain(name).predict_proba(X)
+    with default_double(), ThreadPoolExecutor(3) as threads:
+        before = torch.get_rng_state()
+        fits = [threads.submit(lambda: MODELS[name]().fit(X, Y).predict_proba(X)) for _ in range(6)]
+        found = [fit.result() for fit in fits]
+        assert torch.get_default_dtype() == torch.float64
+    assert torch.equal(torch.get_rng_state(), before)
+    for each in found:
+        np.testing.assert_array_equal(each, expected)
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -24,8 +24,9 @@ from braindecode_pars.evaluation import (
     label_efficiency,
     paired_tests,
 )
-from braindecode_pars.evaluation.controls import CONTROLS
+from braindecode_pars.evaluation.controls import CONTROLS, changed_windows
 from braindecode_pars.evaluation.random_effects import corrected_mean, crossed_mean
+from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.windows.door import as_windows
 
 SFREQ, N_SUBJECTS, N_WINDOWS = 100, 12, 20
@@ -323,6 +324,9 @@ def test_what_is_missing_in_scores_is_named(values):
         control_gains(scores_of(values), against="C")
     with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
         control_gains(scores_of(values), "f1", against="B")
+    scores = scores_of(values)
+    with pytest.raises(ValueError, match=r"method A.*twice"):
+        control_gains(pd.concat([scores, scores.iloc[[0]].assign(value=0.0)]), against="B")
 
 
 def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
@@ -386,6 +390,15 @@ def test_labels_are_permuted_within_each_subject(fits):
         for subject in set(people):
             assert labels_[people_ == subject].sum() == subject + 1
         assert (labels != labels_).any()
+
+
+def test_unlabelled_windows_stay_unlabelled():
+    windows = simulated("drift")
+    y = np.where(np.arange(len(windows)) % 3 == 0, -1, windows.labels)
+    corpus = Corpus.of(windows.with_labels(y), "", -1)
+    found = changed_windows("labels", corpus).labels
+    np.testing.assert_array_equal(found == -1, y == -1)
+    assert (found != y).any()
 
 
 def test_slow_voltages_end_at_the_given_edge(fits):

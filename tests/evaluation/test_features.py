@@ -11,8 +11,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars import as_sklearn
+from braindecode_pars import SubjectCentering, as_sklearn
 from braindecode_pars.estimators.window_features import BANDS
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -22,6 +23,7 @@ from braindecode_pars.evaluation import (
     SpatialCovariance,
 )
 from braindecode_pars.pretext import SignalFeatures
+from braindecode_pars.windows.door import as_windows
 
 FEATURES = [LogBandPower, SpatialCovariance, ChannelFeatures, LogAmplitude, SlowVoltages]
 
@@ -244,6 +246,33 @@ def test_channel_features_have_names(epochs):
     assert [*table][:3] == ["C3_slope", "C3_curvature", "C3_power_0.5-4Hz"]
     names = ChannelFeatures(sfreq=100).fit(signals).get_feature_names_out()
     assert [names[0], names[-1], len(names)] == ["channel0_slope", "channel1_line_length", 62]
+
+
+@pytest.mark.parametrize(
+    ("features", "column"),
+    [
+        (LogBandPower(), "O1_absolute_alpha"),
+        (LogBandPower(power="relative"), "O1_relative_low beta"),
+        (LogAmplitude(), "O1_relative_amplitude"),
+        (SlowVoltages(channels=["C3", "O1"]), "O1_mean_from_1.5s"),
+        (SubjectCentering(LogBandPower()), "C3_relative_gamma"),
+    ],
+)
+def test_features_are_tables_with_names(features, column):
+    """A column of which O1 or the band has another value than all others."""
+    rng = np.random.default_rng(0)
+    signals = 1e-6 * rng.standard_normal((24, 2, 300))
+    info = mne.create_info(["C3", "O1"], 100.0, "eeg")
+    windows = as_windows(mne.EpochsArray(signals, info, verbose="error"), groups=np.zeros(24))
+    plain = features.fit_transform(windows)
+    table = clone(features).set_output(transform="pandas").fit_transform(windows)
+    np.testing.assert_allclose(table, plain)
+    assert table[column].nunique() == 24
+    assert table.columns.is_unique
+    if "mean_from" in column:
+        np.testing.assert_allclose(table[column], signals[:, 1, 150:175].mean(axis=1), rtol=1e-4)
+    pipe = make_pipeline(clone(features), StandardScaler()).set_output(transform="pandas")
+    assert [*pipe.fit_transform(windows)] == [*table]
 
 
 def test_channel_features_at_low_rates(array):

@@ -229,6 +229,21 @@ def test_invalid_scores_raise():
         paired_tests(pd.concat([scores, scores.assign(protocol="transfer")]))
     with pytest.raises(ValueError, match=r"\(5, 9\)"):
         power(pd.concat([scores, scores.assign(n_train_subjects=9)]))
+    again = scores.iloc[[0]].assign(value=-1.0)  # another run of one fold
+    with pytest.raises(ValueError, match=r"method A, subject 0.*twice"):
+        paired_tests(pd.concat([scores, again]))
+    with pytest.raises(ValueError, match=r"control \(none, slow\)"):
+        paired_tests(pd.concat([scores.assign(control=name) for name in ("none", "slow")]))
+
+
+def test_scores_that_are_there_twice_count_once(tmp_path):
+    scores = table(A=RNG.random((2, 6)), B=RNG.random((2, 6))).assign(dataset="")
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    # In the file, a subject is a number and the dataset missing; the last digit may differ.
+    read = pd.read_csv(tmp_path / "scores.csv")
+    texts = scores.assign(subject=scores["subject"].astype(str), value=scores["value"] + 1e-16)
+    expected = paired_tests(scores)
+    pd.testing.assert_frame_equal(paired_tests(pd.concat([texts, read])), expected)
 
 
 def test_each_number_of_labelled_people_has_a_test():

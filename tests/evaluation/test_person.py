@@ -106,6 +106,59 @@ def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(m
         assert (each <= 0.05).mean() < 0.15
 
 
+def test_where_nothing_can_be_permuted_p_is_one():
+    """No two recordings have the same classes, so no recording can be given to another person."""
+    people, recordings = np.repeat([0, 1], 40), np.repeat(range(4), 20)
+    # The classes a; b, c; a, b; c of the recordings
+    classes = np.concatenate([np.resize(own, 20) for own in ([0], [1, 2], [0, 1], [2])])
+    X = np.random.default_rng(0).normal(size=(80, 3)) + 5 * people[:, None]
+    found = number(audit_person(X, classes, people, recordings, n_permutations=19), "person", SHARE)
+    assert found["p"] == 1
+    assert found["value"] == pytest.approx(found["null"])
+
+
+def test_one_person_with_one_recording_makes_all_nulls_those_of_time():
+    X, classes, people, recordings = simulated()
+    some = recordings.copy()
+    some[people == 3] = recordings[people == 3].min()
+    found = permuted_shares(X, people, some, classes, n_permutations=5)
+    expected = permuted_shares(X, people, people, classes, n_permutations=5)
+    np.testing.assert_array_equal(found, expected)
+    assert not np.allclose(found, permuted_shares(X, people, recordings, classes, n_permutations=5))
+
+
+@pytest.mark.parametrize(("of_class", "low", "high"), [(0.0, 0.05, 0.999), (3.0, 0.0, 0.05)])
+def test_a_class_that_is_frequent_in_some_people_is_not_significant(of_class, low, high):
+    """Recordings of one class each, three of four of it in half of the people, who differ."""
+    rng, n = np.random.default_rng(0), 5
+    people = np.repeat(range(12), 4 * n)
+    recordings = np.arange(len(people)) // n
+    classes = (recordings % 4 == 0) ^ (people % 2 == 0)
+    X = rng.normal(size=(len(people), 4)) + 3 * (people % 2)[:, None] + of_class * classes[:, None]
+    found = number(audit_person(X, classes, people, recordings, n_permutations=99), "class", SHARE)
+    assert low < found["p"] <= high
+
+
+@pytest.mark.parametrize("measure", [variance_share, lambda X, y: LinearErasure().fit(X, y)])
+def test_missing_values_are_refused(measure):
+    X, classes, people, recordings = simulated()
+    for missing in (np.nan, None):
+        unknown = people.astype(object)
+        unknown[:5] = missing
+        with pytest.raises(ValueError, match=r"5 missing values of 480 \(None or NaN\)"):
+            measure(X, unknown)
+        for given in ((unknown, classes, recordings), (people, unknown, recordings)):
+            with pytest.raises(ValueError, match="5 missing"):
+                audit_person(X, given[1], given[0], given[2])
+        with pytest.raises(ValueError, match="recording has 5 missing"):
+            permuted_shares(X, people, unknown)
+    with pytest.raises(ValueError, match="inconsistent"):
+        measure(X, people[:-1])
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        measure(X, people)
+
+
 # Erasure -----------------------------------------------------------------------------------------
 
 
@@ -157,6 +210,14 @@ def test_nothing_linear_that_changes_less_erases_as_much():
     projected = X - (X - X.mean(0)) @ axes.T @ axes
     assert variance_share(projected, people) < 1e-12
     assert change < np.square(projected - X).sum()
+
+
+def test_erased_features_keep_their_names():
+    X, _, people, _ = simulated()
+    table = pd.DataFrame(X).add_prefix("x")
+    found = LinearErasure().set_output(transform="pandas").fit(table, people).transform(table)
+    assert [*found] == [*table]
+    np.testing.assert_allclose(found, LinearErasure().fit(X, people).transform(X))
 
 
 def test_with_few_rows_erasure_is_centring():

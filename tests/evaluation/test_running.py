@@ -5,6 +5,7 @@ import os
 import pickle
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars._common.computing import seeded
 from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
 from braindecode_pars.evaluation.folds import collected, warn_once
@@ -187,6 +189,34 @@ def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, whe
         assert of_seed == {round(1e6 * [torch.rand(()).item() for _ in range(20)][-1])}
     n_threads = {a["predicted"][1] for a in answers}
     assert n_threads == {min(2, joblib.cpu_count() // (1 if where == "sequential" else 2) or 1)}
+
+
+class Search(ClassifierMixin, BaseEstimator):
+    """Draws in threads of its own, as a search that fits in joblib's threads."""
+
+    def fit(self, X, y):
+        def draw():
+            with seeded(5):
+                return torch.rand(()).item()
+
+        threads = ThreadPoolExecutor(2)
+        draws = [threads.submit(draw) for _ in range(4)]
+        self.draws_ = [round(1e6 * each.result(timeout=5)) for each in draws]
+        threads.shutdown(wait=False)
+        return self
+
+    def predict(self, X):
+        return np.resize(self.draws_, len(X))
+
+
+def test_a_fold_does_not_wait_for_its_own_threads(nights, tmp_path):
+    before = torch.random.get_rng_state()
+    run(nights, None, estimators={"search": Search()}, seeds=[0], out=tmp_path)
+    answers = [json.loads(f.read_text()) for f in (tmp_path / "cache").glob("*_*.json")]
+    with seeded(5):
+        expected = round(1e6 * torch.rand(()).item())
+    assert {x for answer in answers for x in answer["predicted"]} == {expected}
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 @contextmanager

@@ -69,6 +69,7 @@ def test_gains_are_in_their_rows_and_panels(gains):
             lambda gains: gains.assign(dataset=["a", "b"] * 4 + ["a"]),
             "gains have several values of dataset",
         ),
+        (lambda gains: pd.concat([gains, gains.iloc[[0]].assign(gain=0.9)]), "method A.*twice"),
     ],
 )
 def test_wrong_tables_are_named(gains, change, message):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.score_figures import over_seeds, select, sorted_values
+from braindecode_pars.plotting.score_figures import select, sorted_values, summarized
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
@@ -47,12 +51,35 @@ def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
     assert sorted_values(pd.Series(["random", "grid", None, "random"])) == ["random", "grid"]
 
 
-def test_pooled_rows_come_before_means_over_subjects(make_scores):
-    values = {"S1": 0.2, "S2": 0.6, "all": 0.9}
+@pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(value=-1.0), ["PARS", "twice"]),  # another run of one fold
+        (dict(control="slow"), ["control", "none, slow"]),
+        (dict(n_windows=4), ["n_windows", "0, 4"]),
+    ],
+)
+def test_values_that_a_figure_would_average_are_refused(draw, change, words, make_scores):
+    scores = make_scores(lambda row: 0.5, subject=["S1", "S2"])
+    scores = scores.assign(control="none", n_windows=0)
+    draw(pd.concat([scores, scores]))  # the same rows
+    with pytest.raises(ValueError, match=words[0]) as error:
+        draw(pd.concat([scores, scores.iloc[[0]].assign(**change)]))
+    assert words[1] in str(error.value)
+
+
+def test_subjects_come_before_pooled_rows(make_scores):
+    values = {"S1": 0.2, "S2": 0.6, "S3": 0.4, "all": 0.9}
     scores = make_scores(lambda row: values[row["subject"]], subject=list(values))
-    assert set(over_seeds(scores, ["method"])["mean"]) == {0.9}
-    single = scores[scores["subject"] != "all"]
-    np.testing.assert_allclose(over_seeds(single, ["method"])["mean"], 0.4)
+    summary, unit = summarized(scores, ["method"])
+    np.testing.assert_allclose(summary["mean"], 0.4)
+    # Two draws or two hundred: the half width is that of a t-interval over three subjects.
+    np.testing.assert_allclose(summary["half"], 4.30265 * 0.2 / np.sqrt(3), rtol=1e-5)
+    assert unit == "mean and 95 % CI over 3 subjects"
+    pooled, unit = summarized(scores[scores["subject"] == "all"], ["method"])
+    assert set(pooled["mean"]) == {0.9}
+    assert unit == "mean ± SD over 3 seeds"
 
 
 def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
@@ -60,17 +87,22 @@ def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
     pooled_of_one = (scores["method"] == "PARS") & (scores["subject"] == "all")
     single_of_other = (scores["method"] == "scratch") & (scores["subject"] == "S1")
     with pytest.raises(ValueError, match="cannot be compared"):
-        over_seeds(scores[pooled_of_one | single_of_other], ["method"])
-    # If one method has no pooled rows, both use the rows of single subjects.
-    assert over_seeds(scores[~pooled_of_one], ["method"])["count"].sum() == 6
+        summarized(scores[pooled_of_one | single_of_other], ["method"])
+    # If one method has no rows of single subjects, both use the pooled rows.
+    single_of_one = (scores["method"] == "PARS") & (scores["subject"] == "S1")
+    assert summarized(scores[~single_of_one], ["method"])[1] == "mean ± SD over 3 seeds"
 
 
-def test_the_spread_is_over_seeds_with_a_defined_value():
-    values = pd.DataFrame(dict(method="PARS", subject=1, seed=[0, 1, 2], value=[0.4, 0.6, np.nan]))
-    [row] = over_seeds(values, ["method"]).itertuples()
+@pytest.mark.parametrize(("unit", "factor"), [("subject", 12.7062 / np.sqrt(2)), ("seed", 1)])
+def test_the_spread_is_over_units_with_a_defined_value(unit, factor):
+    values = pd.DataFrame(dict(method="PARS", subject="all", seed=0, value=[0.4, 0.6, np.nan]))
+    values[unit] = ["a", "b", "c"]
+    summary, text = summarized(values, ["method"])
+    [row] = summary.itertuples()
     assert row.mean == pytest.approx(0.5)
-    assert row.std == pytest.approx(np.std([0.4, 0.6], ddof=1))
+    assert row.half == pytest.approx(factor * np.std([0.4, 0.6], ddof=1), rel=1e-5)
     assert row.count == 2
+    assert f"2 {unit}s" in text
 
 
 PARTLY = pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
@@ -105,6 +137,54 @@ def test_the_chance_level_is_a_named_line(draw, scores):
     ax = draw(scores, chance=0.25)
     assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
     assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]
+    # Beside the axes, where it covers no point
+    assert ax.texts[0].get_window_extent().x0 > ax.bbox.x1
+
+
+LONG = [f"PARS, pretrained on a corpus of other subjects, run {i}" for i in range(12)]
+
+
+@pytest.mark.parametrize(
+    "draw", [plotting.label_efficiency, plotting.subject_dots, FIGURES["ablation_lines"]]
+)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["_mlp", "_cross", "$$", "a $ and $"],  # as they are: neither hidden nor mathematics
+        [f"m{i}" for i in range(40)],
+        LONG,
+        ["PARS (pretrained on this dataset), linear probe, subject-centered (transductive)"],
+    ],
+    ids=["odd", "many", "long", "one"],
+)
+def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(draw, names, make_scores):
+    scores = make_scores(
+        lambda row: 0.5, method=names, subject=["a", "b"], seed=0, n_train_subjects=[2, 4]
+    )
+    ax = draw(scores)
+    ax.figure.savefig(io.BytesIO())
+    legend, box = ax.get_legend(), ax.get_legend().get_window_extent()
+    found = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+    assert found == names
+    width, height = ax.figure.bbox.size
+    assert 0 <= box.x0 < box.x1 <= width + 1
+    assert ax.bbox.y1 <= box.y0 < box.y1 <= height + 1
+    assert ax.bbox.width > width / 2
+    assert ax.bbox.height > height / 3
+
+
+def grey(line):
+    return np.mean(to_rgb(line.get_color()))
+
+
+@pytest.mark.parametrize(("name", "background"), [("default", 1), ("dark_background", 0)])
+def test_lines_are_visible_on_any_background(name, background, make_scores):
+    with plt.style.context(name):
+        ax = plotting.subject_dots(make_scores(lambda row: row["seed"], subject=["a", "b"]))
+    [chance] = [line for line in ax.lines if line.get_linestyle() == ":"]
+    bars = [np.mean(bar.get_color()[0][:3]) for bar in ax.collections]
+    assert abs(grey(chance) - background) > 0.7
+    assert np.abs(np.subtract(bars, background)) == pytest.approx(1)
 
 
 def levels(ax):
@@ -210,10 +290,10 @@ def test_a_dot_is_the_mean_over_seeds_of_a_subject(of_three):
 
 def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
     own = of_three[of_three["n_train_subjects"] == 2]
-    ax = plotting.subject_dots(own[["method", "subject", "metric", "value"]])
+    ax = plotting.subject_dots(own[["method", "subject", "seed", "metric", "value"]])
     np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(own)))
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
-    assert ax.get_xlabel() == "(a dot is a held-out subject, a black bar the mean)"
+    assert ax.get_xlabel() == "(a dot is a held-out subject, a bar the mean)"
 
 
 def test_lines_join_the_dots_of_one_subject(of_three):

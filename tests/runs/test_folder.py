@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 from support.small_runs import make_store, run, run_interrupted
@@ -31,6 +32,18 @@ def test_a_run_without_checkpoints_is_replaced(store, tmp_path):
     run_interrupted(1, store, tmp_path / "run")
     run(store, tmp_path / "run", epochs=1)
     assert len(json.loads((tmp_path / "run/run.json").read_text())["sessions"]) == 1
+
+
+def test_a_run_that_is_resumed_with_other_versions_warns(store, tmp_path):
+    out = run_interrupted(8, store, tmp_path / "run")
+    described = json.loads((out / "run.json").read_text())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*versions")
+        RunFolder(out).begin_session(described, described["sessions"][0], resume=True)
+    described["sessions"][-1]["versions"]["torch"] = "1.0"
+    (out / "run.json").write_text(json.dumps(described))
+    with pytest.warns(UserWarning, match=r"versions: torch is .*, was '1.0'"):
+        run(store, out, resume=True)
 
 
 def test_folders_of_models_are_not_overwritten(store, tmp_path):

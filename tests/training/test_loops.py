@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -303,6 +304,41 @@ def test_the_estimators_have_the_same_budget(nights):
     assert len(embedder(pretext="mae", pretrain_epochs=None).fit(few).history_) == 12
     net = NetworkClassifier(verbose=0)
     assert net.training_cost(few).finetuning_steps == len(net.fit(few).history_) == 12
+
+
+class Broken(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, text):
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (None, None),  # of a service
+        (io.TextIOWrapper(io.BytesIO(), "cp1252"), b"\\u0141ukasz: "),
+        (io.TextIOWrapper(io.BytesIO(), "ascii"), b"\\u0141ukasz: "),
+        (Broken(), None),
+        (Output(is_terminal=True), None),
+        ("closed", None),
+    ],
+)
+@pytest.mark.parametrize("is_default", [True, False])
+def test_progress_raises_no_error(stream, expected, is_default, monkeypatch):
+    if stream == "closed":
+        stream = io.StringIO()
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream if is_default else None)
+    bar = training.ProgressBar(range(3), desc="Łukasz", file=None if is_default else stream)
+    assert list(bar) == [0, 1, 2]
+    bar.set_postfix(subject="Łukasz")
+    with suppress(UnicodeEncodeError, OSError, ValueError, AttributeError):
+        bar.write("", file=stream)
+    bar.close()
+    if expected is not None:
+        stream.flush()
+        assert expected in stream.buffer.getvalue()
 
 
 def test_a_stream_that_only_writes_gets_lines():
