@@ -29,7 +29,7 @@ from braindecode_pars.recordings import (
     readers,
     search,
 )
-from braindecode_pars.windows import amplitudes, door
+from braindecode_pars.windows import amplitudes, door, duplicates
 from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
@@ -259,7 +259,7 @@ def load(
         Once, with a table, when recordings lack an electrode that others have, and once, with a
         table, when recordings or labels are left out. When the mains have another frequency. When
         the amplitude of recordings is 20 times larger or smaller than that of the others, or that
-        of channels of a recording 30 times.
+        of channels of a recording 30 times. When two recordings contain the same signals.
 
     Examples
     --------
@@ -330,7 +330,9 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
-    amplitudes.warn_of_other_units(door.as_windows(windows))
+    table = door.as_windows(windows)
+    amplitudes.warn_of_other_units(table)
+    duplicates.warn_of_duplicates(table, [part.description["file"] for part in windows.datasets])
     if splits is None and "split" in _people(root):
         splits = root / "participants.tsv"
     return windows if splits is None else loading.set_splits(windows, splits)

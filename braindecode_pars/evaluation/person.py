@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from braindecode_pars._common import checks
 from braindecode_pars.estimators import linear_probe
 from braindecode_pars.evaluation.changed_signals import permuted_labels
+from braindecode_pars.windows.table import as_column
 
 #: What is measured: shares of variance, accuracies, and how well directions agree.
 SHARE, ACCURACY, COSINE = "share of variance", "balanced accuracy", "cosine"
@@ -90,7 +91,8 @@ class LinearErasure(TransformerMixin, BaseEstimator):
             The transformer itself.
         """
         X, y = validate_data(self, X, y, dtype=float)
-        labels = np.eye(len(np.unique(y)))[np.unique(y, return_inverse=True)[1]]
+        codes = _codes(y)
+        labels = np.eye(codes.max() + 1)[codes]
         self.mean_, self.sd_ = X.mean(axis=0), X.std(axis=0)
         # X - mean = U S V', so that rows of U are whitened features; the scale is of no account.
         white, spread, axes = np.linalg.svd(X - self.mean_, full_matrices=False)
@@ -148,8 +150,8 @@ def variance_share(X: Any, labels: Any) -> float:
     >>> variance_share([[0.0, 1.0], [0.0, 3.0], [2.0, 1.0], [2.0, 3.0]], [0, 0, 1, 1])
     0.5
     """
-    scaled, codes = _scaled(X), pd.factorize(np.asarray(labels))[0]
-    return _share(scaled, np.ones(len(scaled)), codes)
+    scaled = _scaled(X)
+    return _share(scaled, np.ones(len(scaled)), _codes(labels))
 
 
 def permuted_shares(
@@ -411,9 +413,19 @@ def accuracies(
 def _rows(people: Any, classes: Any, recordings: Any) -> pd.DataFrame:
     """Return numbers from 0 of the person, the class and the recording of each row."""
     named = {"person": people, "class": classes, "recording": recordings}
-    rows = pd.DataFrame({name: np.asarray(own) for name, own in named.items()})
-    rows["recording"] = rows.groupby(["person", "recording"]).ngroup()
-    return rows.apply(lambda own: pd.factorize(own)[0])
+    rows = pd.DataFrame({name: _codes(own) for name, own in named.items()})
+    rows["recording"] = _codes(rows.groupby(["person", "recording"]).ngroup())
+    return rows
+
+
+def _codes(labels: Any) -> np.ndarray:
+    """Return numbers from 0 for subjects, recordings or classes, of which none is missing."""
+    codes, _ = pd.factorize(as_column(labels))
+    if (codes < 0).any():
+        raise ValueError(
+            f"{(codes < 0).sum()} of {len(codes)} labels are None or NaN; leave their windows out."
+        )
+    return codes
 
 
 def _blocks_of_time(rows: pd.DataFrame) -> Folds:
@@ -431,7 +443,8 @@ def _blocks_of_time(rows: pd.DataFrame) -> Folds:
 
 def _scaled(X: Any) -> np.ndarray:
     """Return features with mean 0 and sum of squares 1, without constant ones."""
-    centred = np.asarray(X, dtype=float) - np.mean(X, axis=0, dtype=float)
+    X = check_array(X, input_name="X", dtype=float)
+    centred = X - X.mean(axis=0)
     size = np.linalg.norm(centred, axis=0)
     there = size > 1e-12 * np.linalg.norm(X, axis=0)
     return centred[:, there] / size[there]

@@ -186,14 +186,20 @@ def test_windows_that_overlap_are_refused(nights):
 
 
 def test_copies_of_a_recording_are_refused(nights):
+    """Also if the first window differs."""
     copied = with_subject(nights, 2, subject=9)
-    parts = [nights.datasets[1], copied.datasets[1], nights.datasets[2]]
-    both = BaseConcatDataset(parts)
-    X, y, groups = as_sklearn(both)
-    with pytest.raises(ValueError, match="subjects 2 and 9 have the same samples"):
-        pairs(LeaveOneSubjectOut(), y, groups, X)
-    with pytest.raises(ValueError, match="subjects 2 and 9 have the same samples"):
-        leave_one_subject_out({"probe": PROBE}, both, verbose=0)
+    raw = copied.datasets[1].raw.copy()
+    raw._data[:, :3000] = 1e-5 * np.random.default_rng(0).standard_normal((3, 3000))
+    changed = EEGWindowsDataset(
+        raw, copied.datasets[1].metadata, dict(copied.datasets[1].description)
+    )
+    for copy in (copied.datasets[1], changed):
+        both = BaseConcatDataset([nights.datasets[1], copy, nights.datasets[2]])
+        X, y, groups = as_sklearn(both)
+        with pytest.raises(ValueError, match="subjects 2 and 9"):
+            pairs(LeaveOneSubjectOut(), y, groups, X)
+        with pytest.raises(ValueError, match="subjects 2 and 9"):
+            leave_one_subject_out({"probe": PROBE}, both, verbose=0)
 
 
 @pytest.mark.parametrize(
