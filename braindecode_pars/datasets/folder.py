@@ -18,7 +18,12 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars._common.subjects import normalized, subject_key
+from braindecode_pars._common.subjects import (
+    normalized,
+    public_corpora,
+    public_subject,
+    subject_key,
+)
 from braindecode_pars.recordings import (
     cutting,
     first_look,
@@ -377,9 +382,13 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
         known = people.dropna(subset=[column]).drop_duplicates()
         keys = known[person].map(subject_key)
         sites = known.groupby(keys)[column].agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
+    public = [public_subject(each.file.name) for each in chosen]
+    corpora = public_corpora(public) if all(public) else []
     with_origin = []
     for each in chosen:
         origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
+        if len(corpora) == 1:
+            origin["corpus"] = corpora[0]
         if sites:
             origin["site"] = sites.get(subject_key(each.subject))
         with_origin.append(replace(each, description={**each.description, **origin}))

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 
 import jinja2
 
-from braindecode_pars._common import model_files
+from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.model_files import LoadReport
-from braindecode_pars._common.subjects import NO_SUBJECT, public_corpora
+from braindecode_pars._common.subjects import NO_SUBJECT, SeenSubjects, public_corpora, whole
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -252,6 +252,38 @@ class Pretrained(NamedTuple):
     encoder: PatchEncoder
     card: EncoderCard
     report: LoadReport | None
+
+
+def warn_of_unknown_corpora(
+    cards: Mapping[str, Iterable[EncoderCard]], test_subjects: Iterable
+) -> None:
+    """Say once which test subjects encoders may have seen, if a corpus were the same.
+
+    Parameters
+    ----------
+    cards : mapping of str to iterable of EncoderCard
+        Cards of the encoders of each method.
+    test_subjects : iterable
+        Test subjects, with their corpus in front where it is known.
+
+    Warns
+    -----
+    UserWarning
+        When a test subject has the number of a training subject, and a corpus is unknown.
+    """
+    test_subjects, possible = [*test_subjects], {}
+    for method, own in cards.items():
+        seen = SeenSubjects(subject for card in own for subject in card.seen_subjects)
+        if names := [str(whole(each)) for each in test_subjects if seen.may_have(each)]:
+            possible[method] = names
+    if possible:
+        names = [*dict.fromkeys(name for own in possible.values() for name in own)]
+        checks.warn_user(
+            f"The corpus of the test subjects {checks.listed(names)} is unknown, and the encoder "
+            f"of {checks.listed([*possible])} was pretrained on subjects with the same numbers. If "
+            "they are the same subjects, their scores are not held-out scores. Add 'corpus' to the "
+            "descriptions of the recordings to compare them."
+        )
 
 
 def unknown_card(owner: Any) -> EncoderCard:
