@@ -271,18 +271,19 @@ def warn_of_unknown_corpora(
     UserWarning
         When a test subject has the number of a training subject, and a corpus is unknown.
     """
-    test_subjects, possible = [*test_subjects], {}
-    for method, own in cards.items():
-        seen = SeenSubjects(subject for card in own for subject in card.seen_subjects)
-        if names := [str(whole(each)) for each in test_subjects if seen.may_have(each)]:
-            possible[method] = names
-    if possible:
-        names = [*dict.fromkeys(name for own in possible.values() for name in own)]
+    seen = {
+        method: SeenSubjects(subject for card in own for subject in card.seen_subjects)
+        for method, own in cards.items()
+    }
+    pairs = [(n, str(whole(s))) for s in test_subjects for n in seen if seen[n].may_have(s)]
+    if pairs:
+        methods, names = (
+            checks.listed([*dict.fromkeys(each)]) for each in zip(*pairs, strict=True)
+        )
         checks.warn_user(
-            f"The corpus of the test subjects {checks.listed(names)} is unknown, and the encoder "
-            f"of {checks.listed([*possible])} was pretrained on subjects with the same numbers. If "
-            "they are the same subjects, their scores are not held-out scores. Add 'corpus' to the "
-            "descriptions of the recordings to compare them."
+            f"The corpus of the test subjects {names} is unknown, and the encoder of {methods} was "
+            "pretrained on subjects with the same numbers. If they are the same subjects, their "
+            "scores are not held-out scores. Add 'corpus' to the descriptions of the recordings."
         )
 
 

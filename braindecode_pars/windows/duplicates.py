@@ -63,15 +63,14 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     """
     electrodes = _compared_electrodes(windows)
     by_place: dict[int, dict[int, np.ndarray]] = defaultdict(dict)
-    n_shared: Counter[tuple[int, int]] = Counter()
-    n_similar: Counter[tuple[int, int]] = Counter()
     for recording, row, place in _compared_windows(windows):
         by_place[place][recording] = _comparable(windows, row, electrodes)
-    for compared in by_place.values():
-        n_similar.update(_similar(compared))
-    for compared in by_place.values():
-        n_shared.update(pair for pair in n_similar if {*pair} <= {*compared})
-    return sorted(pair for pair, n in n_similar.items() if 2 * n > n_shared[pair])
+    n_similar = Counter(pair for compared in by_place.values() for pair in _similar(compared))
+    return sorted(
+        pair
+        for pair, n in n_similar.items()
+        if 2 * n > sum({*pair} <= compared.keys() for compared in by_place.values())
+    )
 
 
 def warn_of_duplicates(windows: Windows, names: Sequence[str]) -> None:
@@ -122,9 +121,9 @@ def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.nda
         rows = spread_out(len(window), N_CHANNELS).tolist()
     n_times = window.shape[1]
     width = max(1, round(min(BIN_SECONDS * (windows.sfreq or np.inf), n_times / MIN_BINS)))
-    n_bins = min(n_times // width, N_BINS + 1)
+    n_bins = min(n_times // width, N_BINS)
     bins = window[:, : n_bins * width].reshape(len(window), n_bins, width).mean(axis=2)
-    changes = np.diff(bins, axis=1)
+    changes = np.diff(bins, axis=1, prepend=bins[:, :1])
     changes -= np.median(changes, axis=1, keepdims=True)
     limits = MAX_CHANGE * np.median(np.abs(changes), axis=1, keepdims=True)
     changes = changes.clip(-limits, limits)
@@ -132,13 +131,13 @@ def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.nda
     values = np.zeros((N_CHANNELS, N_BINS), np.float32)
     for i, channel in enumerate(rows):
         if channel is not None and sizes[channel] > FLAT * np.abs(window[channel]).max():
-            values[i, : n_bins - 1] = changes[channel] / sizes[channel]
+            values[i, :n_bins] = changes[channel] / sizes[channel]
     return values
 
 
 def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of recordings whose windows at one place are correlated."""
-    recordings = np.array([*compared])
+    """Yield pairs of recordings, in their order, whose windows at one place are correlated."""
+    recordings = [*compared]
     values = np.stack([each.ravel() for each in compared.values()])
     is_known = (values != 0).astype(np.float32)
     for first in range(0, len(values), BLOCK):
@@ -148,4 +147,4 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
         minimum = np.maximum(MIN_CORRELATION, np.tanh(STANDARD_ERRORS * errors))
         for i, j in np.argwhere((n >= MIN_VALUES) & (correlation > minimum)).tolist():
             if first + i < j:
-                yield tuple(sorted((int(recordings[first + i]), int(recordings[j]))))
+                yield recordings[first + i], recordings[j]
