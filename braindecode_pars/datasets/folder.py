@@ -277,11 +277,12 @@ def load(
     >>> from pathlib import Path
     >>> import mne
     >>> import numpy as np
-    >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
-    >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    >>> rng, info = np.random.default_rng(0), mne.create_info(["C3"], 100.0, "eeg")
     >>> pattern = "(?P<subject>[^_/]+)_(?P<label>[^_.]+)"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
+    ...         noise = 1e-5 * rng.standard_normal((1, 2000))
+    ...         raw = mne.io.RawArray(noise, info, verbose="error")
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
     ...         folder, labels_from=pattern, window_seconds=20, sfreq=100, verbose=0
