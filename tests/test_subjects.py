@@ -16,6 +16,7 @@ from braindecode_pars._common.subjects import (
     in_corpus,
     known_subject_of_path,
     normalized,
+    public_subject,
     subject_key,
     subject_of_path,
     warn_of_similar_names,
@@ -38,7 +39,8 @@ def test_other_names_are_different_subjects():
     assert len({subject_key(name) for name in names}) == len(names)
 
 
-def test_case_and_blanks_do_not_count():
+def test_case_blanks_and_invisible_characters_do_not_count():
+    assert subject_key("\ufeffP07") == subject_key("p07\u200b") == subject_key("P07")
     assert subject_key(" P07") == subject_key("p07 ") == subject_key("P07")
 
 
@@ -118,6 +120,24 @@ def test_a_number_without_corpus_is_no_subject_of_a_corpus_on_a_card():
         assert subject in seen, subject
     for subject in ("s01", 1, "sub-01", "1", "eegmat:2", "p04"):
         assert subject not in seen, subject
+    # Where a corpus is unknown, the numbers may be of one subject
+    subjects = ["s01", 1, "Subject01", "eegmat:2", "eegmat:1", "physionet_mi:1", "s03", "p04"]
+    assert [seen.may_have(subject) for subject in subjects] == [True] * 4 + [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("ucddb022", "ucddb:22"), ("ucddb:ucddb022", "ucddb:22"), ("eegmat:Subject07", "eegmat:7")],
+)
+def test_numbers_of_a_public_corpus(name, key):
+    assert subject_key(name) == key
+    assert key in SeenSubjects([name])
+
+
+def test_the_subject_in_the_file_names_of_public_corpora():
+    files = ["S017R04.edf", "ucddb002.rec", "ucddb002.edf", "s01.edf", "Subject00_1.edf"]
+    found = ["physionet_mi:S017", None, "ucddb:ucddb002", None, None]
+    assert [public_subject(file) for file in files] == found
 
 
 def test_the_corpora_of_the_temple_hospital_have_people_in_common():

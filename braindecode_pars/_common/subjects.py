@@ -5,7 +5,8 @@ Two rules, since two mistakes are possible:
 - Comparisons that keep test subjects out of training (leak warnings, exclusion, held-out windows)
   use :func:`subject_key`, which is the same for all spellings of a name. When in doubt, two names
   are one person, so that a test subject is rather excluded too often than trained on.
-  :class:`SeenSubjects` is the rule for the cards of encoders, on which numbers are in many corpora.
+  :class:`SeenSubjects` is the rule for the cards of encoders: a subject is a corpus and a name, and
+  where the corpus of a number is unknown, nothing is claimed.
 - Splits and scores use the names as they are, and never merge two names. Names in one data set that
   have the same key are reported by :func:`warn_of_similar_names`.
 
@@ -32,6 +33,12 @@ _BIDS_LABEL = re.compile(r"(?:^|_)sub-([^_]+)")
 #: Name of a recording in the corpora of Temple University.
 _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
+#: Names of recordings in other public corpora, without the ending.
+_PUBLIC_NAMES = {
+    "physionet_mi": re.compile(r"(S\d{3})R\d{2}"),
+    "ucddb": re.compile(r"(ucddb\d{3})"),
+}
+
 #: Subject in the descriptions of signals that have no subject. It is on no card.
 NO_SUBJECT = "synthetic signals"
 
@@ -40,6 +47,11 @@ CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ucddb", 
 
 #: Corpora that have people in common: all are parts of the Temple hospital's.
 _FAMILIES: dict[str | None, str] = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
+
+#: A number as the name of a subject, with the corpus in front as in ucddb002.
+_NUMBER = re.compile(
+    rf"(?:(?P<corpus>{'|'.join(CORPORA)})|s|sub|subj|subject)?[ _-]?(?P<number>[0-9]+)(?:\.0+)?"
+)
 
 #: Corpus and name, such as "tueg:aaaaaaaa".
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
@@ -65,6 +77,12 @@ def normalized(subject: Any) -> Any:
     return unicodedata.normalize("NFC", _NO_WIDTH.sub("", subject))
 
 
+def visible(text: str) -> str:
+    """Return a text in one Unicode form and case, without characters that cannot be seen."""
+    seen = (char for char in normalized(text) if unicodedata.category(char) != "Cf")
+    return "".join(seen).casefold()
+
+
 def whole(value: Any) -> Any:
     """Return a whole float, as pandas has in a column with missing values, as an int."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -86,14 +104,14 @@ def subject_key(subject: Any) -> str:
     """Return the same string for all spellings of a subject's name.
 
     The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
-    label "007", the folder "sub-007" and the name "S007", as PhysioNet writes it, have the key "7".
-    Upper and lower case do not count, and neither do blanks at the ends. A corpus in front of the
-    name stays.
+    label "007", the folder "sub-007" and the names "S007" and "Subject07", as PhysioNet writes
+    them, have the key "7". Upper and lower case do not count, and neither do blanks at the ends. A
+    corpus in front of the name stays, also in "ucddb007".
 
     Examples
     --------
     >>> from braindecode_pars._common.subjects import subject_key
-    >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007")}
+    >>> {subject_key(subject) for subject in (7, 7.0, "7", "007", "sub-007", "S007", "Subject07")}
     {'7'}
     >>> subject_key("P07"), subject_key("P7"), subject_key("physionet_mi:S007")
     ('p07', 'p7', 'physionet_mi:7')
@@ -159,7 +177,8 @@ class SeenSubjects(SubjectKeys):
     """Training subjects of encoders: ``subject in seen`` is whether the subject may be one of them.
 
     A number, such as 1, "s01" or "sub-01", is in many corpora: without a corpus it is only equal to
-    a number without a corpus. Other names are compared as in :class:`SubjectKeys`.
+    a number without a corpus, and :meth:`may_have` is whether the unknown corpus may be that of a
+    training subject. Other names are compared as in :class:`SubjectKeys`.
 
     Examples
     --------
@@ -167,6 +186,8 @@ class SeenSubjects(SubjectKeys):
     >>> seen = SeenSubjects(["physionet_mi:1", 2, "tueg:aaaaaaaa"])
     >>> "s01" in seen, "physionet_mi:S001" in seen, "s02" in seen, "aaaaaaaa" in seen
     (False, True, True, True)
+    >>> seen.may_have("s01"), seen.may_have("eegmat:1"), seen.may_have("s03")
+    (True, False, False)
     """
 
     def __contains__(self, subject: Any) -> bool:
@@ -174,6 +195,10 @@ class SeenSubjects(SubjectKeys):
         if name.isdecimal():
             return corpus in self._corpora.get(name, ())
         return super().__contains__(subject)
+
+    def may_have(self, subject: Any) -> bool:
+        """Whether the subject would be a training subject if an unknown corpus were the same."""
+        return subject not in self and super().__contains__(subject)
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
@@ -197,9 +222,10 @@ def _parts(subject: Any) -> tuple[str | None, Any]:
 def _key(subject: Any) -> tuple[str | None, str]:
     """Return the corpus, or the family of corpora with people in common, and the name's key."""
     corpus, given = _parts(subject)
-    name = normalized(str(given)).strip().casefold().removeprefix("sub-")
-    number = re.fullmatch(r"s?(?P<whole>[0-9]+)(\.0+)?", name)
-    return _FAMILIES.get(corpus, corpus), str(int(number["whole"])) if number else name
+    name = visible(str(given)).strip().removeprefix("sub-")
+    if found := _NUMBER.fullmatch(name):
+        corpus, name = corpus or found["corpus"], str(int(found["number"]))
+    return _FAMILIES.get(corpus, corpus), name
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:
@@ -268,6 +294,24 @@ def subject_of_path(path: PurePath) -> str:
     return folders[0] if folders else without_ending(file)
 
 
+def public_subject(file: str) -> str | None:
+    """Return the subject of a recording of a public corpus by its name, with the corpus in front.
+
+    None if the name is not one of PhysioNet's corpora of imagined movement and sleep apnea.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.subjects import public_subject
+    >>> public_subject("S001R04.edf"), public_subject("s001.edf")
+    ('physionet_mi:S001', None)
+    """
+    stem = without_ending(file)
+    for corpus, pattern in _PUBLIC_NAMES.items():
+        if found := pattern.fullmatch(stem):
+            return f"{corpus}:{found[1]}"
+    return None
+
+
 def known_subject_of_path(path: PurePath) -> str | None:
     """Return the subject of a recording if its path has one of three known layouts.
 
@@ -318,8 +362,9 @@ def possible_subjects(path: PurePath) -> list[str]:
     Returns
     -------
     list of str
-        That of :func:`known_subject_of_path`, if there is one, else the names of the two folders
-        above the file, that of the file, and its beginnings before a blank, ``_``, ``-`` or dot.
+        That of :func:`known_subject_of_path` or :func:`public_subject`, if there is one, else the
+        names of the two folders above the file, that of the file, and its beginnings before a
+        blank, ``_``, ``-`` or dot.
 
     Examples
     --------
@@ -328,7 +373,7 @@ def possible_subjects(path: PurePath) -> list[str]:
     >>> possible_subjects(PurePath("data/sub-01_eeg.edf")), possible_subjects(PurePath("P01/a.edf"))
     (['01'], ['P01', 'a'])
     """
-    known = known_subject_of_path(path)
+    known = known_subject_of_path(path) or public_subject(path.name)
     *folders, file = (normalized(part) for part in path.parts)
     stem = without_ending(file)
     beginnings = [stem[: found.start()] for found in re.finditer(r"[ _.-]", stem)]

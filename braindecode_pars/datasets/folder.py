@@ -18,7 +18,12 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars._common.subjects import normalized, subject_key
+from braindecode_pars._common.subjects import (
+    normalized,
+    public_corpora,
+    public_subject,
+    subject_key,
+)
 from braindecode_pars.recordings import (
     as_trained,
     cutting,
@@ -30,7 +35,7 @@ from braindecode_pars.recordings import (
     readers,
     search,
 )
-from braindecode_pars.windows import amplitudes, door
+from braindecode_pars.windows import amplitudes, door, duplicates
 from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
@@ -255,7 +260,7 @@ def load(
         be read. Once, with a table, when recordings lack an electrode that others have, and once,
         with a table, when recordings or labels are left out. When the mains have another frequency.
         When the amplitude of recordings is 20 times larger or smaller than that of the others, or
-        that of channels of a recording 30 times.
+        that of channels of a recording 30 times. When two recordings contain the same signals.
 
     Examples
     --------
@@ -268,11 +273,12 @@ def load(
     >>> from pathlib import Path
     >>> import mne
     >>> import numpy as np
-    >>> noise = 1e-5 * np.random.default_rng(0).standard_normal((1, 2000))
-    >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    >>> rng, info = np.random.default_rng(0), mne.create_info(["C3"], 100.0, "eeg")
     >>> pattern = "(?P<subject>[^_/]+)_(?P<label>[^_.]+)"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("P01_rest", "P01_task", "P02_rest", "P02_task"):
+    ...         noise = 1e-5 * rng.standard_normal((1, 2000))
+    ...         raw = mne.io.RawArray(noise, info, verbose="error")
     ...         _ = raw.save(Path(folder, f"{name}.fif"), verbose="error")
     ...     windows = datasets.folder.load(
     ...         folder, labels_from=pattern, window_seconds=20, sfreq=100, verbose=0
@@ -325,7 +331,9 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
-    amplitudes.warn_of_other_units(door.as_windows(windows))
+    table = door.as_windows(windows)
+    amplitudes.warn_of_other_units(table)
+    duplicates.warn_of_duplicates(table, [part.description["file"] for part in windows.datasets])
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
@@ -360,7 +368,10 @@ def _labelled_files(
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
-    """Return recordings with their path below the folder, and site and split of the subject."""
+    """Return recordings with their path below the folder, and site and split of the subject.
+
+    The corpus is added where all names of files are those of one public corpus.
+    """
     people, entries = _people(root), {}
     site = next((name for name in people if name in _SITES), None)
     for entry, column in {"site": site, "split": "split"}.items():
@@ -368,9 +379,13 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
             known = people.dropna(subset=[column]).drop_duplicates()
             of_key = known.groupby(known["participant_id"].map(subject_key))[column]
             entries[entry] = of_key.agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
+    public = [public_subject(each.file.name) for each in chosen]
+    corpora = public_corpora(public) if all(public) else []
     with_origin = []
     for each in chosen:
         origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
+        if len(corpora) == 1:
+            origin["corpus"] = corpora[0]
         key = subject_key(each.subject)
         origin |= {entry: of_subject.get(key) for entry, of_subject in entries.items()}
         with_origin.append(replace(each, description={**each.description, **origin}))

@@ -143,7 +143,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         windows_estimator.check_estimator(self)
         windows = door.as_windows(X, y, groups)
         windows = windows[where_labelled(windows, self.unlabeled_label)]
-        classes, codes = training_classes(windows.labels)
+        classes, codes = training_classes(windows.labels, windows.label_names)
         with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))

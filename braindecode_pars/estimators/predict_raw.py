@@ -410,17 +410,19 @@ _MAY_BE_REFERENCE = (
 
 
 def _find_subject(recording: as_trained.Prepared, clf: Any, given: Any) -> Remark:
-    """Return the name by which the subject was in the training, if it is known to have been.
+    """Return the name by which the subject was in the training, if it may have been.
 
-    It is that in the file, as MNE knows it, or one in its path.
+    The name is in the file, as MNE knows it, or in its path. A number of an unknown corpus is
+    compared with the subjects of the labels only: a pretrained encoder is from elsewhere.
     """
     card = getattr(clf, "encoder_card_", None)
     seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())
+    labeled = subjects.SubjectKeys((card.finetune_subjects or ()) if card is not None else ())
     files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
     named = [subjects.possible_subjects(Path(files[0]))] if files and files[0] else []
     told = (recording.raw.info["subject_info"] or {}).get("his_id")
     names = [name for name in (told, *chain(*named)) if name and name != "X"]  # EDF's anonymous
-    name = next((str(name) for name in names if name in seen), None)
+    name = next((str(name) for name in names if name in seen or name in labeled), None)
     return Remark(
         "subject_in_training",
         name,

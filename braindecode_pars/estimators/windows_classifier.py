@@ -287,10 +287,10 @@ def read_labelled(
     windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
     labelled = labels.where_labelled(windows, estimator.unlabeled_label)
     codes = np.full(len(windows), -1)
-    estimator.classes_, codes[labelled] = labels.training_classes(windows.labels[labelled])
+    estimator.classes_, codes[labelled] = labels.training_classes(
+        windows.labels[labelled], windows.label_names
+    )
     estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
-    if sentence := labels.alike(estimator.classes_.tolist(), estimator.class_names_):
-        checks.warn_user(sentence)
     windows = windows.with_labels(codes)
     if windows.groups is not None:
         people = windows.groups[labelled].tolist()

@@ -4,7 +4,6 @@ A score means little where the classes differ in something that is not brain act
 amplifier, the time of the recording, or a file that is there twice.
 """
 
-import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import choice, listed
 from braindecode_pars.recordings.preprocessing import agreed
-from braindecode_pars.windows import Windows, amplitudes, door, labels, table
+from braindecode_pars.windows import Windows, amplitudes, door, duplicates, labels, table
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
 _FEWEST_OF_A_CLASS, _FEWEST = 4, 6
@@ -104,7 +103,7 @@ class _Data:
 
     ``recordings`` has one row a recording, ``labelled`` one row a labelled window, and ``sampled``
     one row a window that was read, with its ``level`` (decimal logarithm of the standard deviation,
-    the median of its channels), the ``levels`` of the channels and the ``digest`` of its samples.
+    the median of its channels) and the ``levels`` of the channels.
     """
 
     windows: Windows
@@ -177,7 +176,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
         *_order_of_recordings(data),
         *_order_within_recordings(data),
     ]
-    if sentence := labels.alike(data.names):
+    if sentence := labels.similar_classes(data.names):
         found.append(_warning(sentence, "labels"))
     if n := len(windows) - len(labelled):
         found.append(
@@ -268,16 +267,12 @@ def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
         n = max(2, most // n_classes[recording])
         chosen.append(own.iloc[np.unique(np.linspace(0, len(own) - 1, n).astype(int))])
     table = pd.concat(chosen) if chosen else labelled
-    levels, digests = [], []
-    for window in map(windows.__getitem__, table["window"].tolist()):  # one at a time in memory
-        levels.append(amplitudes.levels_of(window.astype(float)))
-        is_flat = np.isnan(levels[-1][0]).all()
-        digests.append(None if is_flat else hashlib.sha256(window.tobytes()).hexdigest())
+    # One window at a time in memory
+    levels = [amplitudes.levels_of(windows[i].astype(float)) for i in table["window"].tolist()]
     level = [np.log10(pd.Series(10 ** each[0]).median()) for each in levels]
     return table.assign(
         level=np.array(level, float),
         levels=pd.Series(levels, table.index, object),
-        digest=pd.Series(digests, table.index, object),
     )
 
 
@@ -416,24 +411,22 @@ def _confounds(
 
 
 def _copies(data: _Data) -> Iterator[Finding]:
-    """Yield recordings that contain the same samples."""
+    """Yield recordings that contain the same signals."""
     pairs: dict[bool, list[str]] = {True: [], False: []}
-    same = data.sampled.groupby("digest")["recording"].unique()
-    for numbers in dict.fromkeys(map(tuple, same)):
+    for numbers in duplicates.find_duplicates(data.windows):
         rows = data.recordings.loc[list(numbers)]
-        if len(rows) > 1:
-            pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
+        pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
     if pairs[True]:
         yield _stop(
-            f"Recordings of different subjects contain the same samples: {', '.join(pairs[True])}. "
-            "A method could have seen in training what it is tested on. Remove the copies, or give "
-            "the two names one subject.",
+            f"Recordings of different subjects contain the same signals: {listed(pairs[True])}. "
+            "Training and test data would overlap. Remove the duplicates, or give both recordings "
+            "one subject.",
             "copies",
         )
     if pairs[False]:
         yield _warning(
-            f"Recordings of one subject contain the same samples: {', '.join(pairs[False])}. They "
-            "count twice, and if their labels differ, one of them is wrong. Remove the copies.",
+            f"Recordings of one subject contain the same signals: {listed(pairs[False])}. They "
+            "count twice, and if their labels differ, one of them is wrong. Remove the duplicates.",
             "copies",
         )
 

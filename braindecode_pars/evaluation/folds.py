@@ -34,6 +34,7 @@ from braindecode_pars.evaluation.metrics import (
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
+from braindecode_pars.pretrained.cards import warn_of_unknown_corpora
 from braindecode_pars.windows import Windows
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
@@ -477,6 +478,8 @@ def seen_by_given(
         given = [part._given_card() for part in parts if hasattr(part, "_given_card")]
         cards[method] = [card for card in given if card is not None]
     people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
+    tested = dict.fromkeys(person for who in people for person in who.values())
+    warn_of_unknown_corpora(cards, tested)
     seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
     return [{"subjects": names, "unknown": False} for names in seen]
 

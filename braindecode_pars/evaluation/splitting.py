@@ -1,6 +1,5 @@
 """The windows of a dataset with labels and subjects, and who of them is trained on and tested."""
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +15,7 @@ from braindecode_pars._common import checks, tables
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
 from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation.metrics import METRICS
-from braindecode_pars.windows import as_sklearn, labels, table
+from braindecode_pars.windows import as_sklearn, door, duplicates, labels, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +85,8 @@ class Corpus:
         Warns
         -----
         UserWarning
-            When two names of subjects may be those of one person, and with ``"auto"`` when windows
-            are taken as unlabelled.
+            When two subjects may be one subject, when classes look the same, and with ``"auto"``
+            when windows are taken as unlabelled.
         """
         X, y, groups = as_sklearn(windows_ds)
         if tables.POOLED in groups.tolist():
@@ -97,6 +96,7 @@ class Corpus:
         warn_of_similar_names(groups.tolist())
         unlabeled, label = labels.find_unlabeled(y, unlabeled_label)
         labels.check_class_labels(y[~unlabeled])
+        labels.warn_of_similar_classes(set(y[~unlabeled].tolist()), X.label_names)
         named = groups if X.people is None else X.people
         people = dict(zip(groups.tolist(), named.tolist(), strict=True))
         splits = np.full(len(y), None) if X.splits is None else X.splits
@@ -109,15 +109,21 @@ class Corpus:
         Raises
         ------
         ValueError
-            When there are no groups, or the lengths differ.
+            When there are no groups, a subject is missing, or the lengths differ.
+
+        Warns
+        -----
+        UserWarning
+            When two subjects may be one subject.
         """
         if groups is None:
             raise ValueError(
                 "groups is None; pass the subject of each window, the third value of as_sklearn."
             )
-        groups = table.as_column(groups)
+        groups = door.subject_column(groups, len(groups))
         y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
         check_consistent_length(X, y, groups)
+        warn_of_similar_names(groups.tolist())
         splits = getattr(X, "splits", None)
         splits = np.full(len(y), None) if splits is None else splits
         return cls("", X, y, groups, np.ones(len(y), dtype=bool), None, splits)
@@ -178,25 +184,18 @@ class Corpus:
         return rows[far]
 
     def check_copies(self) -> None:
-        """Raise ValueError when recordings of two subjects have the same samples.
-
-        The first and the middle window of each recording are compared.
-        """
+        """Raise ValueError when recordings of two subjects contain the same signals."""
         if not isinstance(self.X, table.Windows):
             return
-        known: dict[bytes, Any] = {}
-        recordings, *_ = self.spans
-        for recording in pd.unique(recordings):
-            rows = np.flatnonzero(recordings == recording)
-            for row in {rows[0], rows[len(rows) // 2]}:
-                window, subject = self.X[int(row)], self.groups[row]
-                first = known.setdefault(hashlib.sha256(window.tobytes()).digest(), subject)
-                if first != subject and np.ptp(window):
-                    raise ValueError(
-                        f"Recordings of the subjects {first} and {subject} have the same samples, "
-                        "so a method could be trained on what it is tested on. Remove the copies, "
-                        "or give both one subject."
-                    )
+        windows = self.X.with_subjects(self.groups)
+        subjects = windows.recordings["subject"]
+        for first, second in duplicates.find_duplicates(windows):
+            if subjects[first] != subjects[second]:
+                raise ValueError(
+                    f"Recordings of the subjects {subjects[first]} and {subjects[second]} contain "
+                    "the same signals, so training and test data would overlap. Remove the "
+                    "duplicates, or give both recordings one subject."
+                )
 
 
 @dataclass(frozen=True, eq=False)

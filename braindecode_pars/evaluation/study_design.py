@@ -20,6 +20,7 @@ from braindecode_pars.estimators import PARSClassifier, PARSEmbedder, transforme
 from braindecode_pars.evaluation import cache, data_check, splitting
 from braindecode_pars.evaluation.controls import CONTROLS, UNCHANGED
 from braindecode_pars.pretext import base
+from braindecode_pars.pretrained import cards
 
 #: Pretext tasks that are pretrained in a study; the first one is that of the primary comparison.
 TASKS = ("pars", "features")
@@ -286,12 +287,13 @@ def usable_encoders(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the encoders that fit the windows and saw none of the subjects, and why not others.
 
-    None means ``small`` and, for windows as long as in sleep staging, ``pars-sleep``.
+    None means ``small`` and, for windows as long as in sleep staging, ``pars-sleep``. One warning
+    says which subjects an encoder may have seen, where a corpus is unknown.
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
         encoders = {name: name for name in ("small", *["pars-sleep"] * is_sleep)}
-    usable, reasons = {}, []
+    usable, reasons, usable_cards = {}, [], {}
     for name, encoder in encoders.items():
         card = pretrained.load_encoder(encoder).card
         seen = subjects.SeenSubjects(card.seen_subjects)
@@ -304,7 +306,8 @@ def usable_encoders(
         elif n_seen:
             reasons.append(f"Encoder {name}: it was pretrained on {n_seen} of the subjects.")
         else:
-            usable[name] = encoder
+            usable[name], usable_cards[name] = encoder, [card]
+    cards.warn_of_unknown_corpora(usable_cards, corpus.people.values())
     return usable, reasons
 
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 
 import jinja2
 
-from braindecode_pars._common import model_files
+from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.model_files import LoadReport
-from braindecode_pars._common.subjects import NO_SUBJECT, public_corpora
+from braindecode_pars._common.subjects import NO_SUBJECT, SeenSubjects, public_corpora, whole
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.recordings.preprocessing import (
     AVERAGE,
@@ -252,6 +252,39 @@ class Pretrained(NamedTuple):
     encoder: PatchEncoder
     card: EncoderCard
     report: LoadReport | None
+
+
+def warn_of_unknown_corpora(
+    cards: Mapping[str, Iterable[EncoderCard]], test_subjects: Iterable
+) -> None:
+    """Say once which test subjects encoders may have seen, if a corpus were the same.
+
+    Parameters
+    ----------
+    cards : mapping of str to iterable of EncoderCard
+        Cards of the encoders of each method.
+    test_subjects : iterable
+        Test subjects, with their corpus in front where it is known.
+
+    Warns
+    -----
+    UserWarning
+        When a test subject has the number of a training subject, and a corpus is unknown.
+    """
+    seen = {
+        method: SeenSubjects(subject for card in own for subject in card.seen_subjects)
+        for method, own in cards.items()
+    }
+    pairs = [(n, str(whole(s))) for s in test_subjects for n in seen if seen[n].may_have(s)]
+    if pairs:
+        methods, names = (
+            checks.listed([*dict.fromkeys(each)]) for each in zip(*pairs, strict=True)
+        )
+        checks.warn_user(
+            f"The corpus of the test subjects {names} is unknown, and the encoder of {methods} was "
+            "pretrained on subjects with the same numbers. If they are the same subjects, their "
+            "scores are not held-out scores. Add 'corpus' to the descriptions of the recordings."
+        )
 
 
 def unknown_card(owner: Any) -> EncoderCard:

@@ -30,6 +30,7 @@ from braindecode_pars.signal_store.index import (
     info_of,
     read_labels,
 )
+from braindecode_pars.windows import duplicates
 from braindecode_pars.windows.door import windows_of
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
@@ -41,6 +42,7 @@ _RULES = dict(
     n_jobs=checks.Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
 )
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
+_COMPARED_SECONDS = 10.0  # duration of the windows in which recordings are compared
 
 
 class SignalStore:
@@ -220,8 +222,8 @@ class SignalStore:
         -----
         UserWarning
             When recordings were skipped, when samples were clipped (``recordings["n_clipped"]`` is
-            their number), when int16 is too coarse for a signal, and when the amplitude of a
-            recording is not that of EEG in volts.
+            their number), when int16 is too coarse for a signal, when the amplitude of a
+            recording is not that of EEG in volts, and when two recordings contain the same signals.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
@@ -232,7 +234,13 @@ class SignalStore:
         path = Path(path).expanduser()
         preparation = sources.StoredForm(sfreq, low, high, mains, channels, reference)
         writing.create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
-        return cls.open(path)
+        store = cls.open(path)
+        stored = store.recordings.set_index("first_signal")
+        n_times = min(round(_COMPARED_SECONDS * store.sfreq), int(stored["n_times"].max()))
+        windows = store.windows(n_times)
+        names = stored["name"][windows.recordings["base"]]
+        duplicates.warn_of_duplicates(windows, names.tolist())
+        return store
 
     @classmethod
     def open(cls, path: str | Path, *, verbose: int = 1) -> Self:

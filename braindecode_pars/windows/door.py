@@ -92,8 +92,7 @@ def as_windows(
             names = names if all(old == new for old, new in pairs if new in named) else None
         windows = windows.with_labels(labels, names)
     if groups is not None:
-        people = _column(groups, len(windows), "groups").tolist()
-        windows = windows.with_subjects(as_column([*map(subjects.normalized, people)]))
+        windows = windows.with_subjects(subject_column(groups, len(windows)))
     return windows
 
 
@@ -371,13 +370,28 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
-    if name == "groups" and pd.isna(values.astype(object)).any():
-        raise ValueError("groups contains None or NaN; every window needs a subject.")
     if values.shape != (n_windows,):
         raise ValueError(
             f"{name} has shape {values.shape}; it must have one entry per window: ({n_windows},)."
         )
     return values
+
+
+def subject_column(groups: Any, n_windows: int) -> np.ndarray:
+    """Return the subject of each window in one Unicode form, shape (n_windows,).
+
+    Raises
+    ------
+    ValueError
+        When there is not one for each window, or a subject is missing.
+    """
+    column = _column(groups, n_windows, "groups")
+    if not (known := is_name(column)).all():
+        raise ValueError(
+            f"groups contains None or NaN for {(~known).sum()} of {n_windows} windows; every "
+            "window needs a subject."
+        )
+    return as_column([*map(subjects.normalized, column.tolist())])
 
 
 def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:

@@ -102,19 +102,27 @@ def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"Labels of different types cannot be sorted: {error}.") from error
 
 
-def training_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def training_classes(
+    y: np.ndarray, label_names: Mapping[str, Any] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return :func:`classes_and_codes` of the labels that a classifier is fitted to.
 
     Raises
     ------
     ValueError
         As in :func:`check_class_labels`, when labels cannot be sorted, and when all are the same.
+
+    Warns
+    -----
+    UserWarning
+        When classes, by their names if they have any, look the same.
     """
     check_class_labels(y)
     classes, codes = classes_and_codes(y)
     if len(classes) < 2:
         # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(f"All labels are {y.tolist()[0]!r}, which is one class; pass two.")
+    warn_of_similar_classes(classes.tolist(), label_names)
     return classes, codes
 
 
@@ -370,28 +378,33 @@ def names_of_classes(
     return texts if any(names.values()) and len(set(texts.values())) == len(texts) else None
 
 
-def alike(classes: Iterable[Any], names: Mapping[Any, str] | None = None) -> str | None:
-    """Return a sentence about classes that differ only in case or blanks; None if none do.
+def similar_classes(names: Iterable[str]) -> str | None:
+    """Return a sentence about classes that differ only in case, blanks or invisible characters.
 
-    Parameters
-    ----------
-    classes : iterable
-        Labels.
-    names : mapping of label to str | None
-        Name of each class, as from :func:`names_of_classes`.
+    None if no classes do.
 
     Examples
     --------
-    >>> from braindecode_pars.windows.labels import alike
-    >>> alike(["Math", "math ", "rest"])
-    "The classes 'Math' and 'math ' differ only in case or blanks; if they are one, name them so."
+    >>> from braindecode_pars.windows.labels import similar_classes
+    >>> print(similar_classes(["Math", "math ", "rest"]))
+    The classes 'Math' and 'math ' look the same; if they are one class, use one name.
     """
-    same: dict[str, list[str]] = {}
-    for text in (str((names or {}).get(label, label)) for label in classes):
-        same.setdefault("".join(text.split()).casefold(), []).append(repr(text))
-    found = [" and ".join(texts) for texts in same.values() if len(texts) > 1]
-    told = "differ only in case or blanks; if they are one, name them so."
-    return f"The classes {checks.listed(found)} {told}" if found else None
+    by_look: dict[str, list[str]] = {}
+    for name in names:
+        by_look.setdefault("".join(subjects.visible(name).split()), []).append(ascii(name))
+    similar = [" and ".join(texts) for texts in by_look.values() if len(texts) > 1]
+    told = "look the same; if they are one class, use one name."
+    return f"The classes {checks.listed(similar)} {told}" if similar else None
+
+
+def warn_of_similar_classes(
+    classes: Iterable[Any], label_names: Mapping[str, Any] | None = None
+) -> None:
+    """Warn of classes that look the same, by their names if they have any."""
+    classes = np.fromiter(classes, object)
+    names = names_of_classes(classes, label_names) or {}
+    if sentence := similar_classes(str(names.get(label, label)) for label in classes.tolist()):
+        checks.warn_user(sentence)
 
 
 def one_class_each(classes: Any, owners: Any) -> bool:

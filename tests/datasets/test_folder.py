@@ -456,6 +456,7 @@ def test_bad_times_are_no_windows(tmp_path, caplog):
     assert [len(part) for part in by_file.datasets] == [13, 15]
 
 
+@pytest.mark.filterwarnings("ignore:The same signals")
 def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     (tmp_path / "data").mkdir()
     root = bids(tmp_path / "data")

@@ -116,7 +116,10 @@ def test_stages_that_cannot_be_predicted_are_a_finding(classes, names, absent):
         assert findings_in(raw_of(["C3"]), clf) == expected
 
 
-TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjects=["study:Berta"])
+TRAINED_ON = EncoderCard(
+    subjects=["P01", 2, "physionet_mi:23"],
+    finetune_subjects=["study:Berta", "ucddb:ucddb022", "mine:41"],
+)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,11 @@ TRAINED_ON = EncoderCard(subjects=["P01", 2, "physionet_mi:23"], finetune_subjec
         (None, "study:berta", "study:berta"),
         ("P02/night_raw.fif", "X", None),
         (None, "23", None),  # that of another corpus
+        ("new/S023R04.edf", None, "physionet_mi:S023"),
+        ("new/ucddb022.edf", None, "ucddb:ucddb022"),
+        ("ucddb022 second night.fif", None, "ucddb022"),
+        ("s41/night_raw.fif", None, "s41"),  # labels were of this number
+        ("s22/night_raw.fif", None, "s22"),
         (None, None, None),
     ],
 )

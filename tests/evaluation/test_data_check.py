@@ -85,7 +85,7 @@ def test_clean_data_have_no_finding(windows):
 def test_classes_that_differ_in_case_are_a_warning():
     windows = as_windows(within())
     windows = replace(windows, label_names={"Task": 0, "task": 1})
-    assert "'Task' and 'task' differ only in case" in texts(windows, "warning")[0]
+    assert "'Task' and 'task'" in texts(windows, "warning")[0]
 
 
 def test_simulated_sleep_has_no_warning():
@@ -256,7 +256,8 @@ def test_copies_of_recordings():
     for i in range(1, 6):
         assert f"recording {i + 1} (subject P{i}) and recording {i + 8} (subject P{i + 8})" in stop
     [warning] = texts(BaseConcatDataset([*parts, part("P3", MIXED, seed=3)]), "warning")
-    assert warning.startswith("Recordings of one subject contain the same samples")
+    assert "one subject" in warning
+    assert "recording 4 (subject P3) and recording 9" in warning
     flat = [part(f"F{i}", MIXED, seed=0, scale=0.0) for i in range(2)]
     assert check_data(BaseConcatDataset(parts + flat)).findings == []
 

@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import replace
 
+import mne
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +50,8 @@ from braindecode_pars.evaluation.splitting import (
     draw_subjects,
     in_order,
 )
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.windows.door import as_windows
 
 PROBE = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
 #: Each splitter, with values that suit four subjects of 24 windows.
@@ -61,6 +64,22 @@ SPLITTERS = [
 ]
 SUBJECTS = np.repeat([1, 2, 3, 4], 24)
 LABELS = np.tile([0, 0, 1], 32)
+
+
+def simulated_windows(n_windows, n_times, sfreq):
+    """Consecutive windows of noise of the subjects "a" and "b"."""
+    raws = [
+        mne.io.RawArray(
+            np.random.default_rng(i).normal(size=(1, n_windows * n_times)),
+            mne.create_info(["Cz"], sfreq, "eeg"),
+            verbose="error",
+        )
+        for i in range(2)
+    ]
+    parts = [fixed_windows(raw, seconds=n_times / sfreq) for raw in raws]
+    for part, subject in zip(parts, "ab", strict=True):
+        part.set_description({"subject": subject})
+    return as_windows(BaseConcatDataset(parts))
 
 
 def pairs(splitter, y=LABELS, groups=SUBJECTS, X=None) -> list[tuple[list, list]]:
@@ -148,6 +167,34 @@ def test_labelled_minutes_are_the_first_of_a_subject(nights):
         pairs(LabelledWindows(minutes=[1]), y, groups, unknown)
 
 
+def test_a_window_that_ends_at_the_minute_is_within_it():
+    """A hundred windows of 0.6 s are a minute, although their sum in binary numbers is not."""
+    windows = simulated_windows(n_windows=120, n_times=60, sfreq=100.0)
+    y, groups = np.tile([0, 1], 120), np.repeat(["a", "b"], 120)
+    ((train, _),) = pairs(LabelledWindows(minutes=[1], test_subjects=["b"]), y, groups, windows)
+    assert len(train) == 120 + 100
+
+
+MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "text": "nan"}
+
+
+@pytest.mark.parametrize("missing", MISSING.values(), ids=MISSING)
+@pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
+def test_a_missing_subject_is_refused(splitter, missing):
+    groups = SUBJECTS.astype(object)
+    groups[:5] = missing
+    with pytest.raises(ValueError, match="NaN for 5 of 96"):
+        pairs(splitter, groups=groups)
+    with pytest.raises(ValueError, match="NaN for 5 of 96"):
+        splitter.get_n_splits(None, LABELS, groups)
+
+
+def test_two_names_of_a_subject_are_a_warning():
+    names = np.array(["a", "b", "P1", "p1"], object)[SUBJECTS - 1]
+    with pytest.warns(UserWarning, match="'P1' and 'p1'"):
+        pairs(LeaveOneSubjectOut(), groups=names)
+
+
 def test_blocks_of_a_subject_have_a_gap():
     (first, middle, last) = pairs(WithinSubject(3, gap=2, test_subjects=[3]))
     assert middle == ([*range(48, 54), *range(66, 72)], [*range(56, 64)])
@@ -186,14 +233,20 @@ def test_windows_that_overlap_are_refused(nights):
 
 
 def test_copies_of_a_recording_are_refused(nights):
+    """Also if the first window differs."""
     copied = with_subject(nights, 2, subject=9)
-    parts = [nights.datasets[1], copied.datasets[1], nights.datasets[2]]
-    both = BaseConcatDataset(parts)
-    X, y, groups = as_sklearn(both)
-    with pytest.raises(ValueError, match="subjects 2 and 9 have the same samples"):
-        pairs(LeaveOneSubjectOut(), y, groups, X)
-    with pytest.raises(ValueError, match="subjects 2 and 9 have the same samples"):
-        leave_one_subject_out({"probe": PROBE}, both, verbose=0)
+    raw = copied.datasets[1].raw.copy()
+    raw._data[:, :3000] = 1e-5 * np.random.default_rng(0).standard_normal((3, 3000))
+    changed = EEGWindowsDataset(
+        raw, copied.datasets[1].metadata, dict(copied.datasets[1].description)
+    )
+    for copy in (copied.datasets[1], changed):
+        both = BaseConcatDataset([nights.datasets[1], copy, nights.datasets[2]])
+        X, y, groups = as_sklearn(both)
+        with pytest.raises(ValueError, match="subjects 2 and 9"):
+            pairs(LeaveOneSubjectOut(), y, groups, X)
+        with pytest.raises(ValueError, match="subjects 2 and 9"):
+            leave_one_subject_out({"probe": PROBE}, both, verbose=0)
 
 
 @pytest.mark.parametrize(
@@ -333,6 +386,8 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     assert corpus.subjects_of(fold.train) == [1, 2, 3]
     assert fold.n_train_subjects == 2
     assert fold.pooled
+    folds = folds_of(corpus, LabelledWindows([0, 1], test_subjects=[4]))
+    assert [fold.n_train_subjects for fold in folds] == [2, 2]
     with pytest.raises(ValueError, match="no labelled windows to test of 2"):
         folds_of(corpus, LabelledSubjects(test_subjects=[1, 2]))
 

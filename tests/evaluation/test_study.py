@@ -63,6 +63,10 @@ def corpus_of(windows):
     return Corpus.of(windows, "simulated", -1)
 
 
+#: Subjects are numbers, and those of "small", too.
+pytestmark = pytest.mark.filterwarnings("ignore:The corpus of the test subjects")
+
+
 @pytest.fixture(scope="module")
 def short():
     """Pretrainings of a few steps, and arguments of a study of an instant."""
@@ -240,14 +244,16 @@ def test_groups_and_methods_can_be_chosen_by_name():
 
 def test_encoders_that_fit_the_windows_take_part():
     """At another rate none does; that of sleep needs windows of 20 s; subjects must be others."""
-    assert usable_encoders(None, corpus_of(simulated())) == ({"small": "small"}, [])
+    with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
+        assert usable_encoders(None, corpus_of(simulated())) == ({"small": "small"}, [])
+    assert len(caught) == 1
     night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=SFREQ)
     assert list(usable_encoders(None, corpus_of(night))[0]) == ["small", "pars-sleep"]
     slower = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=100)
     usable, reasons = usable_encoders(None, corpus_of(slower))
     assert usable == {}
     assert all("128 Hz" in reason and "100 Hz" in reason for reason in reasons)
-    # Subject 1 of an unknown corpus is not the one of the encoder's corpus.
+    # Subject 1 of an unknown corpus may not be the one of the encoder's corpus.
     windows = simulated()
     known = replace(windows, recordings=windows.recordings.assign(corpus="physionet_mi"))
     usable, [reason] = usable_encoders({"small": "small"}, corpus_of(known))

@@ -282,7 +282,7 @@ def test_channels_without_a_type_and_of_several_types_are_prepared_alike(make_ra
 
 
 def test_a_store_knows_its_preprocessing(tmp_path, make_raw):
-    recordings = of_raws(wave(200.0, 5.0) for _ in range(2))
+    recordings = of_raws(wave(200.0, hz) for hz in (5.0, 7.0))
     recordings.datasets[1].raw_preproc_kwargs = [{"fn": "pick", "kwargs": {}}]
     store = SignalStore.create(tmp_path / "store", recordings, low=0.5, sfreq=100.0, verbose=0)
     expected = Preprocessing(100.0, (0.5, None), (), "as recorded", 1.0)

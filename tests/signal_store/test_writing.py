@@ -144,7 +144,8 @@ def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
     shutil.copy(own_tree / "lone.EDF", own_tree / "sub-08/sub-08_eeg.edf")
     values = (own_tree / "lone.EDF").read_bytes()
     (own_tree / "sub-08/sub-08_eeg.edf").write_bytes(values[:-2] + b"\1\0")  # other samples
-    with pytest.warns(UserWarning, match="1 of 2"):
+    same = r"lone\.EDF and sub-08/sub-08_eeg\.edf\. "
+    with pytest.warns(UserWarning, match="1 of 2"), pytest.warns(UserWarning, match=same):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
     assert list(store.skipped) == ["b/r01.hea"]
     assert "08" in store.subjects
@@ -477,7 +478,7 @@ def test_clipped_samples_are_counted_and_named(tmp_path):
     assert store.crops([3], [100], 30).min() == 1
 
 
-NOISE = 1e-5 * np.random.default_rng(0).standard_normal((2, 5000))
+NOISE, *NOISES = 1e-5 * np.random.default_rng(0).standard_normal((4, 2, 5000))
 COARSE = NOISE.copy()
 COARSE[0, :1000] = np.resize([-1.0, 1.0], 1000)
 
@@ -486,9 +487,9 @@ COARSE[0, :1000] = np.resize([-1.0, 1.0], 1000)
     ("signals", "message"),
     [
         ([COARSE], r"int16 .*recording-0.* \(E0\)"),
-        ([NOISE, 2e-6 * NOISE], r"recording-1.* 2e-11; .* by 1e6"),  # scaled twice
+        ([NOISE, 2e-6 * NOISES[0]], r"recording-1.* 2e-11; .* by 1e6"),  # scaled twice
         (
-            [NOISE, NOISE, 1e3 * NOISE, NOISE],
+            [NOISE, NOISES[0], 1e3 * NOISES[1], NOISES[2]],
             r"^The amplitude of 1 of 4 .* others: recording-2 \(subject 2\)\. Their",
         ),
     ],

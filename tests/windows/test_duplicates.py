@@ -1,0 +1,88 @@
+"""Recordings with the same signals are found, whatever their formats, labels and preprocessing."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+
+from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.duplicates import find_duplicates
+
+SFREQ, SECONDS = 100, 60
+NAMES = ["Fp1", "Fp2", "C3", "C4", "P3", "P4", "O1", "O2", "Fz", "Cz"]
+
+
+def raw_of(seed: int, n_chans: int = 10) -> mne.io.RawArray:
+    """Noise with a spectrum like that of EEG, which channels share in part."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((n_chans, SFREQ * SECONDS)) + rng.standard_normal(SFREQ * SECONDS)
+    pink = np.fft.rfft(noise)
+    pink[:, 1:] /= np.sqrt(np.arange(1, pink.shape[1]))
+    data = np.fft.irfft(pink)
+    info = mne.create_info(NAMES[:n_chans], SFREQ, "eeg")
+    return mne.io.RawArray(1e-5 * data / data.std(), info, verbose="error")
+
+
+def plus(raw, signal):
+    raw._data += signal
+    return raw
+
+
+def replaced(raw, seconds):
+    raw._data[:, : seconds * SFREQ] = raw_of(9)._data[:, : seconds * SFREQ]
+    return raw
+
+
+def pairs(*raws, seconds=5.0):
+    parts = [fixed_windows(raw, seconds=seconds) for raw in raws]
+    return find_duplicates(as_windows(BaseConcatDataset(parts)))
+
+
+SAME = {
+    "rounded": lambda raw: plus(raw, 4e-12),
+    "filtered": lambda raw: raw.filter(1, 40, verbose="error"),
+    "average reference": lambda raw: raw.set_eeg_reference("average", verbose="error"),
+    "microvolts": lambda raw: raw.apply_function(lambda x: 1e6 * x),
+    "shorter": lambda raw: raw.crop(0, 40),
+    "other names": lambda raw: raw.rename_channels({"C3": "EEG C3-REF"}),
+    "fewer channels": lambda raw: raw.pick(NAMES[:9]),
+    "a window differs": lambda raw: replaced(raw, 5),
+    "first windows marked as bad": lambda raw: raw.set_annotations(
+        mne.Annotations(0, 12, "BAD_movement")
+    ),
+}
+
+
+@pytest.mark.parametrize("change", SAME.values(), ids=SAME)
+def test_versions_of_one_recording_are_duplicates(change):
+    assert pairs(raw_of(0), raw_of(1), change(raw_of(0))) == [(0, 2)]
+
+
+def test_a_single_channel_and_short_windows_suffice():
+    first, other, same = raw_of(0, 1), raw_of(1, 1), plus(raw_of(0, 1), 4e-12)
+    assert pairs(first, other, same, seconds=1.0) == [(0, 2)]
+
+
+TIMES = np.arange(SFREQ * SECONDS) / SFREQ
+ALIKE = {
+    "line noise": 1e-3 * np.sin(2 * np.pi * 50 * TIMES + 0.3),
+    "drift": 1e-2 * np.exp(-TIMES / 20),
+    "pulses": 1e-2 * (np.arange(len(TIMES)) % 250 == 120),
+    "calibration at the beginning": 1e-3 * np.sign(np.sin(2 * np.pi * TIMES)) * (TIMES < 10),
+}
+
+
+@pytest.mark.parametrize("shared", ALIKE.values(), ids=ALIKE)
+def test_what_an_amplifier_adds_to_all_recordings_is_no_sign(shared):
+    raws = [raw_of(seed, 4) for seed in range(3)]
+    assert pairs(*(plus(raw, shared) for raw in raws)) == []
+
+
+def test_flat_and_tiny_windows_are_not_compared():
+    flat = np.ones((2, 2, 500), np.float32)
+    assert find_duplicates(as_windows(flat, groups=["a", "b"])) == []
+    tiny = np.random.default_rng(0).normal(size=(1, 1, 10)).repeat(2, axis=0)
+    assert find_duplicates(as_windows(tiny, groups=["a", "b"])) == []
