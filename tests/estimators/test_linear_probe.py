@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
-from braindecode_pars.estimators import LinearProbe
+from braindecode_pars._common.tables import Access
+from braindecode_pars.estimators import EuclideanAlignment, LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.folds import labels_and_probabilities
@@ -107,6 +108,14 @@ def test_subjects_reach_a_transformer_that_centres(data):
         probe.predict(array)
 
 
+def test_of_the_steps_of_a_pipeline_the_largest_access_counts(data):
+    X, y, _ = data
+    running = SubjectCentering(LogBandPower(), running=True)
+    steps = make_pipeline(EuclideanAlignment(), running)
+    assert LinearProbe(steps, C=0.1).fit(X, y).access_ is Access.UNLABELLED
+    assert LinearProbe(running, C=0.1).fit(X, y).access_ is Access.CAUSAL
+
+
 def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):
     X, y, _ = data
     probe = LinearProbe(LogBandPower()).fit(X, y)
@@ -163,7 +172,8 @@ def test_unlabelled_windows_are_no_class(data, classifier):
     fitted.unlabeled_label = -1
     assert fitted.score(X, partly) == alone.score(X[known], y[known])
     weights = np.arange(len(y)) + 1.0
-    weighted = alone.score(X[known], y[known], sample_weight=weights[known])
+    weighted = np.average(alone.predict(X[known]) == y[known], weights=weights[known])
+    assert alone.score(X[known], y[known], sample_weight=weights[known]) == weighted
     assert fitted.score(X, partly, sample_weight=weights) == weighted
     with pytest.raises(ValueError, match="sample_weight"):
         fitted.score(X, partly, sample_weight=1.0 * ~known)

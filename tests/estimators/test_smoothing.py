@@ -170,7 +170,11 @@ def test_a_classifier_is_smoothed_in_each_recording(nights, class_weight):
     # Unlabelled windows are smoothed, and not scored.
     clf.classifier.unlabeled_label = -1
     partly = np.where(np.arange(96) % 3, y, -1)
-    assert clf.score(X, partly) == np.mean(clf.predict(X)[partly >= 0] == partly[partly >= 0])
+    is_right = (clf.predict(X) == partly)[partly >= 0]
+    assert clf.score(X, partly) == np.mean(is_right)
+    weights = np.random.default_rng(0).random(96)
+    weighted = np.average(is_right, weights=weights[partly >= 0])
+    assert clf.score(X, partly, weights) == pytest.approx(weighted)
 
 
 def test_the_prior_is_that_of_the_part_with_class_weights(nights):

@@ -57,6 +57,21 @@ def test_the_mean_of_each_subject_is_subtracted(data, array):
     np.testing.assert_allclose(features, centred(plain, MIXED), atol=1e-6)
 
 
+def test_a_running_mean_begins_with_that_of_the_training_subjects(data):
+    """Each subject counts the same, whatever its number of windows."""
+    X, _, groups = data
+    rows = np.r_[:24, 24:29, 48:50]
+    features = SubjectCentering(LogBandPower(), running=True, min_windows=5).fit(X[rows])
+    plain = LogBandPower().fit_transform(X)
+    of_subjects = [plain[rows[groups[rows] == subject]].mean(axis=0) for subject in (1, 2, 3)]
+    begin = np.mean(of_subjects, axis=0)
+    np.testing.assert_allclose(features.mean_, begin, rtol=1e-6)
+    found = features.transform(X[72:75])
+    for i in range(3):  # the mean of the training counts as five windows
+        mean = (5 * begin + plain[72 : 73 + i].sum(axis=0)) / (6 + i)
+        np.testing.assert_allclose(found[i], plain[72 + i] - mean, atol=1e-5)
+
+
 def test_in_a_protocol(nights, tmp_path):
     """Its embedder is found, and belongs to the identity of the scores."""
     donor = embedder(pretext=None).fit(nights)
