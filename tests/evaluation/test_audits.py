@@ -156,6 +156,19 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
             assert blocks == [{0}, {1}, {2}, {3}, {4}]
 
 
+def test_subjects_with_uneven_numbers_of_recordings_are_in_both_parts_of_each_fold():
+    """The subject with two recordings has one in each of two folds; others have three."""
+    datasets = dataset(n_subjects=3, sessions=(1, 2, 3)).datasets
+    source = BaseConcatDataset([*datasets[:5], *datasets[6:]])
+    signals = audits._drawn(source, 1000, np.random.default_rng(0))
+    labels, folds, held_out = dict(audits._questions(signals))["subject"]
+    recordings = signals.table["recording"].to_numpy()
+    assert (len(folds), held_out) == (2, "recordings")
+    for train, test in folds:
+        assert set(labels[train]) == set(labels[test]) == {0, 1, 2}
+        assert not set(recordings[train]) & set(recordings[test])
+
+
 @pytest.mark.parametrize("sessions", [("one", None), ("one",), (None,)])
 def test_sessions_that_subjects_do_not_share_are_left_out(sessions):
     source = dataset(sessions=sessions)
