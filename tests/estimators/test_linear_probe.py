@@ -63,6 +63,7 @@ def test_c_is_that_of_the_lowest_loss_of_held_out_subjects(data):
         losses[C] = np.mean(of_folds)
     assert min(losses, key=losses.get) == probe.C_
     assert set(probe.predict(X)) <= set(names)
+    assert LinearProbe(LogBandPower(), C=0.5).fit(X, names).C_ == 0.5  # without a search
     two = np.isin(groups, [1, 2])  # too few subjects for a search
     assert LinearProbe(LogBandPower(), C=None).fit(X[two], y[two]).C_ == 0.01
 

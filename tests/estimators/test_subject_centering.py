@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from support.small_estimators import embedder
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
+from braindecode_pars.estimators.transformers import subtract_means
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 #: Subjects in any order, and of types that cannot be sorted together.
@@ -55,6 +56,16 @@ def test_the_mean_of_each_subject_is_subtracted(data, array):
     # Of arrays, with groups= and subjects that take turns.
     features = SubjectCentering(LogBandPower(sfreq=100)).fit_transform(array, groups=MIXED)
     np.testing.assert_allclose(features, centred(plain, MIXED), atol=1e-6)
+
+
+def test_missing_features_do_not_count_in_the_mean():
+    features = np.array([[1.0, 4.0], [np.nan, 6.0], [4.0, np.nan], [7.0, 1.0]])
+    subjects = np.array([0, 0, 0, 1])
+    expected = [[-1.5, -1.0], [np.nan, 1.0], [1.5, np.nan], [0.0, 0.0]]
+    np.testing.assert_array_equal(subtract_means(features, subjects), expected)
+    # A running mean, which begins with 2 and counts as two windows
+    running = subtract_means(features[:3, :1], subjects[:3], (np.array([2.0]), 2.0))
+    np.testing.assert_allclose(running, [[1 - 5 / 3], [np.nan], [4 - 9 / 4]])
 
 
 def test_a_running_mean_begins_with_that_of_the_training_subjects(data):

@@ -11,7 +11,7 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars.evaluation import audit_encoder, audits
-from braindecode_pars.evaluation.person import SHARE, accuracies
+from braindecode_pars.evaluation.person import SHARE, accuracies, permuted_shares, variance_share
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import EncoderCard
 from braindecode_pars.recordings.cutting import fixed_windows
@@ -126,6 +126,21 @@ def test_subjects_are_held_out():
 
     assert read(features, properties, subjects)["trait"]["value"] < 0.2
     assert read(features, properties, rng.permutation(subjects))["trait"]["value"] > 0.95
+
+
+def test_the_share_of_subjects_is_corrected_for_that_of_chance():
+    """Ten means of noise differ, too: 9 of 199 degrees of freedom."""
+    features = np.random.default_rng(0).standard_normal((200, 300))
+    subjects = np.repeat(np.arange(10), 20)
+    assert variance_share(features, subjects) == pytest.approx(9 / 199, abs=0.005)
+    row = read(features, pd.DataFrame({"trait": features[:, 0]}), subjects)["variance by subject"]
+    assert row["value"] == pytest.approx(0, abs=0.01)
+    features += subjects[:, None] / 10
+    row = read(features, pd.DataFrame({"trait": features[:, 0]}), subjects)["variance by subject"]
+    share = variance_share(features, subjects)
+    null = permuted_shares(features, subjects, subjects, subjects * 0).mean()
+    assert row["value"] == pytest.approx((share - null) / (1 - null))
+    assert row["value"] < share - 0.01
 
 
 def read(features, properties, subjects) -> dict[str, dict]:
