@@ -104,7 +104,7 @@ def test_subjects_of_several_sets():
     assert unique_subjects(["b"], None) is None
     # Those of an earlier fine-tuning stay on the card.
     card = EncoderCard(subjects=[5], finetune_subjects=[7])
-    assert fine_tuned_card(card, 100.0, [2, 1], [7]).finetune_subjects == [1, 2, 7]
+    assert fine_tuned_card(card, 100.0, [2, 1]).finetune_subjects == [1, 2, 7]
     assert fine_tuned_card(card, 100.0, [2, 1], None).finetune_subjects is None
 
 
