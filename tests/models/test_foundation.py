@@ -110,6 +110,13 @@ def test_a_percentile_is_between_two_samples():
     np.testing.assert_allclose(prepare(torch.from_numpy(x).float()), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("n_times", "expected"), [(100, 80), (101, 81), (104, 84)])
+def test_the_length_of_the_input_is_rounded_up(n_times, expected):
+    prepare = Prepare(InputFormat(sfreq=200, volts=1e-6), 250.0, ["C3"])
+    assert prepare(torch.zeros(1, 1, n_times)).shape[-1] == expected
+    assert prepare.signal(1, n_times)["n_times"] == expected
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
     row, model = FOUNDATION_MODELS[name], published(name)
