@@ -288,12 +288,12 @@ class RelativeLoss(skorch.callbacks.Callback):
             key = f"{tables.RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
             # Tensors stay on the device; float() would wait for a GPU.
-            total[0] += loss.detach() * size
-            total[1] += size
+            total[0] += loss.detach().nan_to_num() * size
+            total[1] += loss.detach().isfinite() * size  # NaN where the batch lacks the part
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         for key, (total, size) in self.sums_.items():
-            net.history.record(key, float(total) / size)
+            net.history.record(key, float(total / size))
         for name in ("train_loss", "valid_loss"):
             if name in net.history[-1]:
                 net.history.record(f"{name}_relative", net.history[-1, name] / self.chance_)

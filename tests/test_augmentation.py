@@ -48,6 +48,15 @@ def test_probabilities_and_std_of_the_noise(batch):
         ChannelNoise(std=-1)
 
 
+def test_the_noise_is_that_of_the_random_numbers():
+    X = torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])  # its standard deviation is 0.5
+    noisy, _ = ChannelNoise(channel_probability=1.0, std=3.0, random_state=7)(X, torch.zeros(1))
+    added = ((noisy - X) / 1.5).flatten().tolist()
+    rng = np.random.RandomState(7)
+    rng.random_sample(1), rng.random_sample((1, 1))  # which windows, and which channels
+    assert added == pytest.approx(rng.standard_normal(4).tolist(), rel=1e-5)
+
+
 def test_augmentations_by_name():
     noise, flip, own = make_augmentation(
         [{"name": "ChannelNoise", "std": 0.5}, "SignFlip", given := GaussianNoise(0.1)]

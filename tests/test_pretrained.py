@@ -11,7 +11,8 @@ from torch import nn
 from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.pretrained.cards import read_card, unique_subjects
+from braindecode_pars.pretrained.cards import fine_tuned_card, read_card, unique_subjects
+from braindecode_pars.recordings.preprocessing import Preprocessing
 
 
 @pytest.fixture
@@ -101,6 +102,17 @@ def test_subjects_of_several_sets():
     assert unique_subjects([3, 1], [2, 3]) == [1, 2, 3]
     assert unique_subjects(["b"], ["a"]) == ["a", "b"]
     assert unique_subjects(["b"], None) is None
+    # Those of an earlier fine-tuning stay on the card.
+    card = EncoderCard(subjects=[5], finetune_subjects=[7])
+    assert fine_tuned_card(card, 100.0, [2, 1]).finetune_subjects == [1, 2, 7]
+    assert fine_tuned_card(card, 100.0, [2, 1], None).finetune_subjects is None
+
+
+@pytest.mark.parametrize(("n_names", "is_average"), [(16, True), (15, False)])
+def test_a_reference_of_many_channels_is_an_average(n_names, is_average):
+    names = ", ".join(f"E{i}" for i in range(n_names))
+    card = EncoderCard(preprocessing=Preprocessing(reference="average"))
+    assert (card.differences(Preprocessing(reference=names)) == []) == is_average
 
 
 def names_in(folder, *names):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from sklearn.base import clone
 from skorch.callbacks import Callback, Freezer
 from skorch.dataset import ValidSplit
 from skorch.helper import predefined_split
+from skorch.history import History
 from support.counting import Counting
 from support.interrupts import InterruptAt
 from torch.utils.data import Subset, TensorDataset
@@ -17,7 +20,12 @@ from torch.utils.data import Subset, TensorDataset
 from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.pretext import PARS
-from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
+from braindecode_pars.pretraining import (
+    PretrainingNet,
+    PretrainingSettings,
+    RelativeLoss,
+    pretrain_encoder,
+)
 from braindecode_pars.windows import SingleChannelWindows
 
 
@@ -29,6 +37,23 @@ def signals():
 def make(tiny, **arguments):
     task = PARS(600, 100, **tiny)
     return PretrainingNet(task, **{"batch_size": 8, "max_epochs": 2, "verbose": 0, **arguments})
+
+
+def test_a_part_of_a_loss_is_the_mean_over_the_examples_that_have_it():
+    """Axes without a known position have no loss: NaN in their batches, or in all of an epoch."""
+    batches = [(3, dict(x=np.nan, t=1.0, z=np.nan)), (2, dict(x=0.5, t=2.0, z=np.nan))]
+    task = SimpleNamespace(chance_loss=lambda: 1.0)
+    net = SimpleNamespace(task_=task, history=History())
+    net.history.new_epoch()
+    callback = RelativeLoss()
+    callback.on_train_begin(net)
+    callback.on_epoch_begin(net)
+    for size, losses in batches:
+        task.part_losses = lambda *_, of=losses: {k: torch.tensor(v) for k, v in of.items()}
+        callback.on_batch_end(net, (torch.zeros(size, 6), 0), training=True, y_pred=(0, 0))
+    callback.on_epoch_end(net)
+    parts = [net.history[-1, f"train_loss_relative_{name}"] for name in "xtz"]
+    assert parts == pytest.approx([0.5, (3 * 1 + 2 * 2) / 5, np.nan], nan_ok=True)
 
 
 def test_history_has_the_loss_relative_to_chance(tiny, signals):

@@ -194,10 +194,7 @@ def _stages(file: Path) -> mne.Annotations:
         raise ValueError(f"it has no stages: {file.stem}.arousal contains no sleep stage.")
     onsets = np.array(samples)[is_stage] / sfreq
     durations = np.diff(onsets, append=onsets[-1:] + WINDOW_SECONDS)
-    # Rounded to the millisecond, since a rounding error could shorten a stage by one sample.
-    return mne.Annotations(
-        onsets, np.round(durations, 3), [n for n, keep in zip(names, is_stage, strict=True) if keep]
-    )
+    return mne.Annotations(onsets, durations, np.array(names)[is_stage])
 
 
 RECIPE = recipe.Recipe("ysyw", CARD, recordings, prepare, cut)

@@ -349,7 +349,7 @@ def _measured(
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]
     gains = unchanged[method] - unchanged[against], changed[method] - changed[against]
-    complete = np.isfinite(pd.concat([*gains, changed[method]], axis=1)).all(axis=1)
+    complete = np.isfinite(pd.concat(gains, axis=1)).all(axis=1)
     gain, without, own = (each[complete].to_numpy() for each in (*gains, changed[method]))
     score = test(own)
     row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])

@@ -67,6 +67,13 @@ def test_scoring_may_count_from_the_start_of_the_recording(tmp_path, windows):
     assert night.metadata["i_start_in_trial"].equals(expected["i_start_in_trial"])
 
 
+@pytest.mark.parametrize(("first", "begin"), [(0.4, 1.4), (0.6, 0.6), (0.9, 0.9)])
+def test_a_first_onset_counts_from_what_it_is_closer_to(tmp_path, first, begin):
+    """From lights off if it is closer to 0, else from the start of the recording."""
+    file = write(tmp_path, "001", first=first * LIGHTS_OFF)
+    assert eesm17._read_scoring(file).onset[0] == pytest.approx(begin * LIGHTS_OFF)
+
+
 @pytest.mark.parametrize("column", ["Staging1", "scoring"])
 def test_names_of_stages_are_accepted(tmp_path, column):
     scoring = ("Wake", "REM", "N1", "N2", "N3", "Artefact", "W", "R")

@@ -108,7 +108,7 @@ def test_wrong_values_raise(tmp_path, arguments, message):
 #: long enough for two windows, and the last one ends with the recording.
 EVENTS = {
     **{1: ("T0", 4.1), 6: ("T1", 4.1), 12: ("T2", 4.0)},
-    **{17: ("T0", 1.4), 20: ("T1", 8.5), 29: ("T2", 0.9)},
+    **{17: ("T0", 3.0), 20: ("T1", 8.5), 29: ("T2", 0.9)},
 }
 NAMES = ["FC5", "C4", "Cz", "C3"]
 

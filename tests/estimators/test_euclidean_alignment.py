@@ -63,6 +63,15 @@ def test_directions_without_variance_stay_empty(array):
     assert not read(EuclideanAlignment().fit_transform(0 * array, groups=MIXED)).any()
 
 
+@pytest.mark.parametrize(("share", "is_kept"), [(1e-6, True), (1e-8, False)])
+def test_a_direction_with_a_tiny_share_of_the_variance_is_noise(share, is_kept):
+    noise = np.random.default_rng(0).normal(size=(20, 2, 300))
+    array = 1e-5 * noise * np.array([1, share**0.5])[:, None]
+    aligned = read(EuclideanAlignment().fit_transform(array, groups=np.zeros(20)))
+    covariance = np.mean([x @ x.T / x.shape[1] for x in aligned], axis=0)
+    np.testing.assert_allclose(np.linalg.eigvalsh(covariance), [is_kept, 1], atol=1e-3)
+
+
 def test_a_network_in_cross_validation():
     X, y, groups = as_sklearn(concatenated(1, 2, 3))
     network = NetworkClassifier("ShallowFBCSPNet", finetune_epochs=1, random_state=0, verbose=0)

@@ -8,7 +8,7 @@ import json
 import mne
 import numpy as np
 import pytest
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset
 from pyriemann.tangentspace import TangentSpace
 from safetensors.torch import load_file
 from sklearn.base import clone
@@ -24,6 +24,7 @@ from braindecode_pars import (
     SubjectCentering,
     as_sklearn,
 )
+from braindecode_pars._common.tables import Access
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import LinearProbe, linear_probe
 from braindecode_pars.estimators.linear_probe import (
@@ -176,8 +177,9 @@ def test_a_class_of_a_subject_is_not_centred_away(donor, data, caplog):
     caplog.set_level("INFO")
     X, _, groups = data
     clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
-    assert clf.recenter_ is None
+    assert (clf.recenter_, clf.access_) == (None, Access.NONE)
     assert "recenter='auto' is None. Each subject has one class" in caplog.text
+    assert vote(donor, C=0.1).fit(X, np.arange(96) % 2).access_ is Access.UNLABELLED
     with pytest.warns(UserWarning, match="Each subject has one class, which the mean"):
         vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
 
@@ -211,16 +213,13 @@ def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, 
         assert "centred_alone" not in whole.predict_raw(raw).attrs["findings"]
 
 
-def test_recordings_of_one_window_have_not_one_class(donor, nights):
-    """Four recordings have several classes; 48 windows of theirs are recordings, too."""
-    single = [
-        EEGWindowsDataset(part.raw, part.metadata.iloc[[i]], part.description)
-        for part in nights.datasets
-        for i in range(12)
-    ]
-    windows = BaseConcatDataset([*nights.datasets, *single])
-    clf = vote(donor, C=0.1, views=["band_power"], recenter=None).fit(windows)
+def test_recordings_of_one_window_say_nothing_of_the_classes_of_recordings(donor, data):
+    """Two nights of several classes, and 48 recordings of one window, which have one class."""
+    X, y, _ = data
+    groups = np.r_[np.repeat([1, 2], 24), np.arange(48) + 3]
+    clf = vote(donor, C=0.1, recenter=None).fit(X, y % 2, groups=groups)
     assert not clf.one_class_recordings_
+    assert vote(donor, C=0.1, recenter=None).fit(X, groups > 1, groups=groups).one_class_recordings_
 
 
 def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):

@@ -263,6 +263,17 @@ def test_usual_amplitudes(scale):
     assert findings_in(raw_of(["C3"], scale=scale), clf) == {}
 
 
+@pytest.mark.parametrize(("amplitude", "is_unusual"), [(10.0, True), (9.9, False), (0.25, True)])
+def test_a_factor_of_five_is_unusual(amplitude, is_unusual):
+    raw = raw_of(["C3", "C4"])
+    raw._data[0] = amplitude * np.tile([1, -1], raw.n_times // 2)
+    clf = model(["C3", "C4"], amplitudes_=AmplitudeRange(1.25, 2.0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = findings_in(raw, clf)
+    assert ("unusual_amplitudes" in found) == is_unusual == bool(caught)
+
+
 def test_the_factor_of_a_model_is_applied_before_amplitudes_are_compared():
     clf = model(["C3"], amplitudes_=AmplitudeRange(10.0, 30.0))
     assert findings_in(raw_of(["C3"], scale=2e-5), clf, scale=1e6) == {}

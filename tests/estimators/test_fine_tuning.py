@@ -173,8 +173,10 @@ def test_without_validation_nothing_is_restored():
 def test_the_augmentation_of_the_caller_is_not_seeded():
     noise = GaussianNoise(0.5)
     before = noise.rng
-    net_of(PARSClassifier(augmentation=noise), seed=3)
+    net = net_of(PARSClassifier(augmentation=noise), seed=3)
     assert noise.rng is before
+    (copied,) = net.get_params(deep=False)["iterator_train__transforms"].modules()
+    assert copied.rng.random_sample() == np.random.RandomState(3).random_sample()
 
 
 def test_numbers_may_be_those_of_numpy(nights):

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
 from braindecode_pars._common.tables import Access
-from braindecode_pars.estimators import LinearProbe
+from braindecode_pars.estimators import EuclideanAlignment, LinearProbe
 from braindecode_pars.estimators.linear_probe import GRID
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.folds import labels_and_probabilities
@@ -63,6 +63,7 @@ def test_c_is_that_of_the_lowest_loss_of_held_out_subjects(data):
         losses[C] = np.mean(of_folds)
     assert min(losses, key=losses.get) == probe.C_
     assert set(probe.predict(X)) <= set(names)
+    assert LinearProbe(LogBandPower(), C=0.5).fit(X, names).C_ == 0.5  # without a search
     two = np.isin(groups, [1, 2])  # too few subjects for a search
     assert LinearProbe(LogBandPower(), C=None).fit(X[two], y[two]).C_ == 0.01
 
@@ -108,19 +109,12 @@ def test_subjects_reach_a_transformer_that_centres(data):
         probe.predict(array)
 
 
-class First(LogBandPower):
-    access_ = Access.CAUSAL
-
-
-class Second(StandardScaler):
-    access_ = Access.CAUSAL
-
-
-@pytest.mark.parametrize("more", [First, Second])
-def test_the_access_of_a_pipeline_is_that_of_its_step_with_the_most(data, more, monkeypatch):
+def test_of_the_steps_of_a_pipeline_the_largest_access_counts(data):
     X, y, _ = data
-    monkeypatch.setattr(more, "access_", Access.UNLABELLED)
-    assert LinearProbe(make_pipeline(First(), Second())).fit(X, y).access_ is Access.UNLABELLED
+    running = SubjectCentering(LogBandPower(), running=True)
+    steps = make_pipeline(EuclideanAlignment(), running)
+    assert LinearProbe(steps, C=0.1).fit(X, y).access_ is Access.UNLABELLED
+    assert LinearProbe(running, C=0.1).fit(X, y).access_ is Access.CAUSAL
 
 
 def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):
@@ -179,7 +173,8 @@ def test_unlabelled_windows_are_no_class(data, classifier):
     fitted.unlabeled_label = -1
     assert fitted.score(X, partly) == alone.score(X[known], y[known])
     weights = np.arange(len(y)) + 1.0
-    weighted = alone.score(X[known], y[known], sample_weight=weights[known])
+    weighted = np.average(alone.predict(X[known]) == y[known], weights=weights[known])
+    assert alone.score(X[known], y[known], sample_weight=weights[known]) == weighted
     assert fitted.score(X, partly, sample_weight=weights) == weighted
     with pytest.raises(ValueError, match="sample_weight"):
         fitted.score(X, partly, sample_weight=1.0 * ~known)

@@ -170,7 +170,11 @@ def test_a_classifier_is_smoothed_in_each_recording(nights, class_weight):
     # Unlabelled windows are smoothed, and not scored.
     clf.classifier.unlabeled_label = -1
     partly = np.where(np.arange(96) % 3, y, -1)
-    assert clf.score(X, partly) == np.mean(clf.predict(X)[partly >= 0] == partly[partly >= 0])
+    is_right = (clf.predict(X) == partly)[partly >= 0]
+    assert clf.score(X, partly) == np.mean(is_right)
+    weights = np.random.default_rng(0).random(96)
+    weighted = np.average(is_right, weights=weights[partly >= 0])
+    assert clf.score(X, partly, weights) == pytest.approx(weighted)
 
 
 def test_the_prior_is_that_of_the_part_with_class_weights(nights):
@@ -181,6 +185,11 @@ def test_the_prior_is_that_of_the_part_with_class_weights(nights):
     ):
         clf = HMMSmoothing(make_pipeline(LogBandPower(), StandardScaler(), regression)).fit(X, y)
         assert (np.ptp(clf.transitions_.prior) < 1e-6) == is_uniform
+    windows, classes = as_windows(X, y), np.unique(y)
+    for weight in ("balanced", None, {y[0]: 3.0}):  # also in a classifier that smooths by itself
+        clf = classifier(pretext=None, finetune_epochs=1, validation=0, class_weight=weight)
+        expected = Transitions.of(windows, classes, weight)
+        np.testing.assert_allclose(clf.fit(X, y).transitions_.prior, expected.prior)
     # The prior of a fitted encoder's own classifier is not that of the probe.
     donor = classifier(pretext=None, class_weight="balanced").fit(nights)
     nested = LinearProbe(PARSEmbedder(None, encoder=donor), class_weight=None)

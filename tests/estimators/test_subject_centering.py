@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from support.small_estimators import embedder
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
+from braindecode_pars.estimators.transformers import subtract_means
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 #: Subjects in any order, and of types that cannot be sorted together.
@@ -55,6 +56,31 @@ def test_the_mean_of_each_subject_is_subtracted(data, array):
     # Of arrays, with groups= and subjects that take turns.
     features = SubjectCentering(LogBandPower(sfreq=100)).fit_transform(array, groups=MIXED)
     np.testing.assert_allclose(features, centred(plain, MIXED), atol=1e-6)
+
+
+def test_missing_features_do_not_count_in_the_mean():
+    features = np.array([[1.0, 4.0], [np.nan, 6.0], [4.0, np.nan], [7.0, 1.0]])
+    subjects = np.array([0, 0, 0, 1])
+    expected = [[-1.5, -1.0], [np.nan, 1.0], [1.5, np.nan], [0.0, 0.0]]
+    np.testing.assert_array_equal(subtract_means(features, subjects), expected)
+    # A running mean, which begins with 2 and counts as two windows
+    running = subtract_means(features[:3, :1], subjects[:3], (np.array([2.0]), 2.0))
+    np.testing.assert_allclose(running, [[1 - 5 / 3], [np.nan], [4 - 9 / 4]])
+
+
+def test_a_running_mean_begins_with_that_of_the_training_subjects(data):
+    """Each subject counts the same, whatever its number of windows."""
+    X, _, groups = data
+    rows = np.r_[:24, 24:29, 48:50]
+    features = SubjectCentering(LogBandPower(), running=True, min_windows=5).fit(X[rows])
+    plain = LogBandPower().fit_transform(X)
+    of_subjects = [plain[rows[groups[rows] == subject]].mean(axis=0) for subject in (1, 2, 3)]
+    begin = np.mean(of_subjects, axis=0)
+    np.testing.assert_allclose(features.mean_, begin, rtol=1e-6)
+    found = features.transform(X[72:75])
+    for i in range(3):  # the mean of the training counts as five windows
+        mean = (5 * begin + plain[72 : 73 + i].sum(axis=0)) / (6 + i)
+        np.testing.assert_allclose(found[i], plain[72 + i] - mean, atol=1e-5)
 
 
 def test_in_a_protocol(nights, tmp_path):

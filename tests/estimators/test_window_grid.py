@@ -11,6 +11,7 @@ import pytest
 from braindecode_pars.estimators.predict_raw import (
     grid_average,
     prepare_recording,
+    usable_starts,
     windows_from,
 )
 from braindecode_pars.recordings.preprocessing import Preprocessing
@@ -34,6 +35,17 @@ def test_average(overlap):
             np.testing.assert_allclose(found[row], total / weight)
         else:
             assert np.isnan(found[row]).all()
+
+
+@pytest.mark.parametrize(("n_times", "last"), [(749, 250), (750, 500), (751, 500)])
+def test_the_last_window_ends_at_most_at_the_end_of_the_recording(n_times, last):
+    recording = SimpleNamespace(
+        signals=np.zeros((2, n_times)), may_use=lambda starts, length: starts >= 0
+    )
+    assert usable_starts(recording, 250).tolist() == [*range(0, last + 1, 250)]
+    overlapping = usable_starts(recording, 250, overlap=0.6)
+    stop = n_times - 250 + 1
+    assert overlapping.tolist() == sorted({*range(0, stop, 250), *range(0, stop, 100)})
 
 
 def test_windows_are_views_of_the_signals_with_the_names_of_the_model():

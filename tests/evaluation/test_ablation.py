@@ -15,7 +15,14 @@ from support.subjects import LoggingClassifier, fits, with_split
 from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, paper
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import GRIDS, LogBandPower, ablation
-from braindecode_pars.evaluation.ablation import configured, pretrains, settings_of
+from braindecode_pars.evaluation.ablation import (
+    configured,
+    pretrains,
+    settings_of,
+    share_encoders,
+)
+from braindecode_pars.evaluation.splitters import LabelledSubjects, make_folds
+from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.pretrained import load_encoder
 
@@ -197,6 +204,21 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
     expected = ablation(given, nights, grid, test_subjects=[4], seeds=[1], verbose=0)
     of_setting = scores[scores["position_mask_ratio"] == 0.8]
     assert of_setting["value"].tolist() == expected["value"].tolist()
+
+
+def test_a_shared_encoder_is_not_frozen(nights):
+    """As a given one would be by default, where few subjects are labeled."""
+    corpus = Corpus.of(nights, "", -1)
+    splitter = LabelledSubjects(test_subjects=[4])
+    folds = make_folds(
+        "ablation", {"A": classifier(), "B": LogisticRegression()}, corpus, splitter, [0]
+    )
+    shared, other = share_encoders(folds, {"": corpus}, None, verbose=0)
+    params = shared.estimator.get_params(deep=False)
+    tuning = [params[name] for name in ("freeze_encoder", "head_epochs", "encoder_lr_factor")]
+    assert tuning == [False, 0, 1.0]
+    assert params["encoder"].encoder_card_.subjects == [1, 2, 3]
+    assert other is folds[1]
 
 
 def test_the_encoder_is_that_of_the_classifier(nights):

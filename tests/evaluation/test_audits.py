@@ -11,7 +11,7 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars.evaluation import audit_encoder, audits
-from braindecode_pars.evaluation.person import SHARE, accuracies
+from braindecode_pars.evaluation.person import SHARE, accuracies, permuted_shares, variance_share
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import EncoderCard
 from braindecode_pars.recordings.cutting import fixed_windows
@@ -128,6 +128,21 @@ def test_subjects_are_held_out():
     assert read(features, properties, rng.permutation(subjects))["trait"]["value"] > 0.95
 
 
+def test_the_share_of_subjects_is_corrected_for_that_of_chance():
+    """Ten means of noise differ, too: 9 of 199 degrees of freedom."""
+    features = np.random.default_rng(0).standard_normal((200, 300))
+    subjects = np.repeat(np.arange(10), 20)
+    assert variance_share(features, subjects) == pytest.approx(9 / 199, abs=0.005)
+    row = read(features, pd.DataFrame({"trait": features[:, 0]}), subjects)["variance by subject"]
+    assert row["value"] == pytest.approx(0, abs=0.01)
+    features += subjects[:, None] / 10
+    row = read(features, pd.DataFrame({"trait": features[:, 0]}), subjects)["variance by subject"]
+    share = variance_share(features, subjects)
+    null = permuted_shares(features, subjects, subjects, subjects * 0).mean()
+    assert row["value"] == pytest.approx((share - null) / (1 - null))
+    assert row["value"] < share - 0.01
+
+
 def read(features, properties, subjects) -> dict[str, dict]:
     """Return the rows of an audit by their properties; each subject is a recording."""
     half = np.flatnonzero(np.arange(len(subjects)) % 2)
@@ -154,6 +169,19 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
         if unit == "window":  # of ten a subject, a block has two neighbours
             blocks = [{*(units[test] % 10 // 2)} for _, test in found["subject"].folds]
             assert blocks == [{0}, {1}, {2}, {3}, {4}]
+
+
+def test_subjects_with_uneven_numbers_of_recordings_are_in_both_parts_of_each_fold():
+    """The subject with two recordings has one in each of two folds; others have three."""
+    datasets = dataset(n_subjects=3, sessions=(1, 2, 3)).datasets
+    source = BaseConcatDataset([*datasets[:5], *datasets[6:]])
+    signals = audits._drawn(source, 1000, np.random.default_rng(0))
+    labels, folds, held_out = dict(audits._questions(signals))["subject"]
+    recordings = signals.table["recording"].to_numpy()
+    assert (len(folds), held_out) == (2, "recordings")
+    for train, test in folds:
+        assert set(labels[train]) == set(labels[test]) == {0, 1, 2}
+        assert not set(recordings[train]) & set(recordings[test])
 
 
 @pytest.mark.parametrize("sessions", [("one", None), ("one",), (None,)])

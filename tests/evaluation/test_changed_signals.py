@@ -322,6 +322,18 @@ def test_each_subject_has_a_regression_of_all_own_recordings():
         assert not changed[10 * which][:4].any()
 
 
+def test_the_regression_is_of_all_windows_where_a_recording_is_not_at_hand():
+    parts = [recording(NAMES, seed=seed, subject=1) for seed in (0, 1)]
+    parts[1].datasets[0].transform = lambda window: 2 * window  # not the samples of the Raw
+    joined = BaseConcatDataset([part.datasets[0] for part in parts])
+    changed = ChangedSignals("eyes").transform(joined)
+    flat = np.concatenate([*as_windows(joined)], axis=1).astype(float)
+    eyes = pairs_of(flat)
+    coefficients = eye_coefficients(flat[None], eyes[None])
+    expected = flat - coefficients @ (eyes - eyes.mean(axis=1, keepdims=True))
+    np.testing.assert_allclose(np.concatenate([*changed], axis=1)[4:], expected[4:], atol=1e-6)
+
+
 def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
     pair = ChangedSignals("eyes").transform(recording(["F7", "F8", "Fp1", "Cz"]))
     assert not pair[0][:2].any()

@@ -24,9 +24,8 @@ from braindecode_pars.evaluation import (
     label_efficiency,
     paired_tests,
 )
-from braindecode_pars.evaluation.controls import CONTROLS, changed_windows
+from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.random_effects import corrected_mean, crossed_mean
-from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.windows.door import as_windows
 
 SFREQ, N_SUBJECTS, N_WINDOWS = 100, 12, 20
@@ -347,12 +346,24 @@ def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
         (gain_of("eyes", 0.1, 0.0, 0.001, 0.9), "It remains without what channels near"),
         (gain_of("eyes", 0.2, -0.1, 0.001, 0.001), "It is larger without what channels near"),
         (gain_of("eyes", 0.05, 0.05, 0.2, 0.2), "It is unclear whether it remains without what"),
+        # Significantly worse without it
+        (gain_of("eyes", -0.05, 0.15, 0.001, 0.001), "not there without what channels near"),
+        (gain_of("eyes", -0.05, 0.15, 0.001, 0.2), "It is unclear whether it remains without"),
     ],
 )
 def test_each_kind_of_result_has_its_sentence(row, sentence):
     text = describe_controls(pd.DataFrame([row]))
     assert sentence in text
     assert ("does not prove that it is the eyes" in text) == ("not there" in text)
+
+
+@pytest.mark.parametrize(("chance_p", "is_leak"), [([0.02, 0.2], True), ([0.025, 0.2], False)])
+def test_a_leak_is_significant_after_correction(chance_p, is_leak):
+    score = dict(score=0.4, score_low=0.3, score_high=0.5)
+    rows = [gain_of("labels", 0.0, 0.0, 1.0, 1.0, chance_p=p) | score for p in chance_p]
+    text = describe_controls(pd.DataFrame(rows))
+    assert ("look for a leak" in text) == is_leak
+    assert text.count("A with 4 training subjects") == is_leak
 
 
 class Remembers(ClassifierMixin, BaseEstimator):
@@ -379,26 +390,34 @@ REMEMBERED = {"m": Remembers(), "chance": METHODS["chance"]}
 
 
 def test_labels_are_permuted_within_each_subject(fits):
-    """Subject s has s + 1 windows of class 1 of its 20, with the real labels and the permuted."""
+    """Subject s has s + 1 windows of class 1 of its 20, with the real labels and the permuted.
+
+    Its last two windows are unlabeled, and stay so.
+    """
     windows = simulated("drift")
-    y = (np.arange(len(windows)) % N_WINDOWS <= np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)) * 1
-    controls(REMEMBERED, windows.with_labels(y), controls=["labels"], **TESTED)
+    number = np.arange(len(windows)) % N_WINDOWS
+    y = (number <= np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)) * 1
+    y[number >= N_WINDOWS - 2] = 5
+    wanted = dict(controls=["labels"], unlabeled_label=5, **TESTED)
+    scores = controls(REMEMBERED, windows.with_labels(y), **wanted)
+    assert scores.attrs["n_classes"] == {"": 2}
     plain, permuted = fits[: len(fits) // 2], fits[len(fits) // 2 :]
     assert len(plain) == len(permuted) > 0
-    for (people, labels, _), (people_, labels_, _) in zip(plain, permuted, strict=True):
-        assert sorted(people) == sorted(people_)
+    for (people, labels, X), (people_, labels_, X_) in zip(plain, permuted, strict=True):
+        np.testing.assert_array_equal(X, X_)
+        assert len(people) == 3 * (N_WINDOWS - 2)
         for subject in set(people):
             assert labels_[people_ == subject].sum() == subject + 1
         assert (labels != labels_).any()
 
 
-def test_unlabelled_windows_stay_unlabelled():
+def test_patches_have_the_given_length(fits):
     windows = simulated("drift")
-    y = np.where(np.arange(len(windows)) % 3 == 0, -1, windows.labels)
-    corpus = Corpus.of(windows.with_labels(y), "", -1)
-    found = changed_windows("labels", corpus).labels
-    np.testing.assert_array_equal(found == -1, y == -1)
-    assert (found != y).any()
+    controls(REMEMBERED, windows, controls=["order"], patch_seconds=0.5, **TESTED)
+    expected = ChangedSignals("order", patch_seconds=0.5).transform(windows)
+    people, _, X = fits[-1]
+    changed = np.array(expected[np.isin(windows.groups, people)])
+    np.testing.assert_array_equal(X, changed)
 
 
 def test_slow_voltages_end_at_the_given_edge(fits):

@@ -140,6 +140,15 @@ def test_bands_beyond_half_the_sampling_rate_are_left_out():
         full.set_params(sfreq=64).transform(windows)
 
 
+def test_a_band_that_ends_at_half_the_sampling_rate_is_used(array):
+    low = LogBandPower(sfreq=90).fit(array)  # gamma ends at 45 Hz
+    assert list(low.bands_) == list(BANDS)
+    classical = ChannelFeatures(sfreq=90).fit(array)
+    names = classical.get_feature_names_out()
+    assert sum("30-45Hz" in name for name in names) == 3 * 3
+    assert classical.transform(array[:2]).shape == (2, len(names)) == (2, 3 * 31)
+
+
 def test_the_sampling_rate_must_be_known_and_windows_long_enough():
     for features in (LogBandPower, ChannelFeatures, SlowVoltages):
         with pytest.raises(ValueError, match="sfreq"):

@@ -19,6 +19,7 @@ from braindecode_pars.evaluation import (
     LogBandPower,
     leave_one_subject_out,
     score_predictions,
+    score_table,
     summarize,
 )
 from braindecode_pars.evaluation.folds import Fold, scored, warn_of_undefined
@@ -185,6 +186,13 @@ def test_over_subjects_seeds_are_averaged_and_over_seeds_the_pooled_rows_count(o
         assert row["mean"] == pytest.approx(np.mean(means))
         assert row["sd"] == pytest.approx(np.std(means, ddof=1))
         assert (row["n"], row["n_train_subjects"], row["metric"]) == (2, 5, "kappa")
+
+
+def test_a_single_value_has_no_deviation_in_a_table():
+    one = SCORES[SCORES["subject"].isin([2])].assign(method="one")
+    table = score_table(pd.concat([SCORES, one]))
+    assert table["kappa"].tolist() == ["0.450 ± 0.212", "0.600"]
+    assert table.attrs["n"] == 2
 
 
 def test_missing_rows_raise():

@@ -219,6 +219,18 @@ def test_the_better_method_is_named_first():
     assert "A ahead in 0 of 8 subjects" in description
 
 
+def test_the_corrected_p_value_decides_what_is_significant():
+    scores = table(A=[0.6, 0.7, 0.8], B=[0.5, 0.5, 0.4], C=[0.1, 0.3, 0.1])
+    tests = paired_tests(scores).assign(
+        p=[0.02, 0.03, 0.01], p_holm=[0.05, 0.06, 0.03], n_dropped=[0, 2, 1]
+    )
+    significant, others = describe_differences(tests).split("Not established")
+    assert significant.count("is better than") == significant.count("B is better than C") == 1
+    assert "A and B (" in others
+    assert "A and C (" in others
+    assert "Up to 2 subjects per pair" in others
+
+
 def test_invalid_scores_raise():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
     with pytest.raises(ValueError, match=r"'f1'.* kappa"):

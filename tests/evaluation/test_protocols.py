@@ -238,6 +238,8 @@ def test_seen_test_subjects_of_all_encoders_are_found():
     pipe = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
     assert seen_before(pipe, people(3, 2, 9)) == {"subjects": ["3", "2"], "unknown": True}
     assert seen_before(DummyClassifier(), people(1)) == {"subjects": [], "unknown": False}
+    assert seen_before(encoder([3], finetune_subjects=None), people(1))["unknown"]
+    assert not seen_before(encoder([3]), people(1))["unknown"]
     smoothed = HMMSmoothing(DummyClassifier())
     smoothed.classifier_ = encoder([1])
     assert seen_before(smoothed, people(1, 2))["subjects"] == ["1"]

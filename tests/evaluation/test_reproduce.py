@@ -9,7 +9,7 @@ from braindecode_pars.pretrained import load_encoder
 
 SMALL = dict(embed_dim=16, num_layers=1, mlp_dim=16, finetune_epochs=1)
 UNTRAINED = "untrained, frozen"
-GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[0], **SMALL)
+GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[3], **SMALL)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -39,6 +39,7 @@ def test_everyone_is_tested_once_by_every_method(scores, folder):
     assert sorted(tested.index) == ["DropPos, frozen", "PARS, frozen", "scratch", UNTRAINED]
     assert (tested.map(tuple) == (1, 2, 3, 4)).all()
     assert set(scores["n_train_subjects"]) == {2}
+    assert set(scores["seed"]) == {3}
     pretrained = ~scores["method"].isin(["scratch", UNTRAINED])
     assert (scores["pretraining_loss"].notna() == pretrained).all()
     written = pd.read_csv(folder / "scores.csv").assign(dataset="")

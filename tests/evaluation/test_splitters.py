@@ -47,6 +47,7 @@ from braindecode_pars.evaluation.splitting import (
     Corpus,
     check_arguments,
     check_subjects,
+    classes_of_subjects,
     draw_subjects,
     in_order,
 )
@@ -209,6 +210,9 @@ def test_recordings_of_a_subject_are_blocks(nights):
         ([*range(24, 48)], [*range(24)]),
         ([*range(24)], [*range(24, 48)]),
     ]
+    # Recording after recording, though the times of both begin at 0
+    halves = pairs(WithinSubject(2, gap=3), y, groups, X)
+    assert halves == pairs(WithinSubject(None), y, groups, X)
 
 
 def test_windows_out_of_order_are_taken_in_time(nights):
@@ -247,6 +251,15 @@ def test_copies_of_a_recording_are_refused(nights):
             pairs(LeaveOneSubjectOut(), y, groups, X)
         with pytest.raises(ValueError, match="subjects 2 and 9"):
             leave_one_subject_out({"probe": PROBE}, both, verbose=0)
+
+
+def test_copies_whose_first_windows_differ_are_refused(nights):
+    X, y, groups = as_sklearn(nights)
+    samples = np.array(X)
+    samples[48:72] = samples[24:48]
+    samples[48] *= 2  # subject 3 is a copy of subject 2, but for the first window
+    with pytest.raises(ValueError, match="subjects 2 and 3 have the same samples"):
+        pairs(LeaveOneSubjectOut(), y, groups, X.read_by(samples))
 
 
 @pytest.mark.parametrize(
@@ -427,6 +440,31 @@ def test_draws_are_nested_and_new_for_every_seed():
         draw_subjects(subjects, 31, 0)
 
 
+def test_draws_of_subjects_with_one_class_have_all_classes():
+    groups, y = np.repeat(np.arange(9), 3), np.repeat([0, 0, 0, 1, 0, 0, 1, 0, 1], 3)
+    splitter = LabelledSubjects(2, test_subjects=[7, 8], seeds=range(20))
+    draws = [set(groups[train]) for train, _ in splitter.split(None, y, groups)]
+    assert all(len(drawn & {3, 6}) == 1 for drawn in draws)
+    # Windows without a label are no class.
+    corpus = Corpus.of_arrays(None, np.where(np.arange(27) % 3, y, -1), groups)
+    of_subjects = classes_of_subjects(replace(corpus, labeled=corpus.y >= 0))
+    assert of_subjects == dict(enumerate(y[::3].tolist()))
+    y[0] = 1  # a subject with two classes: any two subjects
+    draws = [sorted(set(groups[train])) for train, _ in splitter.split(None, y, groups)]
+    assert draws == [sorted(draw_subjects(range(7), 2, seed)) for seed in range(20)]
+
+
+def test_blocks_within_a_subject_are_of_labelled_windows():
+    """Windows 48 to 71 of subject 3, of which the first 10 have no label: 14 make two blocks."""
+    corpus = Corpus.of_arrays(None, LABELS, SUBJECTS)
+    rows = np.arange(96)
+    corpus = replace(corpus, labeled=(rows < 48) | (rows > 57))
+    first, second = WithinSubject(2, gap=0, test_subjects=[3]).rounds(corpus)
+    assert first.test.tolist() == second.train.tolist() == [*range(58, 65)]
+    assert second.test.tolist() == first.train.tolist() == [*range(65, 72)]
+    assert (first.n_labelled, second.n_labelled) == (7, 7)
+
+
 def test_validation_subjects_without_labels_are_not_trained_on(nights):
     splits = {1: "train", 2: "valid", 3: "test", 4: "valid"}
     corpus = Corpus.of(with_split(with_subject(nights, 4, target=-1), splits), "nights", -1)
@@ -438,6 +476,7 @@ def test_validation_subjects_without_labels_are_not_trained_on(nights):
     ):
         assert corpus.subjects_of(fold.train) == [1, 3]
         assert corpus.subjects_of(fold.valid) == [2]
+        assert fold.n_train_subjects == 1  # validation subjects are not counted
     with pytest.raises(ValueError, match=r"validation=0\.2"):
         folds_of(corpus, WithinSubject(2), PARSClassifier(validation="split"))
 

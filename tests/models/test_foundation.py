@@ -103,6 +103,20 @@ def prepared(name: str, X: np.ndarray) -> np.ndarray:
     return 1e6 * X / (1 if name == "SignalJEPA_Contextual" else 100)
 
 
+def test_a_percentile_is_between_two_samples():
+    prepare = Prepare(InputFormat(sfreq=100, volts=1e-6, percentile=95), 100.0, ["C3", "C4"])
+    x = np.random.default_rng(0).normal(size=(3, 2, 32))  # the percentile is at 29.45 of 0 to 31
+    expected = x / np.quantile(np.abs(x), 0.95, axis=-1, keepdims=True)
+    np.testing.assert_allclose(prepare(torch.from_numpy(x).float()), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("n_times", "expected"), [(100, 80), (101, 81), (104, 84)])
+def test_the_length_of_the_input_is_rounded_up(n_times, expected):
+    prepare = Prepare(InputFormat(sfreq=200, volts=1e-6), 250.0, ["C3"])
+    assert prepare(torch.zeros(1, 1, n_times)).shape[-1] == expected
+    assert prepare.signal(1, n_times)["n_times"] == expected
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
     row, model = FOUNDATION_MODELS[name], published(name)

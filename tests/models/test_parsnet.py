@@ -351,6 +351,7 @@ def test_patch_sizes():
     assert patch_size_for(0.5, 128.0, None) == 64
     assert patch_size_for(1.0, None, 6000) == 200  # a thirtieth of the window
     assert patch_size_for(1.0, None, 7) == 1
+    assert patch_size_for(1.0, None, 50) == 2  # rounded
     with pytest.raises(ValueError, match=r"150 samples.* 200 samples"):
         patch_size_for(1.0, 200.0, 150)
     with pytest.raises(ValueError, match="sfreq"):

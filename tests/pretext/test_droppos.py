@@ -67,6 +67,14 @@ def test_numbers_of_visible_and_dropped_patches(ratios, n_visible, n_dropped):
     assert task.chance_loss() == pytest.approx(math.log(20 - n_visible + n_dropped))
 
 
+def test_two_places_or_more_are_not_shown():
+    # Of 20 visible patches, one without its position would be at the only place that is left.
+    arguments = dict(mask_ratio=0.0, **SIZES)
+    with pytest.raises(ValueError, match=r"position_mask_ratio=0\.05 .* 2 to 20"):
+        DropPos(2000, 100, position_mask_ratio=0.05, **arguments)
+    assert DropPos(2000, 100, position_mask_ratio=0.1, **arguments).n_dropped == 2
+
+
 def test_the_loss_covers_dropped_tokens_only():
     task = DropPos(1000, 100, **SIZES)
     x = torch.randn(3, 1000)

@@ -8,6 +8,7 @@ import pickle
 import shutil
 import unicodedata
 
+import mne
 import numpy as np
 import pandas as pd
 import pytest
@@ -181,6 +182,18 @@ def test_select_names_missing_subjects(store):
         store.select([1], exclude=[1])
     with pytest.raises(TypeError, match="'anna'"):
         store.select("anna")
+
+
+def test_the_checksum_depends_on_scale_and_offset(tmp_path):
+    """The stored integers are the same, and the signals in volts are not."""
+    info = mne.create_info(["C3"], 100, "eeg")
+    values = np.random.default_rng(0).integers(-3, 4, (1, 500)) * 2.0**-17  # exact, up to 23 µV
+    stores = []
+    for i, volts in enumerate((values, 2 * values, values + 2.0**-12)):
+        raw = mne.io.RawArray(volts, info, verbose="error")
+        stores.append(SignalStore.create(tmp_path / str(i), of_raws([raw]), verbose=0))
+    assert len({(store.path / "samples.bin").read_bytes() for store in stores}) == 1
+    assert len({store.checksum for store in stores}) == 3
 
 
 def test_the_checksum_depends_on_the_content(recordings, store, own, tmp_path):

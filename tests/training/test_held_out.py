@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from braindecode.datasets import BaseConcatDataset
 from support.small_estimators import classifier, embedder, same_weights
 from support.small_runs import interrupt, make_store, small_config
 
@@ -67,8 +68,9 @@ def test_one_of_ten_is_chosen_and_at_least_one_of_three(n, n_chosen):
     assert n < 14 or chosen != choose(n, seed=4)
 
 
-def test_subjects_are_held_out_as_a_whole(nights):
-    windows, _, subjects = as_sklearn(nights)
+@pytest.mark.parametrize("n_subjects", [3, 4])
+def test_subjects_are_held_out_as_a_whole(nights, n_subjects):
+    windows, _, subjects = as_sklearn(BaseConcatDataset(nights.datasets[:n_subjects]))
     train, measured = split_held_out(SingleChannelWindows(windows), seed=0)
     of_train, of_measured = (set(subjects[part.indices].tolist()) for part in (train, measured))
     assert len(of_measured) == 1

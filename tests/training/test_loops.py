@@ -6,12 +6,14 @@ import io
 import math
 import sys
 from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from skorch import NeuralNetRegressor
 from skorch.callbacks import Callback, EarlyStopping
+from skorch.history import History
 from skorch.utils import noop
 from support.interrupts import InterruptAt
 from support.small_estimators import classifier, embedder
@@ -224,6 +226,23 @@ def test_a_callback_whose_best_epoch_is_the_last_changes_nothing():
     assert restored(clf) == [losses.idxmin() + 1]
     assert restored(fitted([1, 2, 3], 0)) == [3]
     assert restored(fitted([1, 3, 2], 0, load_best=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("best_epochs", "expected"),
+    [([2, 3], 3), ([2, 4], 2), ([4, 4], 4), ([3, 2, 4], 2), ([None, 1], 1), ([None], None)],
+)
+def test_of_several_callbacks_the_last_that_restores_an_earlier_epoch_decides(
+    best_epochs, expected
+):
+    callbacks = [("stop", EarlyStopping())]
+    for epoch in best_epochs:
+        callbacks.append(("best", EarlyStopping(load_best=True)))
+        callbacks[-1][1].best_epoch_ = epoch
+    net = SimpleNamespace(
+        callbacks_=callbacks, history=History([{"epoch": n} for n in range(1, 5)])
+    )
+    assert training.restored_by_callbacks(net) == expected
 
 
 ROW = {

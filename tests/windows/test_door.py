@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import mne
 import numpy as np
 import pytest
@@ -77,6 +79,10 @@ def test_given_labels_and_groups_replace_those_of_the_dataset(nights):
     windows = as_windows(nights, y=["a"] * 96, groups=np.arange(96))
     assert set(windows.y) == {"a"}
     assert windows.groups[17] == 17
+    # A name in two Unicode forms is one subject.
+    names = [unicodedata.normalize(form, "Jörg") for form in ("NFC", "NFD", "NFC")]
+    windows = as_windows(np.zeros((3, 1, 10)), groups=names)
+    assert windows.groups.tolist() == [names[0]] * 3
 
 
 def test_target_transform_is_applied(nights):

@@ -80,6 +80,11 @@ def test_subjects_divide_a_recording():
     assert X.recordings["subject"].tolist() == ["b", "a"]
     assert X.table["recording"].tolist() == [0, 1, 0, 1, 1]
     assert X[np.array([False, True, True, False, False])].groups.tolist() == ["a", "b"]
+    # A window of an unknown subject may be of any subject.
+    X = as_windows(np.zeros((3, 1, 5))).with_subjects(np.array(["b", None, "a"], object))
+    assert X.subjects.tolist() == ["b", None, "a"]
+    assert X.groups is None
+    assert X[[0, 2]].groups.tolist() == ["b", "a"]
 
 
 def test_a_batch_of_several_recordings_is_read_in_one_call():
