@@ -499,16 +499,6 @@ def test_doubtful_amplitudes_are_named(signals, message, tmp_path):
         SignalStore.create(tmp_path / "store", in_volts(signals), verbose=0)
 
 
-def test_flat_channels_do_not_count_in_the_amplitude_of_a_recording():
-    """Of three channels, two are flat."""
-    values = np.zeros((3, 6000))
-    values[1] = np.tile([1e-5, -1e-5, 3e-5, -3e-5], 1500)  # its median deviation is 20 µV
-    raw = mne.io.RawArray(values, mne.create_info(3, 100, "eeg"), verbose="error")
-    (source,) = find_sources(of_raws([raw]), None)
-    (encoded,) = _read(source, StoredForm(), "float32")
-    assert encoded.level == pytest.approx(np.log10(2e-5))
-
-
 def test_the_store_json_of_another_program_is_left_alone(tree, tmp_path):
     (tmp_path / "store.json").write_text('{"shop": "mine"}')
     for use in (SignalStore.create, SignalStore.open):
