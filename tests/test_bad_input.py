@@ -100,7 +100,7 @@ WINDOWS = {
     "a sparse matrix": (lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])), "csr_matrix", TypeError),
     "a raw recording": (
         lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
-        "RawArray",
+        "cut them into windows",
         TypeError,
     ),
     "continuous recordings": (

@@ -311,7 +311,7 @@ def _access(scores: pd.DataFrame) -> list[str]:
     return [name for name in tables.ACCESS if name in scores]
 
 
-def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
+def means_by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the scores of each subject over seeds; pooled rows are excluded."""
     single = scores[scores["subject"] != tables.POOLED]
     keys = [*_GROUPS, *_access(single), "subject"]
@@ -359,7 +359,11 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """
     checks.choice("subjects", "seeds").check("over", over)
     scores = tables.checked_scores(scores, [*_GROUPS, "subject", "value"])
-    units = by_subject(scores) if over == "subjects" else scores[scores["subject"] == tables.POOLED]
+    units = (
+        means_by_subject(scores)
+        if over == "subjects"
+        else scores[scores["subject"] == tables.POOLED]
+    )
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
         raise ValueError(f"over={over!r} needs rows whose subject is {which} {tables.POOLED!r}.")

@@ -172,7 +172,7 @@ def pairs_of(
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
     chosen = tables.checked_scores(scores, tables.SCORES, metric)
     chosen = chosen[chosen["subject"] != tables.POOLED]
-    means = metrics.by_subject(chosen)
+    means = metrics.means_by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))
     found = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:

@@ -38,6 +38,8 @@ SLEEP_SECONDS = 20
 FEATURES_STEPS = 200
 #: Epochs of published networks, which learn nothing in fewer.
 PUBLISHED_EPOCHS = 15
+#: Smallest gain that is worth a pretraining, in balanced accuracy.
+WORTHWHILE_GAIN = 0.02
 #: Metric of all scores, and the format of ``study.json``.
 METRIC, FORMAT = "balanced_accuracy", {"study": 2}
 #: Names of the methods that the task of the primary comparison is compared with.

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from braindecode_pars import plotting
 from braindecode_pars._common.checks import listed
 from braindecode_pars.evaluation.controls import LEVEL, joined
-from braindecode_pars.evaluation.study_results import WORTHWHILE_GAIN
+from braindecode_pars.evaluation.study_design import WORTHWHILE_GAIN
 from braindecode_pars.plotting import style
 
 #: Kinds of methods, in the order of their colors.

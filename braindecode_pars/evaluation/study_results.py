@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars.evaluation import data_check
+from braindecode_pars.evaluation.study_design import WORTHWHILE_GAIN
 
 #: Outcomes of the primary comparison.
 GAIN, NO_GAIN, UNCLEAR, WORSE = "gain", "no gain worth having", "unclear", "worse"
-#: Smallest gain that is worth a pretraining, in balanced accuracy.
-WORTHWHILE_GAIN = 0.02
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
-from braindecode_pars.evaluation.study_design import Design
+from braindecode_pars.evaluation.study_design import WORTHWHILE_GAIN, Design
 from braindecode_pars.evaluation.study_results import (
-    WORTHWHILE_GAIN,
     Comparison,
     Recommendation,
 )

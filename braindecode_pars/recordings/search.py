@@ -6,6 +6,7 @@ Files that cannot be read are listed with the reason. Names that do not tell sub
 import glob
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -278,7 +279,8 @@ def names_part(file: Path, role: int) -> bool:
     That is the tag 115 of such a file, the role of the other part.
     """
     if file.name.endswith((".fif", ".fif.gz")):
-        with suppress(Exception):  # of many types; reading it raises the full message
+        # Of many types; reading it raises the full message.
+        with suppress(Exception), warnings.catch_warnings(action="ignore"):
             return f" = [{role}]" in mne.io.show_fiff(file, tag=115)
     return False
 

@@ -59,9 +59,12 @@ def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkey
 
 
 def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
-    touch(tmp_path, "a_raw.fif", "a_raw-1.fif", "b_split-01_raw.fif", "b_split-02_raw.fif")
-    with pytest.warns(UserWarning, match=r"2 files .*not read: a_raw-1\.fif, b_split-02_raw\.fif"):
-        found = find_recordings([tmp_path])
+    info = mne.create_info(["C3"], 100.0, "eeg")
+    raw = mne.io.RawArray(np.zeros((1, 900_000)), info, verbose="error")
+    raw.save(tmp_path / "a_raw.fif", split_size="2MB", verbose="error")
+    raw.save(tmp_path / "b_raw.fif", split_size="2MB", split_naming="bids", verbose="error")
+    assert len([*tmp_path.iterdir()]) == 4
+    found = find_recordings([tmp_path])
     assert [file.name for file in found] == ["a_raw.fif", "b_split-01_raw.fif"]
 
 

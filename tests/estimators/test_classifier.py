@@ -164,10 +164,16 @@ def test_other_channels_and_lengths_at_predict(fitted):
     def windows(n_chans, n_times):
         return rng.normal(scale=2e-5, size=(3, n_chans, n_times))
 
-    for n_chans, n_times in ((1, 3000), (9, 1000), (2, 100)):
-        with pytest.warns(UserWarning, match="channels without names"):
+    for n_chans, n_times in ((1, 2000), (9, 1000), (2, 100)):
+        with (
+            pytest.warns(UserWarning, match="channels without names"),
+            pytest.warns(UserWarning, match=f"{n_times} samples, those of fit had 3000"),
+        ):
             assert fitted.predict(windows(n_chans, n_times)).shape == (3,)
-    with pytest.raises(ValueError, match="99 samples"):
+    with (
+        pytest.raises(ValueError, match="99 samples"),
+        pytest.warns(UserWarning, match="99 samples, those of fit"),
+    ):
         fitted.predict(windows(3, 99))
 
 

@@ -114,7 +114,10 @@ def test_arguments_that_depend_on_the_sampling_rate(recordings):
 
 def test_windows_of_another_shape_or_rate_raise(recordings, tones):
     clf = network().fit(recordings)
-    with pytest.raises(ValueError, match=r"\(2, 200\).* \(4, 300\)"):
+    with (
+        pytest.raises(ValueError, match=r"\(2, 200\).* \(4, 300\)"),
+        pytest.warns(UserWarning, match="200 samples, those of fit had 300"),
+    ):
         clf.predict(tones[0])
     clf.sfreq_ = 200.0
     with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz"):

@@ -69,7 +69,9 @@ def test_arrays_tell_nothing():
     X = np.random.default_rng(0).normal(size=(8, 2, 100))
     clf = classifier(pretext=None, validation=0, sfreq=50.0).fit(X, [0, 1] * 4)
     assert clf.preprocessing_ == Preprocessing(sfreq=50.0, window_seconds=2.0)
-    assert warnings_of(clf.predict, X[:, :, :50]) == []  # their rate is not known
+    assert warnings_of(clf.predict, X) == []  # their rate is not known
+    [message] = warnings_of(clf.predict, X[:, :, :50])
+    assert "50 samples, those of fit had 100" in message
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ def test_all_doors_read_the_same(tmp_path, ending, place):
     assert np.allclose(prepared.signals[:, :1000], X[0], atol=1e-4 * X[0].std())
     frame = clf.predict_raw(file)
     assert frame["label"].isna().tolist() == [False, False, True, False, False, False]
-    with pytest.warns(UserWarning, match=r"Lid, T8 .* 1 times as bad.*pass the path"):
+    with (
+        pytest.warns(UserWarning, match=r"Lid, T8 .* 1 times as bad.*pass the path"),
+        pytest.warns(UserWarning, match="average reference of the recording has Lid"),
+    ):
         clf.predict_raw(mne.io.read_raw(file, verbose="error"))
 
     store = SignalStore.create(tmp_path / "store", root, verbose=0)

@@ -115,12 +115,13 @@ def test_the_state_of_a_record_includes_its_header_but_no_labels(tmp_path):
 
 
 def test_parts_of_a_recording_are_not_separate_recordings(tmp_path, make_raw):
-    for name in ("a_raw.fif", "a_raw-1.fif", "b_split-01_eeg.fif", "b_split-02_eeg.fif", "c-1.fif"):
-        (tmp_path / name).touch()
+    raw = make_raw(0, seconds=3000)
+    raw.save(tmp_path / "a_raw.fif", split_size="2MB", verbose="error")
+    raw.save(tmp_path / "b_eeg.fif", split_size="2MB", split_naming="bids", verbose="error")
+    (tmp_path / "c-1.fif").touch()  # which cannot be opened
     (tmp_path / "m.hea").write_text("m/2 3 100 500\nm_0001 200\nm_0002 300\n")
     (tmp_path / "m_0001.hea").write_text("m_0001 1 100 200\nm_0001.dat 16 1 16 0 0 0 0 C3\n")
-    with pytest.warns(UserWarning, match=r"not read: a_raw-1\.fif, b_split-02_eeg\.fif\."):
-        names = [source.name for source in find_sources(tmp_path, None)]
+    names = [source.name for source in find_sources(tmp_path, None)]
     assert names == ["a_raw.fif", "b_split-01_eeg.fif", "c-1.fif", "m_0001.hea"]
 
 
