@@ -63,7 +63,8 @@ def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
     raw = mne.io.RawArray(np.zeros((1, 900_000)), info, verbose="error")
     raw.save(tmp_path / "a_raw.fif", split_size="2MB", verbose="error")
     raw.save(tmp_path / "b_raw.fif", split_size="2MB", split_naming="bids", verbose="error")
-    assert (tmp_path / "a_raw-1.fif").exists() and (tmp_path / "b_split-02_raw.fif").exists()
+    assert (tmp_path / "a_raw-1.fif").exists()
+    assert (tmp_path / "b_split-02_raw.fif").exists()
     found = find_recordings([tmp_path])
     assert [file.name for file in found] == ["a_raw.fif", "b_split-01_raw.fif"]
 
