@@ -200,7 +200,7 @@ def draw_cells(
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             # Where black and white have the same contrast with these blues (WCAG 2)
-            color = "black" if image.norm(value) < 0.715 else "white"
+            color = "black" if value < 0.715 * image.get_clim()[1] else "white"
             ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(len(columns)), columns, parse_math=False)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
