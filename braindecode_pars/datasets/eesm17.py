@@ -180,8 +180,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     # A recording without scoring fails before its signals are loaded, which is slow.
     scoring = _read_scoring(recording.file)
     raw = prepare(recording).set_annotations(scoring, verbose="error")
-    targets = {stage: target for target, stage in enumerate(preparation.SLEEP_STAGES)}
-    return cutting.event_windows(raw, targets, WINDOW_SECONDS)
+    return cutting.event_windows(raw, preparation.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 def _read_scoring(file: Path) -> mne.Annotations:

@@ -184,8 +184,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     onsets = WINDOW_SECONDS * np.arange(len(names))
     raw = prepare(recording)
     raw.set_annotations(mne.Annotations(onsets, WINDOW_SECONDS, names), verbose="error")
-    targets = {stage: target for target, stage in enumerate(preparation.SLEEP_STAGES)}
-    return cutting.event_windows(raw, targets, WINDOW_SECONDS)
+    return cutting.event_windows(raw, preparation.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 RECIPE = recipe.Recipe("ucddb", CARD, recordings, prepare, cut)

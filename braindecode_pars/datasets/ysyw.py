@@ -173,8 +173,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """
     stages = _stages(recording.file)  # a record without stages fails before its signals are read
     raw = prepare(recording).set_annotations(stages, verbose="error")
-    targets = {stage: target for target, stage in enumerate(preparation.SLEEP_STAGES)}
-    return cutting.event_windows(raw, targets, WINDOW_SECONDS)
+    return cutting.event_windows(raw, preparation.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 def _stages(file: Path) -> mne.Annotations:

@@ -199,12 +199,8 @@ def draw_cells(
     image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, **options)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            # Black or white, whichever has the higher contrast with the background (WCAG 2): the
-            # relative luminance of sRGB, where both are equal at sqrt(1.05 * 0.05) - 0.05.
-            rgb = image.to_rgba(value)[:3]
-            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-            luminance = np.dot([0.2126, 0.7152, 0.0722], linear)
-            color = "black" if luminance + 0.05 > (1.05 * 0.05) ** 0.5 else "white"
+            # Where black and white have the same contrast with these blues (WCAG 2)
+            color = "black" if value < 0.715 * image.get_clim()[1] else "white"
             ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(len(columns)), columns, parse_math=False)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)

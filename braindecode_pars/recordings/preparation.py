@@ -40,6 +40,8 @@ SFREQ = 200.0
 
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
+#: Label of each stage.
+SLEEP_TARGETS = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
 
 
 def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRaw:

@@ -376,7 +376,8 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     trained : Preprocessing
         Preprocessing of the recordings of the training.
     found : Preprocessing
-        Preprocessing of the recording, as far as its records tell.
+        Preprocessing of the recording, as far as its records tell. Without a ``scale``, its band
+        may be that of the amplifier, and does not count.
 
     Returns
     -------
@@ -389,7 +390,7 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     >>> from braindecode_pars.recordings.preprocessing import Preprocessing
     >>> from braindecode_pars.recordings.preprocessing import missing_steps
     >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)
-    >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0))))
+    >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0), scale=1.0)))
     band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
     """
     band, had = trained.band or (None, None), found.band or (None, None)

@@ -72,14 +72,14 @@ def check_class_labels(y: np.ndarray) -> None:
     Raises
     ------
     ValueError
-        When labels are complex, durations, or numbers of which some are not integers, also in an
-        array of objects; when they have no order, as sets; and as in :func:`labels_of`.
+        When labels are neither text nor numbers, as sets, dates and durations; when they are
+        complex, or numbers of which some are not integers, also in an array of objects; and as in
+        :func:`labels_of`.
     """
     if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
-    # Of sets, for example, equal ones may not be side by side when they are sorted.
     if odd := [label for label in y if not is_of_kinds(label, str, bytes, Number, np.bool_)]:
-        raise ValueError(f"Labels such as {odd[0]!r} have no order, or are durations; pass text.")
+        raise ValueError(f"Labels such as {odd[0]!r} are neither text nor numbers; pass text.")
     if all(isinstance(label, Number) for label in y.tolist()):
         y = np.asarray(y.tolist())
     if y.dtype.kind == "c":

@@ -84,11 +84,13 @@ def _narrow(method: str) -> str:
 
 
 def _in_order(scores: pd.DataFrame) -> pd.DataFrame:
-    """Add rows without a value, so that each method is at the position of its style."""
+    """Sort the rows by method; missing methods have a row without a value, and so a style."""
     names = {number: name for name, number in STYLES.items()}
     order = [names.get(number, f"none {number}") for number in range(max(names) + 1)]
-    empty = pd.DataFrame({**scores.iloc[0], "value": None, "method": order})
-    return pd.concat([empty.astype(scores.dtypes), scores])
+    missing = [method for method in order if method not in set(scores["method"])]
+    empty = pd.DataFrame({**scores.iloc[0], "value": None, "method": missing})
+    rows = pd.concat([empty.astype(scores.dtypes), scores])
+    return rows.sort_values("method", key=lambda names: names.map(order.index), kind="stable")
 
 
 #: Methods in the figure of few labels, and their names there.

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import signal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -421,11 +422,11 @@ def test_patches_have_the_given_length(fits):
 
 
 def test_slow_voltages_end_at_the_given_edge(fits):
-    """A sine of 15 Hz is left by the default of 7 Hz, and taken by an edge of 25."""
-    rng, times = np.random.default_rng(0), np.arange(3 * SFREQ) / SFREQ
+    """Noise of 12 to 18 Hz is left by the default of 7 Hz, and taken by an edge of 25."""
+    rng, band = np.random.default_rng(0), signal.butter(4, (12, 18), "band", fs=SFREQ, output="sos")
     y, groups = np.tile([0, 1], 24), np.repeat(np.arange(12), 4)
-    sine = 1e-5 * np.sin(2 * np.pi * 15 * times) + 1e-8 * rng.normal(size=(48, 2, len(times)))
-    windows = as_windows(sine, y, groups, sfreq=SFREQ)
+    noise = 1e-5 * signal.sosfiltfilt(band, rng.normal(size=(48, 2, 3 * SFREQ)))
+    windows = as_windows(noise, y, groups, sfreq=SFREQ)
     left = {}
     for edge in (7.0, 25.0):
         controls(REMEMBERED, windows, controls=["slow"], edge=edge, **TESTED)

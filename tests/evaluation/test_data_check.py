@@ -216,7 +216,7 @@ def test_a_channel_of_another_unit_and_amplitudes_that_no_eeg_has():
     raw.load_data()._data[3] *= 1e3
     [warning] = texts(BaseConcatDataset(parts), "warning")
     assert "more than 30 times" in warning
-    assert "channels: D of recording 3 (subject P2). Their unit" in warning
+    assert "clipped: D of recording 3 (subject P2). Their unit" in warning
     [warning] = texts(within(scale=1e-6), "warning")
     assert warning.startswith("The standard deviation of the signal is 1e-11; EEG has about")
 
