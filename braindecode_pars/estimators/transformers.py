@@ -1,5 +1,6 @@
 """Transformers that use the subjects of windows: subject centring, and Euclidean alignment."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -480,7 +481,11 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         validation.check_is_fitted(self)
         windows = picking.pick_as_fitted(door.as_windows(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
-        return windows.read_by(_Aligned(windows, subjects))
+        aligned = windows.read_by(_Aligned(windows, subjects))
+        steps = [
+            known and replace(known, scale=None) for known in aligned.recordings["preprocessing"]
+        ]
+        return replace(aligned, recordings=aligned.recordings.assign(preprocessing=steps))
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> Windows:
         """Remember the channels and return the aligned windows.
@@ -517,9 +522,8 @@ class _Aligned:
             read = windows.take(subjects == subject).batches(64)
             covariances = [x @ x.T / x.shape[1] for batch in read for x in batch.astype(float)]
             variances, directions = np.linalg.eigh(np.mean(covariances, axis=0))
-            kept = variances > _SMALLEST * variances.max()
-            inverse = np.zeros_like(variances)
-            inverse[kept] = variances[kept] ** -0.5
+            is_large = variances > _SMALLEST * variances.max()
+            inverse = np.where(is_large, variances, np.inf) ** -0.5
             self.filters.append((directions * inverse) @ directions.T)
 
     def __getitem__(self, i: int) -> np.ndarray:

@@ -419,8 +419,7 @@ def _copies(data: _Data) -> Iterator[Finding]:
     if pairs[True]:
         yield _stop(
             f"Recordings of different subjects contain the same signals: {listed(pairs[True])}. "
-            "Training and test data would overlap. Remove the duplicates, or give both recordings "
-            "one subject.",
+            "Remove one, or give both one subject: training and test data would overlap.",
             "copies",
         )
     if pairs[False]:

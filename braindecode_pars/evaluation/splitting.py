@@ -192,9 +192,8 @@ class Corpus:
         for first, second in duplicates.find_duplicates(windows):
             if subjects[first] != subjects[second]:
                 raise ValueError(
-                    f"Recordings of the subjects {subjects[first]} and {subjects[second]} contain "
-                    "the same signals, so training and test data would overlap. Remove the "
-                    "duplicates, or give both recordings one subject."
+                    f"The subjects {subjects[first]} and {subjects[second]} have the same signals: "
+                    "training and test data would overlap. Remove one, or give both one subject."
                 )
 
 

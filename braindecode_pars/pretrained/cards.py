@@ -271,19 +271,16 @@ def warn_of_unknown_corpora(
     UserWarning
         When a test subject has the number of a training subject, and a corpus is unknown.
     """
-    seen = {
-        method: SeenSubjects(subject for card in own for subject in card.seen_subjects)
-        for method, own in cards.items()
-    }
-    pairs = [(n, str(whole(s))) for s in test_subjects for n in seen if seen[n].may_have(s)]
+    seen = {name: [s for card in own for s in card.seen_subjects] for name, own in cards.items()}
+    keys = {name: SeenSubjects(own) for name, own in seen.items()}
+    pairs = [(n, str(whole(s))) for s in test_subjects for n in keys if keys[n].may_have(s)]
     if pairs:
-        methods, names = (
-            checks.listed([*dict.fromkeys(each)]) for each in zip(*pairs, strict=True)
-        )
+        found, names = ([*dict.fromkeys(each)] for each in zip(*pairs, strict=True))
+        corpora = checks.listed(public_corpora(s for name in found for s in seen[name]))
         checks.warn_user(
-            f"The corpus of the test subjects {names} is unknown, and the encoder of {methods} was "
-            "pretrained on subjects with the same numbers. If they are the same subjects, their "
-            "scores are not held-out scores. Add 'corpus' to the descriptions of the recordings."
+            f"The corpus of the test subjects {checks.listed(names)} is unknown, and the encoder "
+            f"of {checks.listed(found)} was pretrained on subjects with the same numbers. Scores "
+            f"of subjects of {corpora or 'its corpus'} are not held-out scores."
         )
 
 

@@ -64,10 +64,9 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
         spread, n = float(np.median(odd)), len(spreads)
         some = "" if len(odd) == n else f" in {len(odd)} of {n} windows looked at"
         power = 3 * round(math.log10(_USUAL / spread) / 3)
-        advice = f"multiply it by 1e{power}" if abs(power) <= 12 else "check its unit"
         return (
             f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to "
-            f"1e-3 in volts and 1 to 1000 in microvolts. Was it scaled twice? Then {advice}."
+            f"1e-3 in volts and 1 to 1000 in microvolts. Scaled twice? Multiply it by 1e{power}."
         )
     volts = float(np.median(spreads)) / scale if scale and len(spreads) else _USUAL
     if problem := _problem_in_volts(volts):
@@ -149,8 +148,7 @@ def warn_of_amplitudes(windows: Windows) -> None:
     with computing.seeded(0) if is_stored else nullcontext():
         looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
     scale = agreed(windows.recordings["preprocessing"].tolist()).scale
-    problem = None if is_stored else amplitude_problem(looked_at.values(), scale)
-    if problem:
+    if not is_stored and (problem := amplitude_problem(looked_at.values(), scale)):
         warn_user(problem)
     else:
         warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
@@ -321,9 +319,7 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     volts = 10 ** level.median() / scale if scale and len(level) else _USUAL
     if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway
         warn_user(problem)
-    far = far_from_others(level)
-    far = [number for number in far if number in names]
-    if far:
+    if far := [number for number in far_from_others(level) if number in names]:
         warn_user(other_units_text([names[number] for number in far], len(log_amplitude)))
     if odd_channels:
         texts = [f"{listed(channels)} of {names[n]}" for n, channels in odd_channels.items()]

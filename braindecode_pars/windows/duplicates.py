@@ -26,8 +26,9 @@ MIN_CORRELATION, STANDARD_ERRORS, INDEPENDENT = 0.5, 6.0, 0.25
 #: Maximum change between bins in median absolute deviations: artifacts at the same place in all
 #: recordings, such as pulses of a stimulator, are no sign of duplicates.
 MAX_CHANGE = 5.0
-#: Minimum number of values in which two windows are compared.
-MIN_VALUES = 16
+#: Maximum size of a frequency in medians of all frequencies, and minimum share of the signal that
+#: remains: rhythms with the phase of a stimulus, and noise-free ones, are no sign either.
+MAX_SIZE, MIN_REST = 3.0, 0.05
 #: Maximum size of rounding errors in a constant channel, relative to its values.
 FLAT = 1e-9
 #: Number of recordings that are compared with all others at a time.
@@ -123,16 +124,24 @@ def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.nda
     width = max(1, round(min(BIN_SECONDS * (windows.sfreq or np.inf), n_times / MIN_BINS)))
     n_bins = min(n_times // width, N_BINS)
     bins = window[:, : n_bins * width].reshape(len(window), n_bins, width).mean(axis=2)
-    changes = np.diff(bins, axis=1, prepend=bins[:, :1])
-    changes -= np.median(changes, axis=1, keepdims=True)
-    limits = MAX_CHANGE * np.median(np.abs(changes), axis=1, keepdims=True)
-    changes = changes.clip(-limits, limits)
-    sizes = np.sqrt((changes**2).mean(axis=1))
     values = np.zeros((N_CHANNELS, N_BINS), np.float32)
     for i, channel in enumerate(rows):
-        if channel is not None and sizes[channel] > FLAT * np.abs(window[channel]).max():
-            values[i, :n_bins] = changes[channel] / sizes[channel]
+        if channel is not None and np.ptp(bins[channel]) > FLAT * np.abs(window[channel]).max():
+            values[i, :n_bins] = _without_artifacts(bins[channel])
     return values
+
+
+def _without_artifacts(bins: np.ndarray) -> np.ndarray:
+    """Return standardized changes between bins of a channel; zeros if it is a rhythm alone."""
+    changes = np.diff(bins, prepend=bins[0])
+    limit = MAX_CHANGE * np.median(np.abs(changes))
+    spectrum = np.fft.rfft(changes.clip(-limit, limit) * np.hanning(len(bins)))
+    sizes = np.abs(spectrum)
+    limited = sizes.clip(max=MAX_SIZE * np.median(sizes))
+    if np.linalg.norm(limited) <= MIN_REST * np.linalg.norm(sizes):
+        return np.zeros(len(bins))
+    changes = np.fft.irfft(limited * np.exp(1j * np.angle(spectrum)), len(bins))
+    return changes / np.sqrt((changes**2).mean())
 
 
 def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
@@ -143,8 +152,8 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
     for first in range(0, len(values), BLOCK):
         n = is_known[first : first + BLOCK] @ is_known.T
         correlation = values[first : first + BLOCK] @ values.T / np.maximum(n, 1)
-        errors = 1 / np.sqrt(np.maximum(INDEPENDENT * n - 3, 1))
+        errors = 1 / np.sqrt(np.maximum(INDEPENDENT * n - 3, 1))  # of Fisher's z
         minimum = np.maximum(MIN_CORRELATION, np.tanh(STANDARD_ERRORS * errors))
-        for i, j in np.argwhere((n >= MIN_VALUES) & (correlation > minimum)).tolist():
+        for i, j in np.argwhere((INDEPENDENT * n > 3) & (correlation > minimum)).tolist():
             if first + i < j:
                 yield recordings[first + i], recordings[j]

@@ -39,9 +39,10 @@ def test_a_python_file_with_load(tmp_path):
 
 
 def test_a_folder_of_own_recordings(tmp_path):
+    rng = np.random.default_rng(0)
     for name in ("anna", "ben"):
         info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-        noise = 1e-5 * np.random.default_rng(0).standard_normal((2, 6000))
+        noise = 1e-5 * rng.standard_normal((2, 6000))
         raw = mne.io.RawArray(noise, info, verbose="error")
         raw.set_annotations(mne.Annotations([0, 30], [30, 30], ["rest", "task"]))
         raw.export(tmp_path / f"{name}.edf", verbose="error")
@@ -57,8 +58,9 @@ def test_a_folder_of_own_recordings(tmp_path):
 def test_labels_of_own_files_as_options(tmp_path):
     """Options of the command line are texts; patterns and paths are not taken for literals."""
     info = mne.create_info(["C3"], 100.0, "eeg")
-    raw = mne.io.RawArray(1e-5 * np.random.default_rng(0).standard_normal((1, 6000)), info)
-    for name in ("P1_rest", "P1_task"):
+    for seed, name in enumerate(("P1_rest", "P1_task")):
+        noise = 1e-5 * np.random.default_rng(seed).standard_normal((1, 6000))
+        raw = mne.io.RawArray(noise, info, verbose="error")
         raw.export(tmp_path / f"{name}.edf", verbose="error")
     (tmp_path / "labels.csv").write_text("file,label\nP1_rest,0\nP1_task,1\n")
     settings = ["window_seconds=10", "sfreq=100", "verbose=0"]

@@ -105,6 +105,7 @@ def test_a_sample_without_stages_has_no_classes_to_choose(tmp_path):
     assert "no argument 'classes'" in result.output
 
 
+@pytest.mark.filterwarnings("ignore:The corpus of the test subjects")  # as in "small"
 def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     given = study_folders.classes_of_sites(tmp_path / "recordings")

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from support.montages import concatenated
 
-from braindecode_pars import as_sklearn
+from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 from braindecode_pars.windows.table import Windows
 
@@ -103,3 +103,9 @@ def test_what_is_refused(nights, array):
         EuclideanAlignment().fit_transform(X[:9])
     with pytest.raises(ValueError, match="min_windows"):
         EuclideanAlignment(min_windows=0).fit(X)
+
+
+def test_aligned_signals_have_no_unit():
+    volts = datasets.mental_arithmetic(["Subject00"])
+    aligned = EuclideanAlignment().fit_transform(volts)
+    assert {known.scale for known in aligned.recordings["preprocessing"]} == {None}

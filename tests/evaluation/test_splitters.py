@@ -253,15 +253,6 @@ def test_copies_of_a_recording_are_refused(nights):
             leave_one_subject_out({"probe": PROBE}, both, verbose=0)
 
 
-def test_copies_whose_first_windows_differ_are_refused(nights):
-    X, y, groups = as_sklearn(nights)
-    samples = np.array(X)
-    samples[48:72] = samples[24:48]
-    samples[48] *= 2  # subject 3 is a copy of subject 2, but for the first window
-    with pytest.raises(ValueError, match="subjects 2 and 3 have the same samples"):
-        pairs(LeaveOneSubjectOut(), y, groups, X.read_by(samples))
-
-
 @pytest.mark.parametrize(
     ("splitter", "message"),
     [

@@ -18,9 +18,10 @@ def invoke(*arguments) -> tuple[int, str]:
 
 
 def write(file: Path, n_chans=2, seconds=60, sfreq=128, bad=False) -> None:
-    """Write noise as a FIF file; with ``bad``, one sample is NaN."""
+    """Write noise as a FIF file, with a seed for each name; with ``bad``, one sample is NaN."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    signals = 1e-5 * np.random.default_rng(n_chans).standard_normal((n_chans, seconds * sfreq))
+    seed = [*"/".join(file.parts[-2:]).encode()]
+    signals = 1e-5 * np.random.default_rng(seed).standard_normal((n_chans, seconds * sfreq))
     if bad:
         signals[0, 5] = np.nan
     info = mne.create_info([f"E{i}" for i in range(n_chans)], sfreq, "eeg")

@@ -71,6 +71,7 @@ ALIKE = {
     "line noise": 1e-3 * np.sin(2 * np.pi * 50 * TIMES + 0.3),
     "drift": 1e-2 * np.exp(-TIMES / 20),
     "pulses": 1e-2 * (np.arange(len(TIMES)) % 250 == 120),
+    "rhythm of a stimulus": 3e-5 * np.sin(2 * np.pi * 2.3 * TIMES),
     "calibration at the beginning": 1e-3 * np.sign(np.sin(2 * np.pi * TIMES)) * (TIMES < 10),
 }
 
@@ -81,8 +82,18 @@ def test_what_an_amplifier_adds_to_all_recordings_is_no_sign(shared):
     assert pairs(*(plus(raw, shared) for raw in raws)) == []
 
 
+@pytest.mark.parametrize("seconds", [1, 4, 10])
+def test_noise_free_rhythms_are_no_sign(seconds):
+    phases = np.random.default_rng(0).uniform(0, 2 * np.pi, (8, 2, 1))
+    rhythms = 1e-5 * np.sin(2 * np.pi * 5 * TIMES + phases)
+    windows = rhythms[..., : seconds * SFREQ]
+    assert find_duplicates(as_windows(windows, groups=list("abcdefgh"), sfreq=SFREQ)) == []
+
+
 def test_flat_and_tiny_windows_are_not_compared():
     flat = np.ones((2, 2, 500), np.float32)
     assert find_duplicates(as_windows(flat, groups=["a", "b"])) == []
+    stepped = flat * (np.arange(500) > 250)
+    assert find_duplicates(as_windows(stepped, groups=["a", "b"])) == []
     tiny = np.random.default_rng(0).normal(size=(1, 1, 10)).repeat(2, axis=0)
     assert find_duplicates(as_windows(tiny, groups=["a", "b"])) == []
