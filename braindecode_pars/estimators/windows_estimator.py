@@ -347,8 +347,13 @@ def read_to_predict(
     checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
-        # Of arrays, the duration is not known.
-        n_times = windows[0].shape[1]
+        # Of arrays, only the shape can be compared.
+        n_chans, n_times = windows[0].shape
+        if any_montage and estimator.chs_info_ is None and n_chans != estimator.n_chans_:
+            checks.warn_user(
+                f"The windows have {n_chans} channels, those of fit had {estimator.n_chans_}. Pass "
+                "the same channels in the same order."
+            )
         if n_times != estimator.n_times_:
             checks.warn_user(
                 f"The windows have {n_times} samples, those of fit had {estimator.n_times_}. Cut "

@@ -119,6 +119,7 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The corpus of the test subjects")
 def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkeypatch):
     effort = study_design.Effort(6, 8.0, ("primary", "baselines"))
     monkeypatch.setitem(study_design.EFFORTS, "quick", effort)

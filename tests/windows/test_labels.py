@@ -141,8 +141,8 @@ def test_unknown_weights_are_refused(rule, message):
         ([0.5, 1, 2], "continuous"),
         (np.array([1j, 0]), "[Cc]omplex"),
         (np.array([1j, 0], dtype=object), "[Cc]omplex"),
-        (np.arange(3).astype("timedelta64[ms]"), "durations"),
-        (pd.to_timedelta([1, 2, 1], "s"), "durations"),
+        (np.arange(3).astype("timedelta64[ms]"), "text nor numbers"),
+        (pd.to_timedelta([1, 2, 1], "s"), "text nor numbers"),
     ],
 )
 def test_numbers_that_are_no_classes(labels, message):
@@ -238,9 +238,9 @@ def test_one_name_with_two_labels_is_a_warning():
 def test_labels_without_a_total_order_are_refused(labels):
     """Sorted, equal ones are not side by side: two sets were 44 classes."""
     y = as_column(labels * 22)
-    with pytest.raises(ValueError, match=r"order.*text"):
+    with pytest.raises(ValueError, match="neither text nor numbers"):
         check_class_labels(y)
-    with pytest.raises(ValueError, match=r"order.*text"):
+    with pytest.raises(ValueError, match="neither text nor numbers"):
         PARSClassifier(None, sfreq=100.0, verbose=0).fit(np.ones((len(y), 1, 200)), y)
 
 
