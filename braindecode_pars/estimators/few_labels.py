@@ -366,7 +366,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         Parameters
         ----------
         X : windows
-            Windows of one person. The mean of fewer than ten is imprecise, with a warning.
+            Windows of one subject. The mean of fewer than ten is imprecise, with a warning.
         labels : array-like, shape (n_windows,) | None
             Labels among ``classes_``; those of windows without one are ``unlabeled_label``. The
             labels of a dataset are not used unless they are passed.
@@ -381,7 +381,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         NotFittedError
             Before :meth:`fit`.
         ValueError
-            When the windows are of several people, the labels have fewer than two classes, or a
+            When the windows are of several subjects, the labels have fewer than two classes, or a
             label is no class of ``fit``; also as in ``predict_proba``.
 
         Examples

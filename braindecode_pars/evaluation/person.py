@@ -195,7 +195,7 @@ def permuted_shares(
     Raises
     ------
     ValueError
-        When lengths differ, a feature is not finite, or a person, recording or class is missing.
+        When lengths differ, a feature is not finite, or a subject, recording or class is missing.
 
     Examples
     --------
@@ -276,8 +276,8 @@ def audit_person(
     Raises
     ------
     ValueError
-        When lengths differ, there are fewer than two classes, or two people of one, a feature is
-        not finite, or a person, recording or class is missing.
+        When lengths differ, there are fewer than two classes, or two subjects of one, a feature is
+        not finite, or a subject, recording or class is missing.
 
     Notes
     -----
