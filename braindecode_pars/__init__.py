@@ -1,15 +1,16 @@
 """Self-supervised pretraining for EEG, with scores of people who were not in the training.
 
-Four floors, the lowest first; a part imports only what is below it, and all may import _common/.
+Five parts, the lowest first; a part imports only what is below it.
 
-data        recordings/ files -> windows; windows/ any source -> one lazy dataset; signal_store/
-            corpora on disk; datasets/ a recipe for each corpus
-method      tokens.py one channel -> patches -> tokens; encoder.py -> features; models/ PARSNet,
+core        tokens.py one channel -> patches -> tokens; encoder.py -> features; models/ PARSNet,
             which fine-tunes, and an encoder of all channels; pretext/ tasks without labels;
-            pretraining.py and callbacks.py train them, runs/ at scale; pretrained/ encoders as
-            folders; paper.py its settings
-estimators  estimators/ all of it for scikit-learn; baselines.py to compare with
-scores      evaluation/ protocols -> tidy scores; predictions.py; plotting/; above them cli/
+            pretraining.py and callbacks.py train them; paper.py its settings; windows/ any source
+            -> one table; estimators/ all of it for scikit-learn; pretrained/ encoders as folders;
+            plotting/ style and curves; _common/ files, names, channels
+evaluation  evaluation/ protocols -> tidy scores, with figures; baselines/ to compare with
+data        recordings/ files -> windows; datasets/ a recipe for each corpus
+scale       signal_store/ corpora on disk; runs/ long pretraining
+study       study/ does pretraining help here; predictions/ of recordings; cli/ the commands
 
 Names are loaded when they are first used, so that ``import braindecode_pars`` costs nothing.
 """

@@ -31,7 +31,7 @@ from braindecode_pars._common.checks import (
     quiet,
     warn_user,
 )
-from braindecode_pars.estimators.window_features import LogBandPower
+from braindecode_pars.baselines.window_features import LogBandPower
 from braindecode_pars.evaluation import leave_one_subject_out
 
 RULES = dict(

@@ -24,8 +24,8 @@ DATA = {
     "braindecode_pars/datasets/sample_data/README.md",
     "braindecode_pars/datasets/sample_data/recordings.npz",
     "braindecode_pars/datasets/sample_data/sleep.npz",
-    "braindecode_pars/evaluation/study_report.css",
-    "braindecode_pars/evaluation/study_report.html",
+    "braindecode_pars/study/study_report.css",
+    "braindecode_pars/study/study_report.html",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
         for name in ("features-eegmmidb", "features-noise", "pars-sleep")

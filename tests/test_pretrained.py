@@ -12,7 +12,7 @@ from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 from braindecode_pars.pretrained.cards import fine_tuned_card, read_card, unique_subjects
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 @pytest.fixture

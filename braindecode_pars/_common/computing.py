@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import skorch
 import torch
-from accelerate.utils import convert_to_fp32, recursively_apply
 from torch import Tensor, nn
 
 from braindecode_pars._common.checks import boolean, check_parameters, choice
@@ -256,7 +255,7 @@ class StepGraphs:
             index = self.device.index
             self._index = torch.cuda.current_device() if index is None else index
             self._pool = torch.cuda.graph_pool_handle()
-        batch = recursively_apply(partial(Tensor.to, device=self.device, copy=True), batch)
+        batch = map_tensors(partial(Tensor.to, device=self.device, copy=True), batch)
         # A step may change buffers, and weights that it does not train: a mean over steps.
         state = [t for part in self.modules for t in (*part.parameters(), *part.buffers())]
         state_before = [tensor.detach().clone() for tensor in state]
@@ -355,7 +354,7 @@ class CapturedStep(NamedTuple):
                 weight.grad = added if before is None else before
             else:
                 weight.grad = before.add_(added)
-        return recursively_apply(torch.clone, self.outputs)  # callbacks may keep them
+        return map_tensors(torch.clone, self.outputs)  # callbacks may keep them
 
 
 @cache
@@ -364,8 +363,25 @@ def _side_stream(index: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(index)
 
 
+def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """Return a value with a function applied to the tensors in its mappings and sequences."""
+    match value:
+        case Tensor():
+            return function(value)
+        case Mapping():
+            return {key: map_tensors(function, item) for key, item in value.items()}
+        case tuple() | list():
+            items = [map_tensors(function, item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def _in_float32(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
 def _detached(outputs: dict[str, Any]) -> dict[str, Any]:
-    return recursively_apply(Tensor.detach, outputs)
+    return map_tensors(Tensor.detach, outputs)
 
 
 def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
@@ -572,4 +588,4 @@ class TrainingNet(skorch.NeuralNet):
             # Inside a program's autocast, the weights of the last step would stay in its cache.
             torch.clear_autocast_cache()
             # Losses and scores need float32, and NumPy has no bfloat16.
-            return convert_to_fp32(super().infer(*args, **kwargs))
+            return map_tensors(_in_float32, super().infer(*args, **kwargs))

@@ -20,7 +20,4 @@ except (ImportError, OSError, RuntimeError) as error:
 with warnings.catch_warnings():
     # braindecode 1.8 uses names of montages that MNE has deprecated.
     warnings.filterwarnings("ignore", "Montage name", FutureWarning)
-
-    # accelerate silences torch's warnings of schedulers in the whole process without this context.
-    import accelerate.scheduler  # noqa: F401
     import braindecode.models  # noqa: F401

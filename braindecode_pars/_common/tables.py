@@ -1,11 +1,14 @@
-"""Names of the columns in tables of scores, of training losses and of predictions."""
+"""Columns of tables of scores, training losses and predictions; labels as text."""
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from braindecode_pars._common.subjects import normalized
 
 #: Columns of every protocol's scores.
 SCORES = ["protocol", "dataset", "method", "subject", "n_train_subjects", "seed", "metric", "value"]
@@ -177,3 +180,22 @@ def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
         name: numbers_of(f"The column {name}", table[name]) for name in columns if name in table
     }
     return table.assign(**found)
+
+
+#: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.
+EMPTY = re.compile(r"^(n/a|nan|<na>|#n/a)?$", re.IGNORECASE)
+
+
+def label_text(value: Any) -> str:
+    """Return a label as text in one form, and an empty text for None and NaN.
+
+    The form is one of Unicode, without blanks around it, and without ".0" behind a number.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.tables import label_text
+    >>> [*map(label_text, (" rest ", 1.0, "1.0", "1", float("nan"), "N/A", None))]
+    ['rest', '1', '1', '1', '', '', '']
+    """
+    text = re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", normalized(str(value)).strip())
+    return "" if value is None or EMPTY.match(text) else text

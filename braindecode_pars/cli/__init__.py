@@ -12,6 +12,8 @@ from typing import Any
 
 import lazy_loader
 
+from braindecode_pars._common import names
+
 # ``app`` is imported when it is used, so that ``main`` handles Ctrl-C from the first moment.
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"commands": ["app"]})
 __all__ = ["main"]
@@ -33,7 +35,10 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
     warnings.formatwarning = _plain
-    from braindecode_pars.cli.commands import app
+    try:
+        from braindecode_pars.cli.commands import app
+    except ModuleNotFoundError as error:
+        sys.exit(str(names.with_extra(error)))
 
     app(prog_name="braindecode-pars")
 

@@ -13,9 +13,10 @@ from braindecode_pars import datasets, runs
 from braindecode_pars._common import checks, computing, model_files
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.recordings import cutting, preprocessing
+from braindecode_pars.recordings import cutting
 from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows import preprocessing
 
 #: Recipes of corpora that have the subjects of others.
 _OVERLAPPING = [name for name, one in datasets.RECIPES.items() if one.leave_out]

@@ -158,12 +158,13 @@ def evaluate(
     with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
+        from braindecode_pars.datasets import any_source
 
         is_ablation = protocol == "ablation"
         classifier = report.classifier_settings(
             settings, published=published, dataset=dataset, pretrains=is_ablation
         )
-        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=datasets.title(dataset))
+        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=any_source.title(dataset))
         methods = {}
         if not is_ablation:
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes

@@ -16,6 +16,7 @@ from braindecode.datasets import BaseConcatDataset
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
 from braindecode_pars._common import files, model_files, subjects, tables
 from braindecode_pars.cli.terminal import print_frame, show, values
+from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import protocols, splitting
 
 #: Methods without ``--method``. Those of controls train no network, and many draws take minutes.
@@ -324,6 +325,6 @@ def classifier_settings(
     """
     settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
     settings.pop("pretext", None)  # is the method's
-    if published and datasets.recipe_of(dataset) == "eesm17":
+    if published and any_source.recipe_of(dataset) == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
     return settings | values(options, "--set")

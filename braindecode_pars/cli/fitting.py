@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, baselines, datasets
+from braindecode_pars import PARSClassifier, baselines, datasets
 from braindecode_pars._common import model_files
+from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show, values
+from braindecode_pars.datasets import any_source
 from braindecode_pars.estimators import transformers, windows_estimator
-from braindecode_pars.evaluation import data_check, study_design, study_plan, study_scores
-from braindecode_pars.evaluation.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.recordings import preprocessing
-from braindecode_pars.windows import door, labels
+from braindecode_pars.signal_store.index import is_store
+from braindecode_pars.study import data_check, study_design, study_plan, study_scores
+from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
+from braindecode_pars.windows import door, labels, preprocessing
 
 
 def fit_folder(
@@ -52,7 +54,7 @@ def fit_folder(
     overwrite : bool
         Whether to replace a model.
     """
-    is_folder = Path(folder).is_dir() and not datasets.is_store(folder)
+    is_folder = Path(folder).is_dir() and not is_store(folder)
     if not is_folder and "channels" in reading:  # of windows that are cut already
         settings = {**settings, "channels": reading.pop("channels")}
     reading = _with_classes(folder, reading)
@@ -195,7 +197,7 @@ def study_folder(
     settings = study_design.Settings(**options)
     study_plan.check_settings(settings, out)
     first = next(iter((settings.encoders or {"small": "small"}).values()))
-    if is_folder := Path(folder).is_dir() and not datasets.is_store(folder):
+    if is_folder := Path(folder).is_dir() and not is_store(folder):
         # Recordings that cannot be used are left out, and listed in the report.
         reading = {"on_error": "warn"} | _as_encoder(first) | reading
         n_jobs = reading.get("n_jobs")
@@ -206,7 +208,7 @@ def study_folder(
         windows = datasets.load(folder, **reading)
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    name = datasets.title(folder).replace("_", " ")
+    name = any_source.title(folder).replace("_", " ")
     check = data_check.check_data(windows, in_spite_of=in_spite_of)
     # A quick study has no bundled encoder, and the windows of a store or a sample cannot change
     if is_folder and settings.effort != "quick":

@@ -6,28 +6,34 @@ from all results in the folder: time in each class, sleep statistics, findings.
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from braindecode_pars import (
-    FewLabelsClassifier,
-    PARSClassifier,
-    __version__,
-    plotting,
-    predictions,
-)
-from braindecode_pars._common import checks, files, model_files, subjects, tables, training
+from braindecode_pars import PARSClassifier, __version__
+from braindecode_pars._common import checks, files, model_files, subjects, training
+from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.estimators import predict_raw
+from braindecode_pars.predictions.recording import (
+    check_transitions,
+    class_texts,
+    prepare_recording,
+    rescale_signals,
+    usable_starts,
+    windows_from,
+)
+from braindecode_pars.predictions.results import (
+    MARK,
+    MINUTES,
+    Results,
+    read_record,
+    write_summary,
+)
 from braindecode_pars.recordings import label_files, loading, readers, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
@@ -78,7 +84,7 @@ def predict_recordings(
         is_vote = model_files.FEW_LABELS in model_files.kinds_in(model_files.model_folder(model))
         clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
     if options["smooth"]:
-        predict_raw.check_transitions(clf)
+        check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):
         show(
             "Expected {metric} for a new subject: {score:.2f} (95 % prediction interval {low:.2f} "
@@ -93,8 +99,8 @@ def predict_recordings(
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
         stretches = _stretches(labels, adapt["column"], found)
-    mark = out / _MARK
-    files.check_may_write(out, "predictions", is_ours=_content(mark) is not None)
+    mark = out / MARK
+    files.check_may_write(out, "predictions", is_ours=read_record(mark) is not None)
     busy = f"{out} is used by another process; wait, or pass another folder."
     with files.locked(out, busy):
         if not mark.exists():
@@ -179,10 +185,10 @@ def adapted_to(
         As in ``predict_raw``.
     """
     raw, name = readers.open_recording(file)
-    recording, length = predict_raw.prepare_recording(raw, name, clf), clf.n_times_
+    recording, length = prepare_recording(raw, name, clf), clf.n_times_
     if rescale:
-        predict_raw.rescale_signals(recording, clf)
-    known = {text: i for i, text in enumerate(predict_raw.class_texts(clf))}
+        rescale_signals(recording, clf)
+    known = {text: i for i, text in enumerate(class_texts(clf))}
     notes = label_files.annotations_of(file, raw, stretches)
     texts = [classes.get(text, "") if classes else text for text in notes.description]
     first = np.rint(notes.onset * recording.sfreq).astype(int)
@@ -191,7 +197,7 @@ def adapted_to(
     is_mark = (notes.duration == 0) & np.isin(texts, [*known]) & (first >= 0)
     stop = np.where(is_mark, first + length, stop)
     marks = first[is_mark & (stop <= recording.signals.shape[1])]
-    starts = predict_raw.usable_starts(recording, length)
+    starts = usable_starts(recording, length)
     starts = np.union1d(starts, marks[recording.may_use(marks, length)])
     codes = np.full(len(starts), -1)
     for text, begin, end in zip(texts, first, stop, strict=True):
@@ -202,201 +208,8 @@ def adapted_to(
         labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
         each = checks.listed([f"{n} {text}" for text, n in counts.items()])
         told = f"its windows with labels ({each}), which are predicted too"
-    windows = predict_raw.windows_from(recording, starts, length)
+    windows = windows_from(recording, starts, length)
     return clf.adapt(windows, labels), told
-
-
-#: File that marks a folder of predictions.
-_MARK = "predictions.json"
-
-
-#: Ending of the record of a recording, which is written last and describes its results.
-_RECORD = "_predictions.json"
-
-
-@dataclass(frozen=True)
-class Results:
-    """The results of one recording.
-
-    Attributes
-    ----------
-    recording : Path
-        File of the recording.
-    path : Path
-        Path of the results, to which endings are added.
-    settings : mapping
-        All that predictions depend on besides the recording, as values that JSON supports.
-    """
-
-    recording: Path
-    path: Path
-    settings: Mapping[str, Any]
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """File of each result, the record last."""
-        name = self.path.name
-        # Events are a derivative of BIDS if the recording has such a name.
-        stem = re.sub(r"_(i?eeg|meg)$", "", name)
-        if predictions.has_bids_entities(stem):
-            stem = f"{stem}_desc-predicted"
-        else:
-            stem = f"of-{name}" if name.startswith("sub-") else name
-        names = {
-            "table": f"{name}_predictions.csv",
-            "events": f"{stem}_events.tsv",
-            "columns": f"{stem}_events.json",
-            "figure": f"{name}_hypnodensity.png",
-            "page": f"{name}_hypnodensity.html",
-            "record": f"{name}{_RECORD}",
-        }
-        return {kind: self.path.with_name(file) for kind, file in names.items()}
-
-    def finished(self, *, overwrite: bool = False) -> bool:
-        """Whether all results are there, of the recording as it is and with these settings.
-
-        Raises
-        ------
-        ValueError
-            Without ``overwrite``, when anything else is in their place.
-        """
-        try:
-            state = self.state()
-        except OSError:  # predicting it fails in the same way, and is then a row of the summary
-            return False
-        there = [file for file in self.files.values() if file.exists()]
-        record = _content(self.files["record"])
-        if record is not None and "row" not in record:  # killed while the files were moved
-            return False
-        is_whole = record is not None and len(there) == len(self.files)
-        changes = files.changed_settings(record.get("of", {}), state) if record else []
-        if is_whole and not changes:
-            return True
-        if there and not overwrite:
-            of = record["recording"] if record else "an unknown recording"
-            why = checks.listed(changes, most=3) or "its record or another of its files is missing"
-            raise ValueError(
-                f"{there[0]} exists and is of {of}, predicted otherwise ({why}); pass another "
-                "folder, or --overwrite to replace it."
-            )
-        return False
-
-    def state(self) -> dict[str, Any]:
-        """Return all that the results depend on: settings, and sizes and times of the files."""
-        states = {file.name: file.stat() for file in search.files_beside(self.recording)}
-        sizes = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
-        return files.as_read({**self.settings, "files": sizes})
-
-    def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
-        """Write all results of predictions, or none.
-
-        Of predictions that are smoothed, the table and the page also have the raw ones.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            Predictions.
-        state : dict
-            :meth:`state` before the recording was read. If it is copied meanwhile, the results are
-            then those of an earlier state, and not finished.
-        """
-        with files.written_aside(self.path.parent) as aside:
-            new = {kind: aside / file.name for kind, file in self.files.items()}
-            frame.round(6).to_csv(new["table"], index=False)
-            predictions.to_bids_events(_final(frame), new["events"])
-            axes = plotting.hypnodensity(_final(frame))
-            axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
-            plotting.style.save_figure(axes[0], new["figure"], dpi=120)
-            plotting.night_page(frame, new["page"])
-            record = {"recording": str(self.recording), "of": state}
-            findings = frame.attrs.get("findings", {})
-            files.write_checked(
-                new["record"], {**record, "findings": findings, "row": summary_row(frame)}
-            )
-            # If the process is killed while files are moved, this record tells whose they are.
-            files.write_checked(self.files["record"], record)
-
-
-def _final(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the smoothed predictions where there are any, else the predictions."""
-    return predictions.smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
-
-
-def _content(record: Path) -> dict[str, Any] | None:
-    """Return the content of a record; None if there is none, or it is damaged."""
-    try:
-        return files.read_checked(record)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-
-
-_MINUTES = "minutes_"
-#: Counts of a frame, which are no findings about the recording.
-_COUNTS = ("windows", "windows_not_predicted")
-
-
-def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the row of one recording, as values that JSON supports.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Predictions of a recording, as from ``predict_raw``.
-
-    Returns
-    -------
-    dict of str to Any
-        Counts of windows, minutes in each class, for sleep stages the sleep statistics, and number
-        and names of the findings. Where predictions are smoothed, these are counted.
-    """
-    frame, classes = _final(frame), frame.attrs["classes"]
-    minutes = frame.groupby("label")["duration"].sum() / 60
-    not_findings = (*_COUNTS, "expected_score")
-    findings = [name for name in frame.attrs.get("findings", {}) if name not in not_findings]
-    row = {
-        "windows": len(frame),
-        "windows_not_predicted": int(frame["label"].isna().sum()),
-        **{f"{_MINUTES}{name}": float(minutes.get(name, 0)) for name in classes},
-        **(predictions.sleep_statistics(frame) if predictions.are_stages(classes) else {}),
-        "n_findings": len(findings),
-        "findings": ", ".join(findings),
-    }
-    return {name: files.plain(value) for name, value in row.items()}
-
-
-def write_summary(
-    folder: Path, problems: Mapping[str, str], *, overwrite: bool = False
-) -> tuple[pd.DataFrame, Path]:
-    """Write a row for each recording with results in a folder, and for each that failed now.
-
-    It is beside summaries that the user has changed, unless they may be replaced.
-    """
-    rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
-    for file in folder.rglob(f"*{_RECORD}"):
-        if row := (_content(file) or {}).get("row"):
-            rows.setdefault(str(file.relative_to(folder)).removesuffix(_RECORD), row)
-    table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
-    counts = table.columns.intersection([*_COUNTS, "n_findings"])
-    table[counts] = table[counts].astype("Int64")  # integers also beside a row that failed
-    table["problem"] = [problems.get(name) for name in sorted(rows)]
-
-    text, mark = table.round(3).to_csv(index=False), folder / _MARK
-    written = _content(mark) or {}
-    ours = written.get("summaries", [])
-    names = chain(["summary.csv", "summary_new.csv"], (f"summary_new{n}.csv" for n in count(2)))
-    for file in (folder / name for name in names):
-        if overwrite or not file.exists() or files.checksum_of(file.read_bytes()) in ours:
-            break
-        show(f"{file} was changed, so it is kept (--overwrite replaces it).")
-    # The former ones are ours, too, if the process is killed in between.
-    ours = [*ours, files.checksum_of(text.encode())]
-    files.write_checked(mark, {**written, "summaries": ours[-5:]})
-    files.replace_file(file, text)
-    if file.name == "summary.csv":
-        for old in folder.glob("summary_new*.csv"):
-            if overwrite or files.checksum_of(old.read_bytes()) in ours:
-                old.unlink()
-    return table, file
 
 
 def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -> None:
@@ -413,10 +226,10 @@ def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -
     n_before : int
         Number of those that had been predicted before.
     """
-    minutes = [name for name in table if str(name).startswith(_MINUTES)]
+    minutes = [name for name in table if str(name).startswith(MINUTES)]
     headings = {
         "recording": "recording",
-        **{name: f"{name.removeprefix(_MINUTES)} (min)" for name in minutes},
+        **{name: f"{name.removeprefix(MINUTES)} (min)" for name in minutes},
         "SE": "sleep efficiency (%)",
         "SOL": "sleep latency (min)",
         "windows_not_predicted": "not predicted",

@@ -33,9 +33,9 @@ from braindecode_pars.recordings.preparation import (
     check_filters,
     filter_and_resample,
     pick_electrodes,
-    remember_steps,
     set_reference,
 )
+from braindecode_pars.windows.recorded_steps import remember_steps
 
 __all__ = ["CARD", "cut", "load", "prepare", "recordings"]
 

@@ -29,9 +29,10 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
+from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.checks import listed
+from braindecode_pars._common.sleep_stages import stage_of
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
-from braindecode_pars.recordings.sleep_stages import stage_of
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -48,7 +49,7 @@ CARD: dict[str, Any] = dict(
     subjects=9,
     channels=len(CHANNELS),
     sfreq=preparation.SFREQ,
-    classes=preparation.SLEEP_STAGES,
+    classes=sleep_stages.SLEEP_STAGES,
     reference="Mikkelsen et al. 2017, BioMedical Engineering OnLine 16:111",
 )
 
@@ -180,7 +181,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     # A recording without scoring fails before its signals are loaded, which is slow.
     scoring = _read_scoring(recording.file)
     raw = prepare(recording).set_annotations(scoring, verbose="error")
-    return cutting.event_windows(raw, preparation.SLEEP_TARGETS, WINDOW_SECONDS)
+    return cutting.event_windows(raw, sleep_stages.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 def _read_scoring(file: Path) -> mne.Annotations:

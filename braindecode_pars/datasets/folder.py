@@ -31,11 +31,17 @@ from braindecode_pars.recordings import (
     label_files,
     loading,
     preparation,
-    preprocessing,
     readers,
     search,
 )
-from braindecode_pars.windows import amplitudes, door, duplicates
+from braindecode_pars.windows import (
+    amplitudes,
+    door,
+    duplicates,
+    marks,
+    preprocessing,
+    recorded_steps,
+)
 from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
@@ -451,12 +457,12 @@ def _labelled(
         cutting.omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
-    marks = cutting.marks_of(raw)
+    gaps = marks.marks_of(raw)
     found = label_files.annotations_of(recording.file, raw, given)
     labelled = label_files.labels_within(found, names, raw, window_seconds)
     if not len(labelled):
         return None
-    labelled.append(marks.onset, marks.duration, marks.description, ch_names=marks.ch_names)
+    labelled.append(gaps.onset, gaps.duration, gaps.description, ch_names=gaps.ch_names)
     return raw.set_annotations(labelled, verbose="error")
 
 
@@ -476,7 +482,7 @@ def _read(
         return None
     origin = dict(
         recorded_sfreq=float(raw.info["sfreq"]),
-        recorded_reference=preparation.recorded(raw.info).reference,
+        recorded_reference=recorded_steps.recorded(raw.info).reference,
         recorded_channels=", ".join(sorted(raw.ch_names)),
     )
     _pick(raw, channels, is_referenced=reference is not None)
@@ -514,4 +520,4 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     if is_referenced or all(
         channel_names.electrode_pair(a)[1] == channel_names.electrode_pair(b)[1] for a, b in pairs
     ):
-        preparation.rename_channels(raw, dict(pairs))
+        recorded_steps.rename_channels(raw, dict(pairs))

@@ -15,8 +15,8 @@ import torch
 from numpy.random import Generator
 
 from braindecode_pars._common import checks, subjects
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.door import windows_of
+from braindecode_pars.windows.preprocessing import Preprocessing
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
 __all__ = ["SyntheticSignals", "noise"]

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, WindowsDataset
 
+from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.recordings import (
     cutting,
@@ -47,7 +48,7 @@ CARD: dict[str, Any] = dict(
     subjects=25,
     channels=len(CHANNELS),
     sfreq=128.0,
-    classes=preparation.SLEEP_STAGES,
+    classes=sleep_stages.SLEEP_STAGES,
     reference="https://doi.org/10.13026/C26C7D; Goldberger et al. 2000, Circulation 101(23)",
 )
 
@@ -184,7 +185,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     onsets = WINDOW_SECONDS * np.arange(len(names))
     raw = prepare(recording)
     raw.set_annotations(mne.Annotations(onsets, WINDOW_SECONDS, names), verbose="error")
-    return cutting.event_windows(raw, preparation.SLEEP_TARGETS, WINDOW_SECONDS)
+    return cutting.event_windows(raw, sleep_stages.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 RECIPE = recipe.Recipe("ucddb", CARD, recordings, prepare, cut)

@@ -30,6 +30,7 @@ import wfdb
 from braindecode.datasets import EEGWindowsDataset
 from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
+from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.channel_names import electrode_name, template_montage
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
 
@@ -47,7 +48,7 @@ CARD: dict[str, Any] = dict(
     subjects=1983,
     channels=len(CHANNELS),
     sfreq=preparation.SFREQ,
-    classes=preparation.SLEEP_STAGES,
+    classes=sleep_stages.SLEEP_STAGES,
     reference="Ghassemi et al. 2018, Computing in Cardiology 45; "
     "Goldberger et al. 2000, Circulation 101(23)",
 )
@@ -173,7 +174,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """
     stages = _stages(recording.file)  # a record without stages fails before its signals are read
     raw = prepare(recording).set_annotations(stages, verbose="error")
-    return cutting.event_windows(raw, preparation.SLEEP_TARGETS, WINDOW_SECONDS)
+    return cutting.event_windows(raw, sleep_stages.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 def _stages(file: Path) -> mne.Annotations:
@@ -187,7 +188,7 @@ def _stages(file: Path) -> mne.Annotations:
 
     # "undefined" is kept here because it ends the stage before it; event_windows drops it.
     is_stage = np.array(
-        [name in (*preparation.SLEEP_STAGES, "undefined") for name in names], dtype=bool
+        [name in (*sleep_stages.SLEEP_STAGES, "undefined") for name in names], dtype=bool
     )
     if not is_stage.any():
         raise ValueError(f"it has no stages: {file.stem}.arousal contains no sleep stage.")

@@ -25,8 +25,8 @@ from braindecode_pars.models import electrodes, embed_channels, patch_size_for
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.recordings.preprocessing import Preprocessing, agreed, counted
 from braindecode_pars.windows import Windows, amplitudes, door, picking
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
 
 log = logging.getLogger(__name__)
 

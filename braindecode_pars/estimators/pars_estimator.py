@@ -17,19 +17,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import checks, computing, model_files, training
+from braindecode_pars._common import checks, computing, model_files, names, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import (
-    embedder,
-    fine_tuning,
-    predict_raw,
-    smoothing,
-    windows_classifier,
-    windows_estimator,
-)
+from braindecode_pars.estimators import embedder, fine_tuning, windows_classifier, windows_estimator
 from braindecode_pars.models import PARSNet, electrodes
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, door, labels
+from braindecode_pars.windows import Windows, amplitudes, door, labels, transitions
 
 log = logging.getLogger(__name__)
 
@@ -277,7 +270,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
         self.load_report_ = loaded.load_report
         if "classes" in described:
-            self.transitions_ = smoothing.Transitions.from_json(described["transitions"])
+            self.transitions_ = transitions.Transitions.from_json(described["transitions"])
         # The net around the loaded module, which is not trained again.
         self.pretraining_history_ = described["history"]["pretraining"]
         chosen = described["fine_tuning"].items()
@@ -333,7 +326,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Sampling rate in Hz, for windows without one (arrays, lists).
     preprocessing : Preprocessing | dict | None
         What was done with the recordings, for what the windows do not tell, such as arrays: a
-        :class:`~braindecode_pars.recordings.preprocessing.Preprocessing` or a dict of its entries.
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing` or a dict of its entries.
         Entries that contradict the records of MNE or braindecode are used, with a warning.
     channels : list of str | None
         Names of the channels to use, in this order. None uses all EEG channels: those with the
@@ -774,7 +767,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.predict_raw
             <braindecode_pars.PARSClassifier.predict_raw>`.
         """
-        return predict_raw.predict_raw(
+        return names.lazy("estimators.predict_raw")(
             self, raw, overlap=overlap, preprocess=preprocess, rescale=rescale
         )
 

@@ -11,9 +11,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import metadata_routing, validation
 from torch import Tensor
 
-from braindecode_pars._common import checks
-from braindecode_pars.estimators import predict_raw, smoothing, windows_estimator
-from braindecode_pars.windows import Windows, door, labels
+from braindecode_pars._common import checks, names
+from braindecode_pars.estimators import windows_estimator
+from braindecode_pars.windows import Windows, door, labels, transitions
 
 
 class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
@@ -136,7 +136,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         smooth : bool
             Whether the rows are also smoothed over time, by a hidden Markov model whose transitions
             are counted on the labels of ``fit``
-            (:class:`~braindecode_pars.estimators.smoothing.Transitions`). It is for labels with
+            (:class:`~braindecode_pars.windows.transitions.Transitions`). It is for labels with
             an order in time, such as sleep stages and seizures.
         rescale : bool
             Whether the signals are multiplied by one factor, so that their median amplitude is in
@@ -198,7 +198,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         >>> len(frame), frame["onset"][1]
         (24, np.float64(30.0))
         """
-        return predict_raw.predict_raw(
+        return names.lazy("estimators.predict_raw")(
             self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
         )
 
@@ -300,7 +300,7 @@ def read_labelled(
                 "Each class has one subject, so that a class cannot be told from the person; "
                 "label more people. A number, such as an age, is for PARSRegressor."
             )
-    estimator.transitions_ = smoothing.Transitions.of(
+    estimator.transitions_ = transitions.Transitions.of(
         windows[codes >= 0], estimator.classes_, estimator.class_weight
     )
     return windows

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from types import FunctionType, NoneType
+from types import NoneType
 from typing import Any, NamedTuple
 
 import mne
@@ -27,10 +27,18 @@ from skorch.callbacks import Callback, LRScheduler
 from braindecode_pars._common import checks, computing, model_files, settings, training
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
-from braindecode_pars.models import foundation, parsnet
+from braindecode_pars.models import parsnet
 from braindecode_pars.pretext.base import PretextTask
-from braindecode_pars.recordings import cutting, preprocessing
-from braindecode_pars.windows import Windows, amplitudes, door, labels, picking, table
+from braindecode_pars.windows import (
+    Windows,
+    amplitudes,
+    door,
+    labels,
+    marks,
+    picking,
+    preprocessing,
+    table,
+)
 
 _COUNTS = (
     *("embed_dim", "num_layers", "num_heads", "mlp_dim", "min_windows"),
@@ -71,12 +79,6 @@ RULES = {
     ),
     "pretext": _or_none("a pretext task, its name or its class", str, type, PretextTask),
     "pretext_params": _or_none("a dict of arguments", dict),
-    "network": checks.instance("the name or the class of a braindecode model", str, type),
-    "network_params": _or_none(
-        "a dict of arguments, or a function of the sampling rate", dict, FunctionType
-    ),
-    "weights": _or_none("a path, or the name of a model", str, os.PathLike),
-    "input_format": _or_none("an InputFormat", foundation.InputFormat),
     "preprocessing": _or_none("a Preprocessing, or a dict", preprocessing.Preprocessing, dict),
     "channels": _or_none("a list of channel names", list, tuple),
     "tokenizer": checks.choice(*TOKENIZERS),
@@ -326,10 +328,10 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     for number, reader in enumerate(windows.recordings["reader"]):
         raw = getattr(getattr(reader, "source", None), "raw", None)
         texts = raw.annotations.description if isinstance(raw, mne.io.BaseRaw) else ()
-        if any(cutting.kind_of_text(text) == "bad" for text in texts):
+        if any(marks.kind_of_text(text) == "bad" for text in texts):
             own = windows.table[windows.table["recording"] == number]
             n_bad += int(
-                np.sum(~cutting.are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy()))
+                np.sum(~marks.are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy()))
             )
     if n_bad:
         checks.warn_user(

@@ -2,8 +2,11 @@
 
 Each protocol returns one tidy DataFrame."""
 
+from typing import TYPE_CHECKING
+
+from braindecode_pars._common import names
 from braindecode_pars.baselines import cost_table
-from braindecode_pars.estimators.window_features import (
+from braindecode_pars.baselines.window_features import (
     ChannelFeatures,
     LogAmplitude,
     LogBandPower,
@@ -38,7 +41,10 @@ from braindecode_pars.evaluation.splitters import (
     LeaveOneSubjectOut,
     WithinSubject,
 )
-from braindecode_pars.evaluation.study import Study, study
+
+if TYPE_CHECKING:
+    from braindecode_pars.study.study import study
+    from braindecode_pars.study.study_results import Study
 
 __all__ = [
     "GRIDS",
@@ -78,3 +84,4 @@ __all__ = [
     "summarize",
     "transfer",
 ]
+__getattr__, __dir__ = names.facade(__name__, __all__)

@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars._common import checks, computing, subjects
-from braindecode_pars.estimators import PARSEmbedder, window_features
+from braindecode_pars.baselines import window_features
+from braindecode_pars.estimators import PARSEmbedder
 from braindecode_pars.evaluation import folds, person
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS

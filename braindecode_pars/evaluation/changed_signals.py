@@ -16,7 +16,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.estimators import window_features, windows_estimator
+from braindecode_pars.baselines import window_features
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import door, table
 
 #: Order of the Butterworth filter, which is applied forwards and backwards.

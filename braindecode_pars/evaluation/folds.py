@@ -21,8 +21,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
+from braindecode_pars.baselines import linear_probe, smoothing
 from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
+from braindecode_pars.estimators import windows_classifier
 from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation import cache
 from braindecode_pars.evaluation.metrics import (

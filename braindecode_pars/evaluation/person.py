@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from braindecode_pars._common import checks
-from braindecode_pars.estimators import linear_probe
+from braindecode_pars.baselines import linear_probe
 from braindecode_pars.evaluation.changed_signals import permuted_labels
 from braindecode_pars.windows.table import as_column
 

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars import baselines, paper
+from braindecode_pars import paper
 from braindecode_pars._common import checks, files, training
+from braindecode_pars.baselines.methods import check_equal_sizes
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
 from braindecode_pars.evaluation.splitters import (
@@ -459,7 +460,7 @@ def run_protocol(
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
         corpus.check_copies()
-        if differing := baselines.check_equal_sizes(estimators, corpus.X, equal_sizes):
+        if differing := check_equal_sizes(estimators, corpus.X, equal_sizes):
             sizes[name] = differing
         each += make_folds(protocol, estimators, corpus, splitter, seeds, varied)
     scores = folds.run_folds(

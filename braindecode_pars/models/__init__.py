@@ -1,8 +1,11 @@
 """PARSNet, a multi-channel braindecode model around a single-channel encoder, and its parts."""
 
+from typing import TYPE_CHECKING
+
 import braindecode_pars._common.hosts  # noqa: F401  before braindecode
 
 # isort: split
+from braindecode_pars._common import names
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars.models.electrodes import (
     AmplitudeCode,
@@ -10,9 +13,11 @@ from braindecode_pars.models.electrodes import (
     electrode_positions,
     relative_amplitude,
 )
-from braindecode_pars.models.foundation import FOUNDATION_MODELS, InputFormat
 from braindecode_pars.models.parsnet import PARSNet, patch_size_for
 from braindecode_pars.models.space_time import SpaceTimeEncoder, embed_channels, embed_signals
+
+if TYPE_CHECKING:
+    from braindecode_pars.baselines.foundation import FOUNDATION_MODELS, InputFormat
 
 __all__ = [
     "FOUNDATION_MODELS",
@@ -28,3 +33,4 @@ __all__ = [
     "relative_amplitude",
     "template_montage",
 ]
+__getattr__, __dir__ = names.facade(__name__, __all__)

@@ -6,20 +6,24 @@ Scores are drawn from the table that every protocol of the package returns. Its 
 colour.
 """
 
-from braindecode_pars.plotting.score_figures import (
-    ablation_lines,
-    control_gains,
-    label_efficiency,
-    subject_dots,
-)
-from braindecode_pars.plotting.sleep_figures import hypnodensity, hypnogram, night_page
+from typing import TYPE_CHECKING
+
+from braindecode_pars._common import names
 from braindecode_pars.plotting.training_figures import (
-    audit_map,
     confusion_matrix,
-    person_in_features,
     shift_matrices,
     training_curves,
 )
+
+if TYPE_CHECKING:
+    from braindecode_pars.evaluation.audit_figures import audit_map, person_in_features
+    from braindecode_pars.evaluation.score_figures import (
+        ablation_lines,
+        control_gains,
+        label_efficiency,
+        subject_dots,
+    )
+    from braindecode_pars.predictions.night_figures import hypnodensity, hypnogram, night_page
 
 __all__ = [
     "ablation_lines",
@@ -35,3 +39,4 @@ __all__ = [
     "subject_dots",
     "training_curves",
 ]
+__getattr__, __dir__ = names.facade(__name__, __all__)

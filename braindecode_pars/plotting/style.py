@@ -18,7 +18,7 @@ from matplotlib.legend import Legend
 from matplotlib.transforms import offset_copy
 from numpy.typing import ArrayLike
 
-from braindecode_pars import predictions
+from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.files import replace_file
 
 #: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
@@ -243,7 +243,7 @@ _STAGE_COLORS = {
     "N3": "#1F78B4",
     "N4": "#08456F",
     "sleep": "#1F78B4",
-    predictions.UNSCORED: "#BBBBBB",
+    sleep_stages.UNSCORED: "#BBBBBB",
 }
 
 
@@ -299,7 +299,7 @@ def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[s
         When a given order lacks a class, or has one twice.
     """
     if order is None:
-        return predictions.top_to_bottom(names) if predictions.are_stages(names) else list(names)
+        return sleep_stages.top_to_bottom(names) if sleep_stages.are_stages(names) else list(names)
     if not set(names) <= set(order) or len(set(order)) < len(order):
         raise ValueError(
             f"order={list(order)} must have each class once; the classes are "
@@ -310,10 +310,10 @@ def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[s
 
 def area_styles(names: Sequence[str]) -> list[dict[str, str]]:
     """Return colour and hatching of the area of each class."""
-    if predictions.are_stages(names):
+    if sleep_stages.are_stages(names):
         return [
             dict(facecolor=_STAGE_COLORS[stage])
-            for stage in map(predictions.stage_of, names)
+            for stage in map(sleep_stages.stage_of, names)
             if stage
         ]
     n = len(COLORS)

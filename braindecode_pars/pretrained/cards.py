@@ -16,7 +16,7 @@ from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.model_files import LoadReport
 from braindecode_pars._common.subjects import NO_SUBJECT, SeenSubjects, public_corpora, whole
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.recordings.preprocessing import (
+from braindecode_pars.windows.preprocessing import (
     AVERAGE,
     FIELDS,
     Difference,
@@ -150,13 +150,13 @@ class EncoderCard:
         Returns
         -------
         list of Difference
-            As from :func:`~braindecode_pars.recordings.preprocessing.differences`. The averages of
+            As from :func:`~braindecode_pars.windows.preprocessing.differences`. The averages of
             many channels are one reference.
 
         Examples
         --------
         >>> from braindecode_pars.pretrained import load_encoder
-        >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+        >>> from braindecode_pars.windows.preprocessing import Preprocessing
         >>> card = load_encoder("small").card
         >>> print(*card.differences(Preprocessing(reference="as recorded")))
         reference as recorded, but average in training

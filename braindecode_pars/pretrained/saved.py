@@ -24,8 +24,8 @@ from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet, network_files
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
 from braindecode_pars.pretrained import cards
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows import amplitudes
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 def save_encoder(

@@ -27,8 +27,10 @@ from braindecode_pars._common.channel_names import (
     with_types,
 )
 from braindecode_pars._common.checks import check_same_rate, listed
-from braindecode_pars.recordings import cutting, preparation
-from braindecode_pars.recordings.preprocessing import (
+from braindecode_pars.recordings import preparation
+from braindecode_pars.windows import marks, recorded_steps
+from braindecode_pars.windows.picking import Derivation, find_channels
+from braindecode_pars.windows.preprocessing import (
     AS_RECORDED,
     AVERAGE,
     CHANGED,
@@ -78,8 +80,8 @@ def preprocessed_signals(
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
-    >>> from braindecode_pars.recordings.as_trained import Derivation
+    >>> from braindecode_pars.windows.preprocessing import Preprocessing
+    >>> from braindecode_pars.windows.picking import Derivation
     >>> from braindecode_pars.recordings.as_trained import preprocessed_signals
     >>> info = mne.create_info(["C3", "M2"], 256.0, "eeg")
     >>> raw = mne.io.RawArray(np.ones((2, 2560)), info, verbose="error")
@@ -100,8 +102,8 @@ def preprocessed_signals(
     notch = [freq for freq in preprocessing.notch or () if freq < sfreq / 2]
     filters: list[tuple[str, dict[str, Any]]] = [("filter", band)]
     filters += [("notch_filter", dict(freqs=freq)) for freq in notch]
-    marks = cutting.marks_of(raw)  # also of channels that are not used
-    marks = mne.Annotations(marks.onset, marks.duration, marks.description)
+    gaps = marks.marks_of(raw)  # also of channels that are not used
+    gaps = mne.Annotations(gaps.onset, gaps.duration, gaps.description)
     references = {d.reference for d in derivations if d.reference}
     means = {names: sum(map(read, names)) / len(names) for names in references}
     signals = []
@@ -111,94 +113,11 @@ def preprocessed_signals(
         signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])[None]
         info = mne.create_info([derivation.name], sfreq, "eeg")
         channel = mne.io.RawArray(signal, info, verbose="error")
-        channel.set_annotations(marks, verbose="error")
+        channel.set_annotations(gaps, verbose="error")
         preparation.apply_steps(channel, filters if derivation.is_eeg else ())
         signals.append(np.float32(channel.get_data()[0] * (preprocessing.scale or 1.0)))
         del signal, channel  # before the next channel is read
     return np.stack(signals)
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """A channel of a recording against the mean of other channels.
-
-    Attributes
-    ----------
-    name : str
-        Name of the channel in the model.
-    channel : str
-        Channel of the recording.
-    reference : tuple of str
-        Channels of the recording whose mean is subtracted; empty for none.
-    is_eeg : bool
-        Whether it is referenced and filtered, as MNE does with EEG and not with other channels.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.as_trained import Derivation
-    >>> Derivation("EEG Fpz-Cz", "Fpz-A1", ("Cz-A1",)).formula
-    'Fpz-A1 - Cz-A1'
-    """
-
-    name: str
-    channel: str
-    reference: tuple[str, ...] = ()
-    is_eeg: bool = True
-
-    @property
-    def formula(self) -> str:
-        """The channel as text, such as ``Fpz-A1 - Cz-A1``."""
-        names, n = ", ".join(self.reference), len(self.reference)
-        mean = f"mean of {n} channels" if n > 4 else f"mean of {names}" if n > 1 else names
-        return f"{self.channel} - {mean}" if n else self.channel
-
-
-def find_channels(
-    wanted: Sequence[str], names: Sequence[str], *, compute: bool = True
-) -> list[Derivation | None]:
-    """Find the channels of a model in a recording, by the names of electrodes.
-
-    A channel of two electrodes, such as ``Fpz-Cz``, or with a named reference, such as ``C3-M2``,
-    is also the difference of two channels that have one reference, as
-    :func:`mne.set_bipolar_reference` computes it. Channels without a reference in their names are
-    taken to have one in common. Otherwise it is the channel of the electrode, whatever its
-    reference is, as :func:`~braindecode_pars._common.channel_names.match_channels` finds it.
-
-    Parameters
-    ----------
-    wanted : sequence of str
-        Names of the channels of the model.
-    names : sequence of str
-        Names of the channels of the recording.
-    compute : bool
-        Whether differences may be computed. With False, channels are only matched.
-
-    Returns
-    -------
-    list of Derivation | None
-        One for each wanted channel; None where the recording has none.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.as_trained import find_channels
-    >>> names = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
-    >>> [found and found.formula for found in find_channels(["C3-M2", "T7", "Fpz-Cz"], names)]
-    ['EEG C3-REF - EEG A2-REF', 'T3', None]
-    """
-    derivations: list[Derivation | None] = []
-    for name, place in zip(wanted, match_channels(wanted, names), strict=True):
-        pair, channel = electrode_pair(name), None if place is None else names[place]
-        parts = electrode_name(name).partition("-")[0], name.rpartition("-")[2].strip()
-        same = [each for each in names if pair[1] and electrode_pair(each) == pair]
-        if len(same) == 1:  # of C3-M1 and C3-M2
-            channel = same[0]
-        elif compute and pair[1] and not same:
-            plus, minus = (None if i is None else names[i] for i in match_channels(parts, names))
-            if plus and minus and electrode_pair(plus)[1] == electrode_pair(minus)[1]:
-                derivations.append(Derivation(name, plus, (minus,)))
-                continue
-        derivations.append(None if channel is None else Derivation(name, channel))
-    return derivations
 
 
 #: Smallest number of electrodes of an average of which others may be missing.
@@ -218,7 +137,7 @@ def rereferenced(
     derivation : Derivation
         Channel of the recording.
     reference : str | None
-        As in :class:`~braindecode_pars.recordings.preprocessing.Preprocessing`: ``"average"``,
+        As in :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``,
         electrodes separated by commas, ``"as recorded"``, or None or ``"changed"`` when it is
         unknown.
     eeg : sequence of str
@@ -235,7 +154,7 @@ def rereferenced(
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.as_trained import Derivation
+    >>> from braindecode_pars.windows.picking import Derivation
     >>> from braindecode_pars.recordings.as_trained import rereferenced
     >>> c3 = Derivation("C3", "C3")
     >>> names = ["C3", "A1", "A2"]
@@ -369,7 +288,7 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     >>> found["C3"], found["C4"].flat, found["C4"].clipped > 5
     (HeldTime(flat=3.0, clipped=0.0), 0.0, True)
     """
-    stretches, sfreq = cutting.continuous_stretches(raw), float(raw.info["sfreq"])
+    stretches, sfreq = marks.continuous_stretches(raw), float(raw.info["sfreq"])
     found = {}
     for name in names:
         channel = raw.ch_names.index(name)
@@ -450,7 +369,7 @@ class Prepared:
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
-        for stretch in cutting.usable_stretches(self.raw, set(self.channels)):
+        for stretch in marks.usable_stretches(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
@@ -498,7 +417,7 @@ def prepare_as_trained(
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.as_trained import prepare_as_trained
-    >>> from braindecode_pars.recordings.preprocessing import Preprocessing
+    >>> from braindecode_pars.windows.preprocessing import Preprocessing
     >>> noise = np.random.default_rng(0).normal(size=(2, 2560))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["T7", "C3"], 256.0, "eeg"), verbose="error")
     >>> wanted = mne.create_info(["C3", "T3", "Oz"], 100.0, "eeg")["chs"]
@@ -510,7 +429,7 @@ def prepare_as_trained(
         remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
         check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
     # Compare the preprocessing.
-    had, trained = preparation.recorded(raw.info), replace(trained, sfreq=sfreq)
+    had, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
     eeg_names = [ch["ch_name"] for ch in eeg]

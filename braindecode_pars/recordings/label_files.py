@@ -21,8 +21,9 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars._common import checks, subjects
+from braindecode_pars._common.tables import label_text
 from braindecode_pars.recordings import cutting, loading, readers, search
-from braindecode_pars.recordings.loading import label_text
+from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
 
@@ -197,7 +198,7 @@ def classes_and_targets(
     names = {label: name for label, name in names.items() if label and name}  # "" is NaN or None
     if not names:
         raise ValueError("There are no labels: the list or the column of labels is empty.")
-    if odd := [name for name in names.values() if cutting.kind_of_text(name) != "label"]:
+    if odd := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
             f"A class may not be called {odd[0]!r}, which marks a bad time or a gap; give it "
             f"another name, as in {{{odd[0]!r}: 'poor'}}."
@@ -508,7 +509,7 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
             unread = f"{file.name}: {error}"
             continue
         for name, lasts in zip(found.description.tolist(), found.duration.tolist(), strict=True):
-            if name and cutting.kind_of_text(name) == "label":
+            if name and marks.kind_of_text(name) == "label":
                 durations.setdefault(name, []).append(lasts)
     if unread and not durations:
         raise ValueError(f"No recording has an annotation that can be read, such as {unread}")

@@ -21,8 +21,9 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import checks, tables, training
-from braindecode_pars._common.subjects import in_corpus, normalized, subject_key
+from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars.recordings import cutting, search
+from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
 
@@ -537,29 +538,10 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
         )
     except ValueError as error:  # also pandas' own errors
         raise ValueError(f"{path} is not a table: {error}") from error
-    table = table.apply(lambda cells: cells.str.strip().replace(_EMPTY, np.nan, regex=True))
+    table = table.apply(lambda cells: cells.str.strip().replace(tables.EMPTY, np.nan, regex=True))
     header = table.iloc[0]
     table = table.iloc[1:].dropna(how="all").set_axis(header.rename(None), axis=1)
     return with_plain_columns(table.reset_index(drop=True), path)
-
-
-#: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.
-_EMPTY = re.compile(r"^(n/a|nan|<na>|#n/a)?$", re.IGNORECASE)
-
-
-def label_text(value: Any) -> str:
-    """Return a label as text in one form, and an empty text for None and NaN.
-
-    The form is one of Unicode, without blanks around it, and without ".0" behind a number.
-
-    Examples
-    --------
-    >>> from braindecode_pars.recordings.loading import label_text
-    >>> [*map(label_text, (" rest ", 1.0, "1.0", "1", float("nan"), "N/A", None))]
-    ['rest', '1', '1', '1', '', '', '']
-    """
-    text = re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", normalized(str(value)).strip())
-    return "" if value is None or _EMPTY.match(text) else text
 
 
 def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
@@ -570,7 +552,7 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
     ValueError
         When two columns have one name.
     """
-    table = table.set_axis([label_text(name).casefold() for name in table], axis=1)
+    table = table.set_axis([tables.label_text(name).casefold() for name in table], axis=1)
     table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
     if (doubled := table.columns[table.columns.duplicated()]).size:
         raise ValueError(f"{where} has the column {doubled[0]!r} twice; rename or remove one.")
@@ -602,7 +584,7 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
         When another column looks like a missing one of these, such as "start_time" or "end"; when
         a cell is neither empty nor a number, a duration is negative, or one has no onset.
     """
-    texts = table.reindex(columns=["onset", "duration"]).map(label_text)
+    texts = table.reindex(columns=["onset", "duration"]).map(tables.label_text)
     given = [*table.dropna(axis=1, how="all")]
     looks = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
     if "onset" not in given:
@@ -637,11 +619,13 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
         raise ValueError(f"{table} has no column {absent[0]!r}.")
     if "onset" not in events:
         return mne.Annotations([], [], [])
-    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(label_text, "ignore")
+    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(
+        tables.label_text, "ignore"
+    )
     if marks_only:  # EEGLAB writes a gap as a value, also beside another text
         value = events.get("value", texts).astype(object)
         texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
-        texts = texts[texts.map(cutting.kind_of_text) != "label"]
+        texts = texts[texts.map(marks.kind_of_text) != "label"]
     texts = texts.dropna()
     events = events.loc[texts.index].fillna({"onset": "none"})  # not to be empty
     onsets, durations = times_in(events, table)

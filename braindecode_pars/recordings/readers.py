@@ -20,7 +20,8 @@ import pandas as pd
 import wfdb
 
 from braindecode_pars._common import channel_names, checks, subjects
-from braindecode_pars.recordings import cutting, loading, preparation, search
+from braindecode_pars.recordings import cutting, loading, search
+from braindecode_pars.windows import marks, recorded_steps
 
 #: Endings that MNE and wfdb do not read in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
@@ -179,7 +180,7 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
         )
     edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
     of_each = map(tuple, edges.to_numpy())
-    preparation.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
+    recorded_steps.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
     return raw, signals
 
 
@@ -694,7 +695,7 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     lacking = [name for name in good_eeg(raw.info) if name not in good_eeg(told.info)]
     table = search.table_beside(header, "events")
     n_bad = len(loading.events_in(table, marks_only=True)) if table else 0
-    if lacking or n_bad > len(cutting.marks_of(raw)):
+    if lacking or n_bad > len(marks.marks_of(raw)):
         said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)
         checks.warn_user(

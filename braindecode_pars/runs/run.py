@@ -20,15 +20,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import accelerate
 import numpy as np
 import pandas as pd
-import skorch.hf
 import torch
-from accelerate.utils import concatenate, send_to_device
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common import checks, computing, files, held_out, model_files, training
+from braindecode_pars._common import (
+    checks,
+    computing,
+    files,
+    held_out,
+    model_files,
+    names,
+    training,
+)
 from braindecode_pars.models.space_time import KIND, SPACE_TIME, build_encoder
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretrained import cards, saved
@@ -43,6 +48,14 @@ from braindecode_pars.runs.steps import (
     SyntheticSteps,
 )
 from braindecode_pars.signal_store import SignalStore
+
+try:
+    with warnings.catch_warnings():  # in which accelerate silences torch's warnings of schedulers
+        import accelerate
+        import skorch.hf
+        from accelerate.utils import concatenate, send_to_device
+except ModuleNotFoundError as error:
+    raise names.with_extra(error) from None
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ import torch
 
 from braindecode_pars._common.channel_names import electrode_positions
 from braindecode_pars.pretrained.cards import unique_subjects
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import examples
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.

@@ -20,7 +20,7 @@ from braindecode.datasets import EEGWindowsDataset
 from numpy.lib.stride_tricks import sliding_window_view
 
 from braindecode_pars._common import channel_names, files, subjects
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing
 from braindecode_pars.windows.table import ReadCrops, SignalReader
 
 INDEX = "store.json"
@@ -65,7 +65,7 @@ class StoredRecording:
         labels.
     preprocessing : dict
         Known entries of the
-        :class:`~braindecode_pars.recordings.preprocessing.Preprocessing` of the stored signals.
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing` of the stored signals.
     """
 
     name: str

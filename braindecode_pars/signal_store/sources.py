@@ -15,8 +15,9 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import preparation, readers, recipe, search
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
+from braindecode_pars.windows import recorded_steps
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
@@ -124,8 +125,8 @@ class StoredForm:
                 preparation.filter_and_resample(prepared, sfreq=rate, **edges)
             if self.reference is not None:
                 preparation.set_reference(prepared, self.reference)
-            own = preparation.remembered_steps(prepared.info)
-            own = own[len(preparation.remembered_steps(before)) :]
+            own = recorded_steps.remembered_steps(prepared.info)
+            own = own[len(recorded_steps.remembered_steps(before)) :]
             if own:
                 signals = prepared.get_data()
         # An edge that is not given is as the recording has it, and a rate is that of the store.
@@ -138,7 +139,7 @@ class StoredForm:
             named = [name for name in self.channels if name not in missing]
             own.append(("set_eeg_reference", dict(ref_channels=named)))
         sfreq = float(prepared.info["sfreq"])
-        return signals, names, sfreq, preparation.recorded(before, [*steps, *own], sfreq=sfreq)
+        return signals, names, sfreq, recorded_steps.recorded(before, [*steps, *own], sfreq=sfreq)
 
 
 class SkippedError(ValueError):

@@ -17,7 +17,6 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings import cutting, recipe, search
-from braindecode_pars.recordings.preprocessing import Preprocessing, agreed
 from braindecode_pars.signal_store import sources, writing
 from braindecode_pars.signal_store.index import (
     DTYPES,
@@ -32,6 +31,7 @@ from braindecode_pars.signal_store.index import (
 )
 from braindecode_pars.windows import duplicates
 from braindecode_pars.windows.door import windows_of
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
 log = logging.getLogger(__name__)

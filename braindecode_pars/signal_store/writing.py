@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from braindecode_pars._common import checks, files, training
-from braindecode_pars.recordings import as_trained, cutting, loading, preprocessing, recipe, search
+from braindecode_pars.recordings import as_trained, cutting, loading, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
     SAMPLES,
@@ -45,7 +45,7 @@ from braindecode_pars.signal_store.sources import (
     encode,
     find_sources,
 )
-from braindecode_pars.windows import amplitudes
+from braindecode_pars.windows import amplitudes, marks, preprocessing
 
 log = logging.getLogger(__name__)
 
@@ -457,7 +457,7 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             raise ValueError("it has no samples.")
         tables: Sequence[pd.DataFrame | None] = [None] * len(pieces)
         if labels is not None:
-            tables = labels_of_pieces(labels, cutting.continuous_stretches(raw), raw.info["sfreq"])
+            tables = labels_of_pieces(labels, marks.continuous_stretches(raw), raw.info["sfreq"])
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [_unusable(source, source.name, error)]
     for each in omissions:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from braindecode_pars._common import computing
 from braindecode_pars._common.checks import listed, warn_user
-from braindecode_pars.recordings.preprocessing import agreed
+from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.

@@ -17,7 +17,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from braindecode_pars._common import checks, subjects
-from braindecode_pars.recordings.preparation import recorded
+from braindecode_pars.windows.recorded_steps import recorded
 from braindecode_pars.windows.table import (
     ItemReader,
     Montage,

@@ -13,6 +13,7 @@ given order.
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -316,3 +317,95 @@ def _list(names: Iterable[str]) -> str:
 def _channels(names: Sequence[str]) -> str:
     """Return "Channel C3 is" or "Channels C3, C4 are", the beginning of a sentence."""
     return f"Channels {_list(names)} are" if len(set(names)) > 1 else f"Channel {names[0]} is"
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A channel of a recording against the mean of other channels.
+
+    Attributes
+    ----------
+    name : str
+        Name of the channel in the model.
+    channel : str
+        Channel of the recording.
+    reference : tuple of str
+        Channels of the recording whose mean is subtracted; empty for none.
+    is_eeg : bool
+        Whether it is referenced and filtered, as MNE does with EEG and not with other channels.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.picking import Derivation
+    >>> Derivation("EEG Fpz-Cz", "Fpz-A1", ("Cz-A1",)).formula
+    'Fpz-A1 - Cz-A1'
+    """
+
+    name: str
+    channel: str
+    reference: tuple[str, ...] = ()
+    is_eeg: bool = True
+
+    @property
+    def formula(self) -> str:
+        """The channel as text, such as ``Fpz-A1 - Cz-A1``."""
+        names, n = ", ".join(self.reference), len(self.reference)
+        mean = f"mean of {n} channels" if n > 4 else f"mean of {names}" if n > 1 else names
+        return f"{self.channel} - {mean}" if n else self.channel
+
+
+def find_channels(
+    wanted: Sequence[str], names: Sequence[str], *, compute: bool = True
+) -> list[Derivation | None]:
+    """Find the channels of a model in a recording, by the names of electrodes.
+
+    A channel of two electrodes, such as ``Fpz-Cz``, or with a named reference, such as ``C3-M2``,
+    is also the difference of two channels that have one reference, as
+    :func:`mne.set_bipolar_reference` computes it. Channels without a reference in their names are
+    taken to have one in common. Otherwise it is the channel of the electrode, whatever its
+    reference is, as :func:`~braindecode_pars._common.channel_names.match_channels` finds it.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Names of the channels of the model.
+    names : sequence of str
+        Names of the channels of the recording.
+    compute : bool
+        Whether differences may be computed. With False, channels are only matched.
+
+    Returns
+    -------
+    list of Derivation | None
+        One for each wanted channel; None where the recording has none.
+
+    Examples
+    --------
+    >>> from braindecode_pars.windows.picking import find_channels
+    >>> names = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
+    >>> [found and found.formula for found in find_channels(["C3-M2", "T7", "Fpz-Cz"], names)]
+    ['EEG C3-REF - EEG A2-REF', 'T3', None]
+    """
+    derivations: list[Derivation | None] = []
+    for name, place in zip(wanted, channel_names.match_channels(wanted, names), strict=True):
+        pair, channel = channel_names.electrode_pair(name), None if place is None else names[place]
+        parts = (
+            channel_names.electrode_name(name).partition("-")[0],
+            name.rpartition("-")[2].strip(),
+        )
+        same = [each for each in names if pair[1] and channel_names.electrode_pair(each) == pair]
+        if len(same) == 1:  # of C3-M1 and C3-M2
+            channel = same[0]
+        elif compute and pair[1] and not same:
+            plus, minus = (
+                None if i is None else names[i] for i in channel_names.match_channels(parts, names)
+            )
+            if (
+                plus
+                and minus
+                and channel_names.electrode_pair(plus)[1] == channel_names.electrode_pair(minus)[1]
+            ):
+                derivations.append(Derivation(name, plus, (minus,)))
+                continue
+        derivations.append(None if channel is None else Derivation(name, channel))
+    return derivations

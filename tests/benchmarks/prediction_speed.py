@@ -24,9 +24,10 @@ from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
 from braindecode_pars.models import PARSNet
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.recordings.preparation import COMMON_CHANNELS, remember_steps
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.tokens import grid_patches, instance_norm
 from braindecode_pars.windows import as_sklearn
+from braindecode_pars.windows.recorded_steps import remember_steps
 
 #: Sizes of the encoder in the package.
 SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)

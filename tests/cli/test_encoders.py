@@ -10,7 +10,7 @@ from braindecode_pars import PatchEncoder
 from braindecode_pars.cli import app
 from braindecode_pars.cli.describing import show_card, show_encoders
 from braindecode_pars.pretrained import EncoderCard, save_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from braindecode_pars import datasets
 from braindecode_pars.cli import app
 from braindecode_pars.cli.evaluation_report import classifier_settings
 from braindecode_pars.cli.terminal import values
+from braindecode_pars.datasets import any_source
 from braindecode_pars.signal_store import SignalStore
 
 LOAD = """
@@ -30,7 +31,7 @@ def test_a_python_file_with_load(tmp_path):
     file.write_text(LOAD)
     assert len(datasets.load(str(file))) == 24
     assert len(datasets.load(str(file), tmp_path, hours=0.2)) == 48
-    assert datasets.title(str(file)) == "my_corpus_of_nights"
+    assert any_source.title(str(file)) == "my_corpus_of_nights"
     with pytest.raises(TypeError, match="'minutes'; it has path, hours"):
         datasets.load(str(file), minutes=3)
     (tmp_path / "json.py").write_text(LOAD)  # the name of another module
@@ -51,7 +52,7 @@ def test_a_folder_of_own_recordings(tmp_path):
         windows = datasets.load(dataset, data, **settings)
         assert sorted(set(windows.description["subject"])) == ["anna", "ben"]
         assert len(windows) == 12
-    assert (datasets.title("mine"), datasets.title(str(tmp_path))) == ("mine", tmp_path.name)
+    assert (any_source.title("mine"), any_source.title(str(tmp_path))) == ("mine", tmp_path.name)
 
 
 @pytest.mark.filterwarnings("ignore:Every class has one recording only")
@@ -127,8 +128,8 @@ def test_a_store_is_the_data_of_a_command(made, tmp_path):
     assert len(datasets.load(str(path), subjects=["ysyw:tr03-0002"])) == 8
     with pytest.raises(TypeError, match=r"'window_seconds'; .*subjects"):
         datasets.load(str(path), window_seconds=10)
-    assert (datasets.title(str(path)), datasets.recipe_of(str(path))) == ("YSYW", "ysyw")
-    assert datasets.title("mine") == "mine"
+    assert (any_source.title(str(path)), any_source.recipe_of(str(path))) == ("YSYW", "ysyw")
+    assert any_source.title("mine") == "mine"
     out = tmp_path / "out"
     command = ["evaluate", "leave-one-subject-out", "--dataset", str(path), "--out", str(out)]
     result = CliRunner().invoke(app, [*command, "--method", "band-power"])
@@ -140,7 +141,7 @@ def test_a_store_is_the_data_of_a_command(made, tmp_path):
 def test_the_paper_s_noise_of_eesm17_is_that_of_its_store(made, monkeypatch):
     path, _ = made
     assert "augmentation" not in classifier_settings(None, published=True, dataset=str(path))
-    monkeypatch.setattr(datasets, "recipe_of", lambda dataset: "eesm17")
+    monkeypatch.setattr(any_source, "recipe_of", lambda dataset: "eesm17")
     assert classifier_settings(None, published=True, dataset=str(path))["augmentation"]
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars.cli import app
-from braindecode_pars.estimators.predict_raw import class_texts
+from braindecode_pars.predictions.recording import class_texts
 
 TINY = ("embed_dim=16", "num_layers=1", "num_heads=2", "mlp_dim=32")
 SHORT = [

@@ -18,17 +18,12 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import locked, write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
+from braindecode_pars.baselines.new_person import first_of_each_class
 from braindecode_pars.cli import app, predicting
-from braindecode_pars.cli.predicting import (
-    find_recordings,
-    predict_recordings,
-    show_summary,
-    summary_row,
-    write_summary,
-)
-from braindecode_pars.estimators.new_person import first_of_each_class
-from braindecode_pars.estimators.predict_raw import class_texts
+from braindecode_pars.cli.predicting import find_recordings, predict_recordings, show_summary
 from braindecode_pars.predictions import sleep_statistics
+from braindecode_pars.predictions.recording import class_texts
+from braindecode_pars.predictions.results import summary_row, write_summary
 from braindecode_pars.windows.door import as_windows
 
 

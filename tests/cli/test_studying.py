@@ -11,7 +11,7 @@ from support import study_folders
 from typer.testing import CliRunner
 
 from braindecode_pars.cli.commands import app
-from braindecode_pars.evaluation import study_design, study_plan
+from braindecode_pars.study import study_design, study_plan
 
 
 def run(*arguments):

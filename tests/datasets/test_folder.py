@@ -11,8 +11,8 @@ import pytest
 
 from braindecode_pars import FewLabelsClassifier, as_sklearn, datasets
 from braindecode_pars.datasets import folder
-from braindecode_pars.evaluation.data_check import check_data
 from braindecode_pars.recordings.loading import read_table
+from braindecode_pars.study.data_check import check_data
 
 SFREQ = 100.0
 KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)

@@ -16,11 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import folder
-from braindecode_pars.estimators.predict_raw import prepare_recording
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.evaluation.data_check import check_data, check_origin
+from braindecode_pars.predictions.recording import prepare_recording
 from braindecode_pars.recordings.first_look import shared_channels
 from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.study.data_check import check_data, check_origin
 
 SFREQ = 100.0
 SCALP = ("Fp1", "Fp2", "C3", "C4", "T3", "O2")

@@ -14,8 +14,9 @@ from scipy.signal import welch
 from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.models import electrode_positions
-from braindecode_pars.recordings.preparation import COMMON_CHANNELS, recorded
+from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.recorded_steps import recorded
 
 #: The file as it was made; it must never change without a reason in the changelog.
 SHA256 = "8d17cf9f518db8a5d54bdb2eb5873517284146b533af421f77a2d1264d02a4fa"

@@ -18,7 +18,7 @@ from braindecode_pars import PARSEmbedder, datasets
 from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder, packaged_names
 from braindecode_pars.pretrained import load_encoder, packaged_encoders
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 NAMES = packaged_names()
 FILES = ["README.md", "encoder.json", "encoder.safetensors"]

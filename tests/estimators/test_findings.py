@@ -12,14 +12,14 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.estimators.predict_raw import (
+from braindecode_pars.predictions.recording import (
     prepare_recording,
     recording_findings,
 )
 from braindecode_pars.pretrained import EncoderCard
-from braindecode_pars.recordings.preparation import recorded
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import AmplitudeRange
+from braindecode_pars.windows.preprocessing import Preprocessing
+from braindecode_pars.windows.recorded_steps import recorded
 
 
 def model(names, **attributes):

@@ -8,13 +8,13 @@ import mne
 import numpy as np
 import pytest
 
-from braindecode_pars.estimators.predict_raw import (
+from braindecode_pars.predictions.recording import (
     grid_average,
     prepare_recording,
     usable_starts,
     windows_from,
 )
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.3, 0.5, 0.8])

@@ -23,8 +23,8 @@ from braindecode.datasets.tuh import _TUHAbnormalMock
 from braindecode.preprocessing import create_fixed_length_windows, create_windows_from_events
 from support.small_estimators import classifier
 
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 # Of MOABB and braindecode, whose arguments may be removed one day.
 pytestmark = pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")

@@ -27,10 +27,10 @@ from torch import nn
 from braindecode_pars import datasets
 from braindecode_pars._common.computing import seeded
 from braindecode_pars.baselines import make_methods
+from braindecode_pars.baselines.foundation import Prepare
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import compare
 from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
-from braindecode_pars.models.foundation import Prepare
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Labram chs_info",

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 from braindecode_pars import plotting
-from braindecode_pars.plotting.score_figures import select, sorted_values, summarized
+from braindecode_pars.evaluation.score_figures import select, sorted_values, summarized
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,

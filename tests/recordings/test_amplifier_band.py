@@ -10,12 +10,12 @@ from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.datasets import folder
-from braindecode_pars.recordings.preparation import recorded, remember_edges
-from braindecode_pars.recordings.preprocessing import (
+from braindecode_pars.windows.preprocessing import (
     Preprocessing,
     agreed,
     differences,
 )
+from braindecode_pars.windows.recorded_steps import recorded, remember_edges
 
 TRAINED = Preprocessing(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.datasets import folder
-from braindecode_pars.recordings.cutting import continuous_stretches, kind_of_text
+from braindecode_pars.windows.marks import continuous_stretches, kind_of_text
 
 NO_FILTERS = dict(low=None, high=None, mains=None, verbose=0)
 

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.recordings.as_trained import (
-    Derivation,
     HeldTime,
-    find_channels,
     held_time,
     prepare_as_trained,
     preprocessed_signals,
@@ -20,7 +18,8 @@ from braindecode_pars.recordings.as_trained import (
     resampled,
 )
 from braindecode_pars.recordings.preparation import filter_and_resample
-from braindecode_pars.recordings.preprocessing import Preprocessing, missing_steps
+from braindecode_pars.windows.picking import Derivation, find_channels
+from braindecode_pars.windows.preprocessing import Preprocessing, missing_steps
 
 
 def formulas(wanted, found, **arguments):

@@ -12,14 +12,13 @@ from braindecode.datautil import load_concat_dataset
 
 from braindecode_pars.recordings.cutting import (
     collected_omissions,
-    continuous_stretches,
     event_windows,
     fixed_windows,
     name_classes,
     split_at_gaps,
-    usable_stretches,
 )
 from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.marks import continuous_stretches, usable_stretches
 
 
 def recording(signals, sfreq=250.0, names=None):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.readers import (
     edf_signals,
     open_recording,
     read_edf,
     read_recording,
 )
+from braindecode_pars.windows.marks import continuous_stretches
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
 ONSETS = [0, 1, 4, 5, 6, 3607]

@@ -10,7 +10,7 @@ import wfdb
 from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings import readers
-from braindecode_pars.recordings.preparation import recorded
+from braindecode_pars.windows.recorded_steps import recorded
 
 NOISE = np.random.default_rng(0).integers(-300, 300, (3, 600))
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from braindecode_pars.recordings.as_trained import prepare_as_trained
-from braindecode_pars.recordings.cutting import continuous_stretches
 from braindecode_pars.recordings.preparation import (
     check_filters,
     drop_other_signals,
     filter_and_resample,
     pick_electrodes,
-    recorded,
     set_reference,
 )
-from braindecode_pars.recordings.preprocessing import Preprocessing
+from braindecode_pars.windows.marks import continuous_stretches
+from braindecode_pars.windows.preprocessing import Preprocessing
+from braindecode_pars.windows.recorded_steps import recorded
 
 
 def recording(signals, sfreq=250.0, names=None):

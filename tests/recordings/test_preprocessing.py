@@ -19,8 +19,7 @@ from braindecode.preprocessing import (
 )
 from numpy import multiply
 
-from braindecode_pars.recordings.preparation import Step, recorded, remember_steps, remembered_steps
-from braindecode_pars.recordings.preprocessing import (
+from braindecode_pars.windows.preprocessing import (
     Difference,
     Preprocessing,
     agreed,
@@ -30,6 +29,7 @@ from braindecode_pars.recordings.preprocessing import (
     missing_steps,
     text_of,
 )
+from braindecode_pars.windows.recorded_steps import Step, recorded, remember_steps, remembered_steps
 
 COMPLETE = Preprocessing(
     sfreq=100.0,

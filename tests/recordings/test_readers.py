@@ -10,7 +10,7 @@ from support.small_estimators import classifier
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
-from braindecode_pars.estimators.predict_raw import prepare_recording
+from braindecode_pars.predictions.recording import prepare_recording
 from braindecode_pars.recordings.loading import read_table
 from braindecode_pars.recordings.readers import open_recording, read_with_tables
 from braindecode_pars.recordings.search import table_beside

@@ -20,11 +20,11 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs.planning import CorpusSize
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 def test_a_store_with_another_reference_than_the_encoder_is_a_warning(store, tiny, tmp_path):

@@ -16,8 +16,8 @@ from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.evaluation.folds import seen_before
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretrained.cards import EncoderCard, model_card
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.runs import CorpusSize, plan, pretrain
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 SOURCE = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
 

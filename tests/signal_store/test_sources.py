@@ -16,9 +16,9 @@ from support.raws import of_raws
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars.datasets import ysyw
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.sources import StoredForm, find_sources
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 def test_all_formats_in_a_folder_are_read(written):

@@ -34,26 +34,6 @@ def imports(name: str) -> frozenset[str]:
     return frozenset(module for module in found if module in MODULES and module != name)
 
 
-def reach(name: str) -> set[str]:
-    """Modules that a module imports, and those that they import, and so on."""
-    reached, waiting = set(), [name]
-    while waiting:
-        new = imports(waiting.pop()) - reached
-        reached |= new
-        waiting += new
-    return reached - {name}
-
-
 def part_of(name: str) -> str:
     """The folder or file at the top of the package that a module belongs to."""
     return name.split(".")[1] if "." in name else ""
-
-
-def parts() -> dict[str, set[str]]:
-    """What every part imports of the others; the package's own names are not counted."""
-    found: dict[str, set[str]] = {}
-    for name in MODULES:
-        if part_of(name):
-            others = {part_of(module) for module in imports(name)}
-            found.setdefault(part_of(name), set()).update(others - {part_of(name), ""})
-    return found

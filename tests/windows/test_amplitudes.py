@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from braindecode_pars.recordings.preprocessing import Preprocessing
 from braindecode_pars.windows.amplitudes import (
     AmplitudeRange,
     amplitude_problem,
@@ -19,6 +18,7 @@ from braindecode_pars.windows.amplitudes import (
     warn_of_other_units,
 )
 from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.preprocessing import Preprocessing
 from braindecode_pars.windows.table import Windows
 
 NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))

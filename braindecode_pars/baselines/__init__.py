@@ -1,0 +1,22 @@
+"""What pretraining is compared with: other methods by name, linear probes, networks, features."""
+
+import braindecode_pars._common.hosts  # noqa: F401
+from braindecode_pars.baselines.methods import (
+    ALL_WEIGHTS,
+    CENTRED,
+    FROZEN,
+    METHODS,
+    SMOOTHED,
+    cost_table,
+    make_methods,
+)
+
+__all__ = [
+    "ALL_WEIGHTS",
+    "CENTRED",
+    "FROZEN",
+    "METHODS",
+    "SMOOTHED",
+    "cost_table",
+    "make_methods",
+]

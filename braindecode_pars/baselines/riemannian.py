@@ -1,0 +1,71 @@
+"""Covariances of each subject, recentered and rescaled by the Riemannian geometry."""
+
+from typing import Any
+
+import numpy as np
+
+from braindecode_pars._common.names import extra_module
+from braindecode_pars.estimators.transformers import MIN_WINDOWS, SubjectCentering
+
+
+class RiemannianCentering(SubjectCentering):
+    r"""Recentre and rescale the covariances of each subject, by pyRiemann (transductive).
+
+    With the Riemannian mean :math:`M` of a subject's covariances :math:`C_i`, each becomes
+    :math:`M^{-1/2} C_i M^{-1/2}`, and is then raised to the power that makes the mean squared
+    distance from the identity 1. The tangent space follows, as in
+    ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``.
+
+    **It is transductive:** see :class:`~braindecode_pars.SubjectCentering`.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Required: a transformer of windows into covariances, such as
+        :class:`~braindecode_pars.evaluation.SpatialCovariance`.
+    min_windows : int
+        Smallest number of windows of a subject.
+    rescale : bool
+        Whether covariances are also rescaled.
+
+    Attributes
+    ----------
+    transformer_, access_
+        As in :class:`~braindecode_pars.SubjectCentering`.
+
+    References
+    ----------
+    Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65, for the mean (``TLCenter``);
+    Rodrigues et al. 2019, IEEE Transactions on Biomedical Engineering 66, for the scale
+    (``TLScale``).
+
+    Examples
+    --------
+    >>> from pyriemann.tangentspace import TangentSpace
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> from braindecode_pars.estimators import LinearProbe, RiemannianCentering
+    >>> from braindecode_pars.evaluation import SpatialCovariance
+    >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=3))
+    >>> features = make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())
+    >>> LinearProbe(features).fit(X, y).predict(X).shape
+    (72,)
+    """
+
+    running = False
+
+    def __init__(
+        self, transformer: Any = None, *, min_windows: int = MIN_WINDOWS, rescale: bool = True
+    ):
+        self.transformer = transformer
+        self.min_windows = min_windows
+        self.rescale = rescale
+
+    def _centred(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+        transfer = extra_module("pyriemann.transfer")
+
+        texts = subjects.astype(str)
+        _, domains = transfer.encode_domains(features, texts, texts)
+        centred = transfer.TLCenter("").fit_transform(features, domains)
+        scale = transfer.TLScale("", centered_data=True)
+        return scale.fit_transform(centred, domains) if self.rescale else centred

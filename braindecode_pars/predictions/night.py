@@ -1,0 +1,525 @@
+"""What to do with the predictions of a recording: annotations, BIDS events, sleep statistics.
+
+All functions take the table that ``predict_raw`` of a classifier returns. It has the columns
+``onset`` and ``duration`` in seconds, ``label``, ``probability_LABEL`` for each class, and
+``entropy``. For a CSV file, use ``frame.to_csv("night1.csv", index=False)``. Names of sleep stages
+are recognised in many spellings, and have an order from wake to deep sleep.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import entr
+from sklearn.metrics import cohen_kappa_score
+
+from braindecode_pars._common import checks, files, subjects, tables
+from braindecode_pars._common.sleep_stages import (
+    INCLUDED_STAGES,
+    UNSCORED,
+    are_stages,
+    known_stages,
+    stage_of,
+    top_to_bottom,
+)
+from braindecode_pars.recordings import label_files, readers
+
+
+def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Check the columns and times of predictions, and return them with a plain index.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions with the columns ``onset``, ``duration`` and ``label``.
+
+    Returns
+    -------
+    DataFrame
+        The same rows. Labels are texts, as in the names of columns; a missing one is None. A CSV
+        file that is read back has numbers for the labels "0", "1", ..., 1.0 where one is missing.
+
+    Raises
+    ------
+    TypeError
+        When ``frame`` is not a DataFrame.
+    ValueError
+        When it lacks a column, has no rows, or has windows that overlap or are not in
+        chronological order.
+    """
+    missing = [name for name in ("onset", "duration", "label") if name not in frame]
+    if missing:
+        raise ValueError(f"The predictions lack {', '.join(missing)}; they have {list(frame)}.")
+    if frame.empty:
+        raise ValueError("The predictions have no rows.")
+    frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
+    onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
+    if not (np.isfinite(onset).all() and (duration > 0).all()):
+        raise ValueError("onset and duration must be seconds, with positive durations.")
+    if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
+        raise ValueError("The windows overlap; pass one recording's predictions in order of onset.")
+    classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
+    texts = [
+        None if pd.isna(label) else str(label if str(label) in classes else subjects.whole(label))
+        for label in frame["label"].tolist()
+    ]
+    return frame.assign(label=pd.Series(texts, dtype=object))
+
+
+def classes_of(frame: pd.DataFrame) -> list[str]:
+    """Return the classes of predictions: those with probabilities, else the labels that occur."""
+    columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
+    named = [name.removeprefix(tables.PROBABILITY) for name in columns]
+    return named or sorted({label for label in frame["label"] if not pd.isna(label)})
+
+
+def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the predictions that are smoothed over time, as a table of their own.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw`` with ``smooth=True``.
+
+    Returns
+    -------
+    DataFrame
+        The same rows, for all functions that take predictions: ``label``, ``probability_LABEL`` and
+        ``entropy`` are those of the smoothed predictions.
+
+    Raises
+    ------
+    TypeError
+        When ``frame`` is not a DataFrame.
+    ValueError
+        When the predictions are not smoothed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import smoothed
+    >>> frame = pd.DataFrame(dict(onset=[0.0, 30.0], duration=30.0, label=["W", "N1"]))
+    >>> frame = frame.assign(label_smoothed=["W", "W"], smoothed_W=[1.0, 0.5], smoothed_N1=[0, 0.5])
+    >>> smoothed(frame)["label"].tolist()
+    ['W', 'W']
+    """
+    columns = [name for name in frame if str(name).startswith(tables.SMOOTHED)]
+    if tables.SMOOTHED_LABEL not in frame or not columns:
+        raise ValueError("The predictions are not smoothed; pass smooth=True to predict_raw.")
+    names = [tables.PROBABILITY + name.removeprefix(tables.SMOOTHED) for name in columns]
+    values = frame[columns].set_axis(names, axis=1)
+    entropy = entr(values.to_numpy(float)).sum(axis=1)
+    raw = frame.drop(columns=[tables.SMOOTHED_LABEL, *columns])
+    return raw.assign(label=frame[tables.SMOOTHED_LABEL], **values, entropy=entropy)
+
+
+def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
+    """Return predictions as annotations.
+
+    Adjacent windows with the same label are one annotation, as in the files of sleep corpora. They
+    are easy to see in ``raw.plot()``, and both :func:`mne.events_from_annotations` with
+    ``chunk_duration`` and braindecode's windowers divide them into windows again. Windows that
+    could not be predicted have no annotation.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+    merge : bool
+        Whether adjacent windows with the same label are one annotation. With False, each window is
+        one.
+
+    Returns
+    -------
+    mne.Annotations
+        Annotations in seconds from the first sample of the recording (``orig_time=None``), for
+        ``raw.set_annotations``, which replaces those of the recording. To add ``found`` to them,
+        use ``raw.annotations.append(found.onset + raw.first_time, found.duration,
+        found.description)``: the sum of both fails or is late where the recording has a date of
+        measurement or was cropped.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When ``frame`` is not a table of predictions.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import to_annotations
+    >>> frame = pd.DataFrame(
+    ...     dict(onset=[0.0, 30.0, 60.0, 90.0], duration=30.0, label=["W", "W", None, "N1"])
+    ... )
+    >>> annotations = to_annotations(frame)
+    >>> annotations.description.tolist(), annotations.duration.tolist()
+    (['W', 'N1'], [60.0, 30.0])
+    """
+    checks.boolean().check("merge", merge)
+    rows = check_predictions(frame)
+    rows = rows[[label is not None for label in rows["label"]]]
+    stops = rows["onset"] + rows["duration"]
+    is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
+    run = (~(is_next & merge)).cumsum()  # number of the annotation of each window
+    runs = rows.assign(stop=stops).groupby(run)
+    found = runs.agg({"onset": "first", "stop": "last", "label": "first"})
+    return mne.Annotations(found["onset"], found["stop"] - found["onset"], found["label"])
+
+
+_SUFFIX = "_events.tsv"
+#: sub-01_ses-1_task-sleep_run-2_desc-pars: labels have letters and digits only.
+_ENTITIES = re.compile(
+    r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
+)
+
+
+def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write predictions as an events file of BIDS, and the JSON file that describes its columns.
+
+    Each window is a row. The columns are ``onset`` and ``duration`` in seconds, ``trial_type`` (the
+    label), ``probability_LABEL`` for each class, and ``entropy``. What could not be predicted is
+    ``n/a``. In BIDS, predictions are derivatives: put them into the folder ``derivatives`` of the
+    data set, with an entity ``desc``, so that they do not replace the events of a human scorer.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+    path : path
+        File to write, such as ``sub-01/eeg/sub-01_task-sleep_desc-pars_events.tsv``. The JSON file
+        has the same name with the ending ``.json``. Folders are created.
+    overwrite : bool
+        Whether to replace existing files.
+
+    Returns
+    -------
+    Path
+        The events file.
+
+    Raises
+    ------
+    FileExistsError
+        When one of the files exists and ``overwrite`` is False.
+    OSError
+        When the files cannot be written. Neither is changed then.
+    TypeError
+        When ``frame`` is not a DataFrame.
+    ValueError
+        When ``frame`` is not a table of predictions, when the name does not end with
+        ``_events.tsv``, or when a name that begins with ``sub-`` is not one of BIDS.
+
+    References
+    ----------
+    Brain Imaging Data Structure, Modality agnostic files: Events,
+    https://bids-specification.readthedocs.io.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import to_bids_events
+    >>> frame = pd.DataFrame(
+    ...     dict(onset=[0.0, 30.0], duration=30.0, label=["W", None], probability_W=[0.75, None])
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = to_bids_events(frame, Path(folder, "sub-01_task-sleep_events.tsv"))
+    ...     print(file.read_text().expandtabs(13))
+    onset        duration     trial_type   probability_W
+    0.0          30.0         W            0.75
+    30.0         30.0         n/a          n/a
+    <BLANKLINE>
+    """
+    path = Path(path).expanduser()
+    stem = path.name.removesuffix(_SUFFIX)
+    if stem == path.name or not stem:
+        raise ValueError(
+            f"{path.name} must end with {_SUFFIX}, such as sub-01_task-sleep_desc-pars{_SUFFIX}."
+        )
+    if stem.startswith("sub-") and not has_bids_entities(stem):
+        raise ValueError(
+            f"{path.name} is no name of BIDS: sub, ses if there are sessions, and task, in this "
+            "order, of letters and digits only."
+        )
+    rows = check_predictions(frame)
+    described = _descriptions(classes_of(rows))
+    table = rows.rename(columns={"label": "trial_type"}).rename(columns=lambda x: _one_line(str(x)))
+    table = table[[name for name in described if name in table]]
+    table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
+    sidecar = path.with_suffix(".json")
+    existing = [str(file) for file in (path, sidecar) if file.exists()]
+    if existing and not overwrite:
+        raise FileExistsError(f"{existing[0]} exists; pass another path, or overwrite=True.")
+    text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
+    columns = files.to_json({name: described[name] for name in table}).encode()
+    files.replace_files(path.parent, {path.name: text.encode(), sidecar.name: columns})
+    return path
+
+
+def has_bids_entities(stem: str) -> bool:
+    """Whether a name is that of a recording in BIDS, without suffix and ending."""
+    return _ENTITIES.fullmatch(stem) is not None
+
+
+def _one_line(label: str) -> str:
+    """Return a label as one cell of a table."""
+    return " ".join(label.split())
+
+
+def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the description of each column that a table may have."""
+    kind = "sleep stage" if are_stages(classes) else "class"
+    levels = {_one_line(name): f"{kind} {stage_of(name) or name}" for name in classes}
+    what = "Class that a model predicts; n/a in gaps and where the recording is marked as bad."
+    certain = "Entropy of the probabilities: 0 where the model is certain."
+    return {
+        "onset": {"Description": "Start, from the first sample of the recording.", "Units": "s"},
+        "duration": {"Description": "Length of the window.", "Units": "s"},
+        "trial_type": {"LongName": "Predicted class", "Description": what, "Levels": levels},
+        **{
+            f"{tables.PROBABILITY}{name}": {"Description": f"Probability of the class {name}."}
+            for name in levels
+        },
+        "entropy": {"Description": certain, "Units": "nat"},
+    }
+
+
+#: Stages of each row of the statistics; S3 and S4 of Rechtschaffen and Kales are N3.
+_PARTS = {
+    "N1": ("N1",),
+    "N2": ("N2",),
+    "N3": ("N3", "N4"),
+    "REM": ("R",),
+    "NREM": ("N1", "N2", "N3", "N4", "light", "NREM"),
+}
+
+
+def sleep_statistics(
+    stages: pd.DataFrame | ArrayLike, *, window_seconds: float = 30.0
+) -> dict[str, float]:
+    """Return statistics of sleep, as YASA defines them.
+
+    Parameters
+    ----------
+    stages : DataFrame | sequence of str, shape (n_windows,)
+        Predictions of a recording, as from ``predict_raw``, or the stages of consecutive windows,
+        by names in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The whole
+        is the time in bed: crop the recording to lights off and on before. None, NaN, "unscored",
+        movement time, and time without a row are unscored.
+    window_seconds : float
+        Length of a window in seconds, for a sequence.
+
+    Returns
+    -------
+    dict of str to float
+        Durations and latencies in minutes, shares in percent:
+
+        - ``TIB``: time in bed, the whole duration.
+        - ``SPT``: sleep period time, from the first to the end of the last window of sleep.
+        - ``WASO``: wake after sleep onset, wake in the sleep period.
+        - ``TST``: total sleep time, the duration of all sleep.
+        - ``WAKE``, ``N1``, ``N2``, ``N3``, ``REM``, ``NREM``, ``UNS``: duration of each stage, of
+          all NREM sleep, and of unscored windows.
+        - ``SOL``: sleep onset latency, the time before the first window of sleep.
+        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: latency of each stage from the beginning,
+          also of REM. The REM latency of the AASM, from sleep onset, is ``Lat_REM - SOL``.
+        - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: shares of the total sleep time.
+        - ``SE``: sleep efficiency, ``TST / TIB``.
+        - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
+
+        NaN for the latency of what did not occur, for shares of no sleep, and for stages that a
+        coarser scoring (wake, light, deep, REM) does not distinguish.
+
+    Raises
+    ------
+    ValueError
+        When a stage is not known, or when there are none.
+
+    Notes
+    -----
+    Unscored windows are time in bed, and neither sleep nor wake. They lower the sleep efficiency.
+    Statistics of predicted stages have the errors of the model, which do not cancel out: a model
+    that takes N1 for wake gives a longer latency.
+
+    References
+    ----------
+    Iber et al. 2007, The AASM manual for the scoring of sleep and associated events.
+
+    Vallat and Walker 2021, An open-source, high-performance tool for automated sleep staging, eLife
+    10:e70092 (YASA).
+
+    Examples
+    --------
+    >>> from braindecode_pars.predictions import sleep_statistics
+    >>> night = ["W"] * 40 + ["N1"] * 10 + ["N2"] * 400 + ["W"] * 50 + ["REM"] * 100 + ["W"] * 200
+    >>> found = sleep_statistics(night)
+    >>> [found[name] for name in ("TIB", "SPT", "WASO", "TST", "SOL")]
+    [400.0, 280.0, 25.0, 255.0, 20.0]
+    >>> round(found["SE"], 2), round(found["%REM"], 1)
+    (63.75, 19.6)
+    """
+    checks.check_positive(window_seconds=window_seconds)
+    scoring, starts, minutes, total = _read(stages, window_seconds)
+    is_wake = scoring == "W"
+    is_sleep = ~is_wake & (scoring != UNSCORED)
+    # The sleep period
+    first = _first(starts, is_sleep)
+    end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
+    period = end - first if is_sleep.any() else 0.0
+    inside = (starts >= first) & (starts < end) if is_sleep.any() else is_sleep
+    # Durations and latencies of the stages, NaN for those that it does not distinguish
+    lengths, latencies = {}, {}
+    for name, parts in _PARTS.items():
+        coarser = {stage for stage, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
+        is_known = not (coarser - {*parts}) & {*scoring.tolist()}
+        mask = np.isin(scoring, parts)
+        lengths[name] = minutes[mask].sum() if is_known else np.nan
+        if name != "NREM":
+            latencies[f"Lat_{name}"] = _first(starts, mask & is_known)
+    tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
+    found = {
+        "TIB": total,
+        "SPT": period,
+        "WASO": minutes[is_wake & inside].sum(),
+        "TST": tst,
+        "WAKE": wake,
+        **lengths,
+        "UNS": total - tst - wake,
+        "SOL": first,
+        **latencies,
+        **{f"%{name}": _percent(length, tst) for name, length in lengths.items()},
+        "SE": _percent(tst, total),
+        "SME": _percent(tst, period),
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def agreement(
+    frame: pd.DataFrame, expert: mne.Annotations | str | Path
+) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+    """Compare the predictions of a recording with the labels of an expert.
+
+    The label of a window is the one at its middle. Windows without a label or without a prediction
+    do not count. Sleep stages that the model cannot predict do count: a model
+    of wake and N3 is wrong in each window of N2.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Predictions of a recording, as from ``predict_raw``.
+    expert : path | Annotations
+        File of the recording, whose labels are its annotations, the ``_events.tsv`` of BIDS or the
+        hypnogram next to it. Or annotations, with onsets in seconds from the first sample of the
+        recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A label
+        without a duration lasts a window. If the classes of the model are sleep stages, labels are
+        stages in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and stages
+        that a class of the model includes are that class, such as stage 4 for N3. Otherwise, labels
+        are the names of the classes.
+
+    Returns
+    -------
+    kappa : float
+        Cohen's kappa.
+    confusion : DataFrame
+        Number of windows by label of the expert (rows) and predicted label (columns).
+    statistics : DataFrame
+        Sleep statistics (rows) of the predictions and of the expert (columns), see
+        :func:`~braindecode_pars.predictions.sleep_statistics`; empty if the classes of the model
+        are not sleep stages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When ``frame`` is not a table of predictions, when the labels cannot be read, or when no
+        window has both a label and a prediction.
+
+    Warns
+    -----
+    UserWarning
+        When annotations are not labels; the message names them.
+
+    References
+    ----------
+    Cohen 1960, A coefficient of agreement for nominal scales, Educational and Psychological
+    Measurement 20; computed by scikit-learn.
+
+    Examples
+    --------
+    >>> import mne
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import agreement
+    >>> onset, label = [0.0, 30.0, 60.0, 90.0], ["W", "W", "N3", "N3"]
+    >>> frame = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
+    >>> expert = mne.Annotations([0, 30, 60], [30, 30, 60], ["Sleep stage W", "N2", "stage 4"])
+    >>> kappa, confusion, statistics = agreement(frame, expert)
+    >>> round(kappa, 2), confusion.loc["N2"].to_dict()
+    (0.6, {'W': 1, 'N2': 0, 'N3': 0})
+    >>> statistics.loc["TST"].to_dict()
+    {'predicted': 1.0, 'expert': 1.5}
+    """
+    rows = check_predictions(frame)
+    classes = classes_of(rows)
+    is_sleep, stages = are_stages(classes), {*map(stage_of, classes)}
+
+    def name_of(label: Any) -> str | None:
+        if not is_sleep:
+            return label if label in classes else None
+        stage = stage_of(label)
+        coarser = [c for c, fine in INCLUDED_STAGES.items() if stage in fine]
+        return stage if stage in stages else next((c for c in coarser if c in stages), stage)
+
+    if not isinstance(expert, mne.Annotations):
+        raw, _ = readers.open_recording(expert)
+        expert = label_files.annotations_of(Path(expert), raw)
+    labels = expert.to_data_frame(time_format=None)
+    labels["name"] = labels["description"].map(name_of)
+    if unknown := sorted({*labels["description"][labels["name"].isna()]}):
+        checks.warn_user(
+            f"The annotations {checks.listed(unknown, most=5)} were left out: they are not "
+            f"{'names of sleep stages' if is_sleep else f'one of {checks.listed(classes)}'}."
+        )
+    lasts = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
+    spans = labels.assign(stop=labels["onset"] + lasts).dropna().sort_values("onset")
+    middle = pd.DataFrame({"onset": rows["onset"] + rows["duration"] / 2})
+    at = pd.merge_asof(middle, spans[["onset", "stop", "name"]], on="onset")
+    of_expert = at["name"].where(at["onset"] < at["stop"])
+    pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": of_expert})
+    scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
+    if scored.empty:
+        raise ValueError("No window has both a label of the expert and a prediction.")
+    names = [*set(scored.to_numpy().ravel())]
+    order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
+    counts = pd.crosstab(scored["expert"], scored["predicted"])
+    confusion = counts.reindex(index=order, columns=order, fill_value=0)
+    kappa = float(cohen_kappa_score(scored["expert"], scored["predicted"]))
+    statistics = {k: sleep_statistics(rows.assign(label=pairs[k])) for k in pairs if is_sleep}
+    return kappa, confusion, pd.DataFrame(statistics)
+
+
+def _read(
+    stages: pd.DataFrame | ArrayLike, window_seconds: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return stage, start and length of each window, and the whole duration, in minutes."""
+    if not isinstance(stages, pd.DataFrame):
+        labels = np.asarray(stages, dtype=object)
+        if labels.ndim != 1 or not len(labels):
+            raise ValueError(f"stages has shape {labels.shape}; pass those of one night.")
+        onsets = np.arange(len(labels)) * window_seconds
+        stages = pd.DataFrame(dict(onset=onsets, duration=window_seconds, label=labels))
+    rows = check_predictions(stages)
+    starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
+    starts = starts - starts[0]
+    of_name = known_stages([*classes_of(rows), *rows["label"].dropna()])
+    scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in rows["label"]])
+    return scoring, starts, lengths, float(starts[-1] + lengths[-1])
+
+
+def _first(starts: np.ndarray, mask: np.ndarray) -> float:
+    return float(starts[mask][0]) if mask.any() else np.nan
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100 * part / whole if whole > 0 else np.nan

@@ -1,0 +1,283 @@
+"""Scores of a study: pretrain encoders, compute features, fit classifiers, count predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import skorch
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import confusion_matrix
+
+from braindecode_pars._common import files, held_out, tables
+from braindecode_pars._common.names import extra_module
+from braindecode_pars.baselines import linear_probe, window_features
+from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
+from braindecode_pars.evaluation import cache, splitting
+from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
+from braindecode_pars.study.study_design import (
+    Design,
+    Method,
+    StudyPlan,
+    StudyStep,
+    step_limit,
+)
+from braindecode_pars.windows import Windows
+
+#: Transformers of the feature sets without an encoder.
+TRANSFORMERS = {
+    "band_power": window_features.LogBandPower,
+    "hand_crafted": window_features.ChannelFeatures,
+    "tangent_space": window_features.SpatialCovariance,
+}
+#: Reports the progress of a training in words.
+Report = Callable[[str], None]
+
+
+def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> None:
+    """Score the methods of a step, and write the scores into its file.
+
+    The file has a row for each method, plain and subject-centered, pretraining, fold, draw and
+    subject, with the columns of ``Study.scores``; ``n_I_J``, the number of windows of class I that
+    were predicted as class J; and ``p_J``, the mean probability of class J.
+    """
+    rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
+    files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
+
+
+def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
+    """Return the file with the scores of a step."""
+    return plan.folder / "steps" / f"{step.slug}-{plan.digest}-{step.digest}.csv"
+
+
+def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
+    """Return the scores of a step; None if it is not finished."""
+    file = scores_file(step, plan)
+    return pd.read_csv(file, dtype={"subject": str}) if file.exists() else None
+
+
+def score_method(
+    method: Method, step: StudyStep, plan: StudyPlan, report: Report
+) -> Iterator[dict[str, Any]]:
+    """Yield the scores of a method in all folds and draws of a step."""
+    design = plan.design
+    labeled = np.flatnonzero(design.corpus.labeled)
+    windows = design.corpus.X[labeled]
+    if step.control != UNCHANGED:
+        windows = control_windows(step.control, design)
+        y = design.corpus.y.copy()
+        y[labeled] = windows.labels  # permuted in one of the controls
+        design = replace(design, corpus=replace(design.corpus, y=y))
+    features: dict[str, np.ndarray] = {}
+    for fold in range(len(design.folds)) if step.fold is None else [step.fold]:
+        encoder = encoder_of(method, plan, fold, report) if needs_encoder(method) else None
+        if method.estimator is None and (method.encoder is None or not features):
+            features = features_of(method, windows, encoder)
+        test = design.folds[fold][1]
+        is_slow = method.kind == "network" or step.group == "controls"
+        for draw in range(design.n_sets if is_slow else design.n_draws):
+            train = design.labeled_rows(fold, draw)
+            for is_centered in (False, True) if features and design.is_centered else (False,):
+                probabilities = (
+                    predict_linear(features, design, train, test, is_centered=is_centered)
+                    if features
+                    else predict_with(method, design, train, test, draw, encoder)
+                )
+                shared: dict[str, Any] = dict(method=method.name, is_centered=is_centered)
+                shared |= dict(kind=method.kind, pretraining=method.pretraining)
+                shared |= dict(fold=fold, draw=draw)
+                for row in count_predictions(design, test, probabilities):
+                    yield shared | row
+
+
+def control_windows(control: str, design: Design) -> Windows:
+    """Return the labeled windows of a control analysis."""
+    corpus, labeled = design.corpus, design.corpus.labeled
+    names = ("X", "y", "groups", "splits", "labeled")
+    part = replace(corpus, **{name: getattr(corpus, name)[labeled] for name in names})
+    return changed_windows(control, part)
+
+
+def needs_encoder(method: Method) -> bool:
+    """Whether a method uses an encoder, made in the study or before."""
+    return "encoder" in method.views or method.task is not None
+
+
+# Pretraining --------------------------------------------------------------------------------------
+
+
+def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
+    """Return the encoder of a method; pretrain it, without the test subjects, if need be.
+
+    A sham pretraining has as many steps as the pretraining with the same seed. ``fold`` None uses
+    all windows. A JSON file next to the encoder says how the pretraining ended.
+    """
+    if method.encoder is not None:
+        return method.encoder
+    record_file = record_of(method, plan, fold)
+    folder = record_file.with_suffix("")
+    if record_file.exists():
+        return str(folder)
+    options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
+    if method.task is not None:
+        limits: dict[str, Any] = dict(
+            pretrain_max_steps=step_limit(method.task, plan.effort.max_steps),
+            pretrain_minutes=plan.effort.minutes,
+        )
+        if method.kind == "sham":
+            twin = record_of(replace(method, kind="pretrained"), plan, fold)
+            limits = dict(pretrain_max_steps=files.read_json(twin)["n_steps"], sham=True)
+        progress = Progress(lambda text: report(f"{method.name}: {text}"))
+        options |= limits | dict(pretrain_callbacks=[progress])
+    windows = plan.design.corpus.X
+    train = np.arange(len(windows)) if fold is None else plan.design.folds[fold][0]
+    embedder = PARSEmbedder(method.task, **options).fit(windows[train])
+    embedder.save(folder)
+    record: dict[str, Any] = dict(task=method.task, is_sham=method.kind == "sham", fold=fold)
+    record |= dict(seed=method.pretraining, n_steps=embedder.encoder_card_.n_steps)
+    record["held_out_loss"] = embedder.encoder_card_.held_out_loss_relative
+    history = embedder.pretraining_history_
+    reasons = [row[held_out.DECAY_REASON] for row in history if held_out.DECAY_REASON in row]
+    record["reason"] = reasons[0] if reasons else ""
+    files.replace_file(record_file, files.to_json(record))
+    return str(folder)
+
+
+def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
+    """Return the file that says how a pretraining ended; the folder of this name has the encoder.
+
+    A network begins with the encoder of the primary comparison.
+    """
+    kind = "pretrained" if method.kind == "network" else method.kind
+    name = f"{kind}-{method.pretraining}"
+    digest = cache.digest(plan.digest, replace(method, estimator=None).digest)
+    part = "all" if fold is None else f"fold-{fold}"
+    return plan.folder / "encoders" / f"{name}-{digest}-{part}.json"
+
+
+class Progress(skorch.callbacks.Callback):
+    """Report steps and loss of a pretraining after each epoch."""
+
+    def __init__(self, report: Report):
+        self.report = report
+        self.n_steps = 0
+
+    def on_batch_end(self, net: skorch.NeuralNet, training: bool, **kwargs: Any) -> None:
+        self.n_steps += training
+
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+        loss = net.history[-1].get(tables.RELATIVE, np.nan)
+        self.report(f"{self.n_steps} steps, loss {loss:.2f} of chance")
+
+
+# Features and classifiers -------------------------------------------------------------------------
+
+
+def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.ndarray]:
+    """Return the feature sets of a method: (n_windows, n_features), or covariances."""
+    features = {}
+    for view in method.views:
+        transformer: Any = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
+        if view in TRANSFORMERS:
+            transformer = TRANSFORMERS[view]()
+        features[view] = np.asarray(transformer.fit_transform(windows), dtype=float)
+    return features
+
+
+def predict_linear(
+    features: Mapping[str, np.ndarray],
+    design: Design,
+    train: np.ndarray,
+    test: np.ndarray,
+    *,
+    is_centered: bool,
+) -> np.ndarray:
+    """Return the mean probabilities of a logistic regression on each feature set.
+
+    They are those of :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None``.
+
+    Parameters
+    ----------
+    features : mapping of str to ndarray
+        Feature sets of the labeled windows.
+    design : Design
+        Design of the study.
+    train, test : ndarray
+        Labeled windows to train on and to predict.
+    is_centered : bool
+        Whether to subtract the mean of each subject.
+
+    Returns
+    -------
+    ndarray, shape (n_test, n_classes)
+    """
+    labeled = np.flatnonzero(design.corpus.labeled)
+    train, test = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
+    classes, codes = np.unique(design.corpus.y[labeled], return_inverse=True)
+    subjects = pd.factorize(design.corpus.groups[labeled])[0]
+    present, labels = np.unique(codes[train], return_inverse=True)
+    probabilities = np.zeros((len(test), len(classes)))
+    if len(present) == 1:  # nothing can be learned from these subjects
+        probabilities[:, present] = 1.0
+        return probabilities
+    folds = linear_probe.folds_by_subject(subjects[train], labels)
+    for view, values in features.items():
+        if view == "tangent_space":
+            tangentspace = extra_module("pyriemann.tangentspace")
+
+            values = tangentspace.TangentSpace().fit(values[train]).transform(values)
+        if is_centered:
+            values = transformers.subtract_means(values, subjects)
+        unfitted = linear_probe.logistic_regression(None, "balanced")
+        classifier = linear_probe.fit_searched(unfitted, values[train], labels, folds)
+        probabilities[:, present] += classifier.predict_proba(values[test]) / len(features)
+    return probabilities
+
+
+def predict_with(
+    method: Method, design: Design, train: np.ndarray, test: np.ndarray, seed: int, encoder: Any
+) -> np.ndarray:
+    """Return the probabilities of a classifier of windows, which is trained for them."""
+    corpus = design.corpus
+    estimator: BaseEstimator = splitting.with_seed(clone(method.estimator), seed)
+    if encoder is not None:
+        names = windows_estimator.parameters_called("encoder", estimator)
+        estimator.set_params(**dict.fromkeys(names, encoder))
+    fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
+    classes = np.unique(corpus.y[corpus.labeled])
+    if not hasattr(fitted, "predict_proba"):
+        return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(corpus.X[test]))]
+    probabilities = np.zeros((len(test), len(classes)))
+    probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(
+        corpus.X[test]
+    )
+    return probabilities
+
+
+def count_predictions(
+    design: Design, test: np.ndarray, probabilities: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """Yield the score of each test subject, its chance level, and the counts behind it.
+
+    The score is the balanced accuracy over the classes of the subject, and chance level one divided
+    by their number.
+    """
+    classes = np.unique(design.corpus.y[design.corpus.labeled])
+    n, true = len(classes), np.searchsorted(classes, design.corpus.y[test])
+    predicted, subjects = probabilities.argmax(axis=1), design.corpus.groups[test].astype(str)
+    for subject in np.unique(subjects):
+        is_subject = subjects == subject
+        counts = confusion_matrix(true[is_subject], predicted[is_subject], labels=range(n))
+        of_class = counts.sum(axis=1)
+        is_present = of_class > 0
+        recall = counts.diagonal()[is_present] / of_class[is_present]
+        # A subject with one class is classified among all classes.
+        chance = 1 / (n if design.by_subject else is_present.sum())
+        row = dict(subject=subject, value=recall.mean(), chance=chance)
+        row |= {f"n_{i}_{j}": counts[i, j] for i in range(n) for j in range(n)}
+        means = probabilities[is_subject].mean(axis=0)
+        yield row | {f"p_{j}": means[j] for j in range(n)}

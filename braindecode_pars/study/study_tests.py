@@ -1,0 +1,205 @@
+"""Statistics of a study: comparisons, levels of all methods, and the recommended method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
+from braindecode_pars.study.study_design import WORTHWHILE_GAIN, Design
+from braindecode_pars.study.study_results import (
+    Comparison,
+    Recommendation,
+)
+
+#: Level of all tests.
+LEVEL = 0.05
+#: Random halves of the subjects for the expected score of the recommended method.
+N_SPLITS = 200
+#: Kinds of methods from the simplest one; among equally good methods the simplest is recommended.
+SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
+
+
+class Scores:
+    """Scores of a study as arrays.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``Study.scores``.
+    design : Design
+        Design of the study.
+    """
+
+    def __init__(self, table: pd.DataFrame, design: Design):
+        self.table = table
+        self.design = design
+        self.class_of = design.class_of.rename(index=str)
+
+    def values(
+        self, method: str, is_centered: bool | None = None, column: str = "value"
+    ) -> list[pd.Series]:
+        """Return the scores of a method in each fold, by subject, draw and pretraining.
+
+        ``is_centered`` None averages over plain and subject-centered features. A single pretraining
+        is no level of the index, so that its scores align with each pretraining of another method.
+        """
+        rows = self.table[self.table["method"] == method]
+        if is_centered is not None:
+            rows = rows[rows["is_centered"] == is_centered]
+        keys = ["subject", "draw", *["pretraining"] * (rows["pretraining"].nunique() > 1)]
+        return [of_fold.groupby(keys)[column].mean() for _, of_fold in rows.groupby("fold")]
+
+    def test(self, values: Sequence[pd.Series]) -> MeanTest:
+        """Test the mean of scores or differences against zero, with all factors random."""
+        folds: list[np.ndarray] = []
+        strata: list[np.ndarray] = []
+        for of_fold in values:
+            table = of_fold.unstack("subject").T
+            n_draws = table.columns.get_level_values("draw").nunique()
+            n_sets = min(n_draws, self.design.n_sets)
+            folds.append(table.to_numpy().reshape(len(table), n_draws // n_sets, n_sets, -1))
+            strata.append(self.class_of[table.index].to_numpy())
+        return crossed_mean_of_folds(folds, strata)
+
+    def weights(self, subjects: pd.Index) -> np.ndarray:
+        """Return weights of subjects that sum to 1; classes have equal weights if subjects do."""
+        classes = self.class_of[subjects]
+        return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
+
+    def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
+        """Test the difference of two methods on their common draws; return means of subjects, too.
+
+        Plain and subject-centered features are averaged. A method without pretraining has the same
+        score for each pretraining of the other; of two with pretrainings, common ones are used.
+        """
+        differences, means = [], []
+        for a, b in zip(self.values(method), self.values(reference), strict=True):
+            a, b = a.align(b, join="inner")
+            differences.append(a - b)
+            means.append(pd.DataFrame({"method": a, "reference": b}).groupby("subject").mean())
+        return self.test(differences), pd.concat(means)
+
+    def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
+        """Compare two methods; without ``is_tested``, the p-value is NaN."""
+        test, means = self.difference(method, reference)
+        score, reference_score = self.weights(means.index) @ means.to_numpy()
+        return Comparison(
+            method=method,
+            reference=reference,
+            score=float(score),
+            reference_score=float(reference_score),
+            difference=test.mean,
+            ci_low=test.ci_low,
+            ci_high=test.ci_high,
+            p=test.p if is_tested else np.nan,
+            upper=test.upper_bound(1 - LEVEL),
+            detectable=test.detectable(),
+            n_subjects=len(means),
+            n_better=int((means["method"] > means["reference"]).sum()),
+            subjects_needed=test.subjects_needed(WORTHWHILE_GAIN, len(means)),
+        )
+
+    def levels(self) -> pd.DataFrame:
+        """Return mean, interval and test against chance level of each method, the best first."""
+        rows = []
+        keys = ["method", "is_centered", "kind"]
+        for (method, is_centered, kind), part in self.table.groupby(keys, sort=False):
+            scores = self.values(method, is_centered)
+            chance = self.values(method, is_centered, "chance")
+            above = self.test([s - c for s, c in zip(scores, chance, strict=True)])
+            mean_chance = self.test(chance).mean
+            limits = np.clip([above.ci_low + mean_chance, above.ci_high + mean_chance], 0, 1)
+            sd = part.groupby("subject")["value"].mean().std(ddof=1)
+            mean = above.mean + mean_chance
+            rows.append((method, is_centered, kind, mean, *limits, sd, mean_chance, above.p))
+        columns = [*keys, "mean", "ci_low", "ci_high", "sd", "chance", "p_chance"]
+        levels = pd.DataFrame(rows, columns=columns)
+        levels["p_chance"] = holm(levels["p_chance"])
+        return levels.sort_values("mean", ascending=False, ignore_index=True)
+
+    def secondary(self, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+        """Compare methods with their references; Bonferroni corrects p-values and intervals."""
+        rows, n = [], len(pairs)
+        for method, reference in pairs:
+            test, _ = self.difference(method, reference)
+            half = stats.t.ppf(1 - LEVEL / (2 * n), test.df) * test.standard_error
+            limits = test.mean - half, test.mean + half
+            rows.append((method, reference, test.mean, *limits, min(1.0, n * test.p)))
+        columns = ["method", "reference", "difference", "ci_low", "ci_high", "p"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def recommend(self, levels: pd.DataFrame) -> Recommendation | None:
+        """Choose the simplest of the best methods, and predict its score for a new subject.
+
+        The highest of several means is too high. So the expected score is the mean, over 200 random
+        halves of the subjects, of the score on one half of the method chosen on the other half.
+        """
+        usable = levels[levels["kind"].isin(SIMPLEST_FIRST)].reset_index(drop=True)
+        if usable.empty:
+            return None
+        complexity = 2 * usable["kind"].map(SIMPLEST_FIRST.index) + usable["is_centered"]
+        of_methods = [
+            pd.concat(self.values(row.method, row.is_centered)) for row in usable.itertuples()
+        ]
+        means = [values.groupby("subject", sort=False).mean() for values in of_methods]
+        subjects = means[0].index
+        by_method = np.column_stack([mean[subjects] for mean in means])
+        n, rng, held_out = len(subjects), np.random.default_rng(0), []
+        for _ in range(N_SPLITS):
+            order = rng.permutation(n)
+            chosen_on, scored_on = order[: n // 2], order[n // 2 :]
+            weights = self.weights(subjects[chosen_on])
+            best, _ = _choose(by_method[chosen_on], weights, complexity.to_numpy())
+            held_out.append(self.weights(subjects[scored_on]) @ by_method[scored_on, best])
+        chosen, is_level = _choose(by_method, self.weights(subjects), complexity.to_numpy())
+        method, is_centered, mean = usable.loc[chosen, ["method", "is_centered", "mean"]]
+        score = float(min(mean, np.mean(held_out)))
+        spread = float(np.sqrt(of_methods[chosen].unstack("subject").var(axis=1).mean()))
+        half = float(stats.t.ppf(0.975, n - 1)) * spread * np.sqrt(1 + 1 / n)
+        names = usable["method"][is_level].drop_duplicates()
+        return Recommendation(
+            method=str(method),
+            is_centered=bool(is_centered),
+            score=score,
+            low=float(max(0.0, score - half)),
+            high=float(min(1.0, score + half)),
+            equivalent=tuple(name for name in names if name != method),
+        )
+
+
+def _choose(
+    scores: np.ndarray, weights: np.ndarray, complexity: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Choose the best of the simplest methods among those that are as good as the best one.
+
+    These are near the highest mean, and not significantly lower by a paired t-test.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_subjects, n_methods)
+        Mean score of each subject.
+    weights : ndarray, shape (n_subjects,)
+        Weights of the subjects.
+    complexity : ndarray, shape (n_methods,)
+        Rank of each method, 0 for the simplest.
+
+    Returns
+    -------
+    chosen : int
+        Index of the method.
+    is_level : ndarray of bool, shape (n_methods,)
+        Which methods are as good as the best one.
+    """
+    means = weights @ scores
+    lower = scores[:, [means.argmax()]] - scores
+    errors = lower.std(axis=0, ddof=1) / np.sqrt(len(scores))
+    is_lower = lower.mean(axis=0) > stats.t.ppf(1 - LEVEL / 2, len(scores) - 1) * errors
+    is_best = np.arange(len(means)) == means.argmax()
+    is_level = is_best | ((means >= means.max() - WORTHWHILE_GAIN) & ~is_lower)
+    is_simplest = is_level & (complexity == complexity[is_level].min())
+    return int(np.where(is_simplest, means, -np.inf).argmax()), is_level

@@ -1,0 +1,155 @@
+"""Which labels follow each other in the training, and predictions that are smoothed by that."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import softmax
+
+from braindecode_pars.windows import labels
+from braindecode_pars.windows.table import Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    r"""Markov chain of the labels of the training windows, which smooths predictions.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (n_classes, n_classes)
+        Probability of the class of a window (column), given that of the window before (row). It is
+        counted where two windows of one recording touch in time, with one added to each count.
+    shares : ndarray, shape (n_classes,)
+        Share of each class in the windows of ``fit``, with one added to each count: the
+        probability of the first window of a recording, which may begin at any time.
+    prior : ndarray, shape (n_classes,)
+        Share of each class that the classifier has learned to expect, see Notes.
+
+    Notes
+    -----
+    With the class :math:`c_t` and the signals :math:`x_t` of window :math:`t`, the model is
+
+    .. math::
+        p(c, x) = p(c_1) \prod_{t>1} p(c_t \mid c_{t-1}) \prod_t p(x_t \mid c_t) .
+
+    A classifier that minimises the cross entropy with class weights :math:`w_c` learns
+    :math:`p(c \mid x) \propto \pi_c \, p(x \mid c)` with the prior :math:`\pi_c \propto w_c n_c`,
+    where :math:`n_c` training windows have class :math:`c`. It is uniform with
+    ``class_weight="balanced"``, and the share of the class without weights. So
+    :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that all classes share (Bourlard
+    and Morgan 1994). Smoothed predictions have the shares of the classes in the training as their
+    prior, also those of a balanced classifier: rare classes are then predicted less often.
+
+    References
+    ----------
+    Rabiner 1989, A tutorial on hidden Markov models and selected applications in speech
+    recognition, Proceedings of the IEEE 77. Bourlard and Morgan 1994, Connectionist speech
+    recognition: a hybrid approach.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.windows.transitions import Transitions
+    >>> half = np.array([0.5, 0.5])
+    >>> chain = Transitions(np.array([[0.9, 0.1], [0.1, 0.9]]), shares=half, prior=half)
+    >>> predicted = np.array([[0.9, 0.1], [0.4, 0.6], [0.9, 0.1]])
+    >>> probabilities, path = chain.smooth(predicted)
+    >>> probabilities[1].round(2).tolist(), path.tolist()
+    ([0.93, 0.07], [0, 0, 0])
+    """
+
+    matrix: np.ndarray
+    shares: np.ndarray
+    prior: np.ndarray
+
+    @classmethod
+    def of(
+        cls, windows: Windows, classes: np.ndarray, class_weight: str | dict | None
+    ) -> Self | None:
+        """Count the transitions of training windows.
+
+        Parameters
+        ----------
+        windows : Windows
+            Labelled windows, with indices into ``classes`` as labels. Where the place in a
+            recording is unknown, as in an array, windows touch in the order in which they come.
+        classes : ndarray, shape (n_classes,)
+            Labels.
+        class_weight : "balanced" | dict | None
+            Class weights of the classifier.
+
+        Returns
+        -------
+        Transitions | None
+            None when no two windows touch in time.
+        """
+        codes, table = windows.labels, windows.table
+        known = table["stop"] >= 0
+        places = table[["recording"]].assign(
+            code=codes,
+            start=table["start"].where(known, table["item"]),
+            stop=table["stop"].where(known, table["item"] + 1),
+        )
+        pairs = places.merge(places, left_on=["recording", "stop"], right_on=["recording", "start"])
+        if pairs.empty:
+            return None
+        counts = np.ones((len(classes), len(classes)))
+        np.add.at(counts, (pairs["code_x"].to_numpy(), pairs["code_y"].to_numpy()), 1)
+        shares = np.bincount(codes, minlength=len(classes)) + 1.0
+        weights = labels.cross_entropy_weights(codes, classes, class_weight)
+        prior = np.bincount(codes, minlength=len(classes)).astype(float)
+        prior *= 1 if weights is None else weights.numpy()
+        prior[prior == 0] = 1  # a class without a window, or with weight 0
+        return cls(
+            counts / counts.sum(axis=1, keepdims=True), shares / shares.sum(), prior / prior.sum()
+        )
+
+    @classmethod
+    def from_json(cls, described: dict[str, Any] | None) -> Self | None:
+        """Return what :meth:`to_json` has described; None for None."""
+        if described is None:
+            return None
+        return cls(**{name: np.array(own) for name, own in described.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes as lists."""
+        return {name: values.tolist() for name, values in vars(self).items()}
+
+    def smooth(self, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Smooth the predictions of windows that follow each other.
+
+        Parameters
+        ----------
+        probabilities : ndarray, shape (n_windows, n_classes)
+            Probabilities by the classifier. A row of NaN is a window without a prediction, of
+            which only its neighbours tell something.
+
+        Returns
+        -------
+        smoothed : ndarray, shape (n_windows, n_classes)
+            Probabilities given all windows, by the forward-backward algorithm.
+        path : ndarray of int, shape (n_windows,)
+            Most probable sequence of classes, as indices, by the Viterbi algorithm. It may differ
+            from the most probable class of each window.
+        """
+        with np.errstate(divide="ignore"):  # a probability of zero
+            emissions = np.log(probabilities.astype(float)) - np.log(self.prior)
+        emissions[np.isnan(emissions[:, 0])] = 0.0
+        step = np.log(self.matrix)
+        # Forward: all paths to a class, for the sum and for the best one
+        best = total = np.log(self.shares) + emissions[0]
+        forward, origins = [total], []
+        for emission in emissions[1:]:
+            total = emission + np.logaddexp.reduce(total[:, None] + step, axis=0)
+            forward.append(total)
+            origins.append((best[:, None] + step).argmax(axis=0))
+            best = emission + (best[:, None] + step).max(axis=0)
+        # Backward: all paths from a class, and back along the best one
+        rest = np.zeros(len(step))
+        backward, path = [rest], [int(best.argmax())]
+        for emission, origin in zip(emissions[:0:-1], origins[::-1], strict=True):
+            rest = np.logaddexp.reduce(step + emission + rest, axis=1)
+            backward.append(rest)
+            path.append(int(origin[path[-1]]))
+        smoothed = softmax(np.array(forward) + np.array(backward[::-1]), axis=1)
+        return smoothed, np.array(path[::-1])

@@ -1,0 +1,489 @@
+"""FewLabelsClassifier: three views vote, against plain computations with scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import mne
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset
+from pyriemann.tangentspace import TangentSpace
+from safetensors.torch import load_file
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from support.model_files import change_description, change_tensors, model_in
+from support.small_estimators import embedder, same_weights
+
+from braindecode_pars import (
+    FewLabelsClassifier,
+    PARSClassifier,
+    PARSEmbedder,
+    SubjectCentering,
+    as_sklearn,
+)
+from braindecode_pars._common.tables import Access
+from braindecode_pars.baselines import linear_probe, make_methods
+from braindecode_pars.baselines.linear_probe import (
+    GRID,
+    folds_of_subjects,
+)
+from braindecode_pars.estimators import LinearProbe
+from braindecode_pars.evaluation import (
+    ChannelFeatures,
+    LogBandPower,
+    SpatialCovariance,
+    cost_table,
+    leave_one_subject_out,
+)
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.windows.door import as_windows
+
+VIEWS = ["encoder", "tangent_space", "band_power"]
+
+
+@pytest.fixture(scope="module")
+def donor(nights):
+    """A small random encoder at 100 Hz."""
+    return embedder(pretext=None).fit(nights)
+
+
+@pytest.fixture(scope="module")
+def data(nights):
+    return as_sklearn(nights)
+
+
+def vote(encoder, **arguments):
+    return FewLabelsClassifier(encoder, **{"verbose": 0, "device": "cpu", **arguments})
+
+
+@pytest.fixture(scope="module")
+def fitted(donor, nights):
+    return vote(donor, C=0.1).fit(nights)
+
+
+def centred(features, groups):
+    means = {subject: features[groups == subject].mean(axis=0) for subject in set(groups.tolist())}
+    return np.array([f - means[s] for f, s in zip(features, groups.tolist(), strict=True)])
+
+
+def features_of(donor, X, train, test, groups=None):
+    """Features of each view for training and test windows, centred if there are groups."""
+    transformers = [
+        PARSEmbedder(encoder=donor, pooling="channels", verbose=0),
+        make_pipeline(SpatialCovariance(), TangentSpace()),
+        LogBandPower(),
+    ]
+    for transformer in transformers:
+        pair = [
+            transformer.fit(X[train]).transform(X[part]).astype(float) for part in (train, test)
+        ]
+        if groups is not None:
+            pair = [centred(f, groups[part]) for f, part in zip(pair, (train, test), strict=True)]
+        yield pair
+
+
+def probabilities_of(train, y, test, C):
+    """Standardise with the training windows, and return what logistic regression says."""
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
+    return regression.fit((train - mean) / scale, y).predict_proba((test - mean) / scale)
+
+
+@pytest.mark.parametrize("recenter", ["auto", None])
+def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
+    X, y, groups = data
+    train, test = groups != 4, groups == 4
+    clf = vote(donor, C=0.1, recenter=recenter).fit(X[train], y[train])
+    assert clf.recenter_ == (None if recenter is None else "subject")
+    own = features_of(donor, X, train, test, None if recenter is None else groups)
+    expected = np.mean([probabilities_of(f, y[train], g, 0.1) for f, g in own], axis=0)
+    found = clf.predict_proba(X[test])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_array_equal(clf.predict(X[test]), clf.classes_[expected.argmax(axis=1)])
+    assert clf.score(X[test], y[test]) == np.mean(clf.predict(X[test]) == y[test])
+    decision = np.exp(clf.decision_function(X[test]))
+    np.testing.assert_allclose(decision, expected, atol=1e-6)
+    assert dict.fromkeys(VIEWS, 0.1) == clf.C_
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved", "ignore:ChannelFeatures")
+@pytest.mark.parametrize("recenter", ["subject", None])
+@pytest.mark.parametrize(
+    ("view", "transformer"),
+    [("hand_crafted", ChannelFeatures()), ("encoder", None), ("band_power", LogBandPower())],
+)
+def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transformer, recenter):
+    X, y, groups = data
+    train, test = groups != 4, groups == 4
+    clf = vote(donor, C=None, recenter=recenter, views=[view]).fit(X[train], y[train])
+    transformer = transformer or PARSEmbedder(encoder=donor, pooling="channels", verbose=0)
+    transformer = SubjectCentering(transformer) if recenter else transformer
+    probe = LinearProbe(transformer, C=None).fit(X[train], y[train])
+    found = clf.predict_proba(X[test])
+    # Solvers of single and of double precision end at slightly different weights.
+    np.testing.assert_allclose(found, probe.predict_proba(X[test]), atol=1e-3)
+    assert {view: probe.C_} == clf.C_
+    loaded = FewLabelsClassifier.load(clf.save(tmp_path / view), device="cpu")
+    np.testing.assert_allclose(loaded.predict_proba(X[test]), found, atol=1e-6)
+
+
+@pytest.mark.parametrize("views", [[], ["encoder", "encoder"], ["power"]])
+def test_feature_sets_that_are_unknown_or_there_twice_are_refused(donor, nights, views):
+    with pytest.raises(ValueError, match="views"):
+        vote(donor, views=views).fit(nights)
+
+
+def test_no_subject_is_on_both_sides_of_a_fold(nights):
+    groups = np.array([1, "1", "b", "c", 2, 3, 4] * 4, dtype=object)
+    windows = as_windows(np.zeros((28, 1, 10)), np.arange(28) % 2, groups)
+    folds = folds_of_subjects(windows)
+    assert len(folds) == 5
+    for train, test in folds:
+        assert set(groups[train]).isdisjoint(groups[test])
+    assert sorted(np.concatenate([test for _, test in folds])) == [*range(28)]
+    # A fold that takes a class out of the training, and too few or unknown subjects.
+    y = (groups == "b").astype(int)
+    assert len(folds_of_subjects(windows.with_labels(y))) == 4
+    assert folds_of_subjects(windows.take([0, 7, 14])) == []
+    assert folds_of_subjects(as_windows(np.zeros((8, 1, 10)), np.arange(8) % 2)) == []
+
+
+def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
+    X, y, groups = data
+    y = y % 2
+    caplog.set_level("INFO")
+    monkeypatch.setattr(linear_probe, "GRID", GRID[2:])
+    clf = vote(donor, C=None, verbose=1)
+    few = "Subject 4 has 9 windows; recenter='subject' needs at least 10"
+    for part, recenter, reason, n_folds in (
+        (groups > 0, "'subject'", "The subject of every window is known.", 4),
+        (groups < 2, "'subject'", "The subject of every window is known.", 0),
+        ((groups < 3) | (np.arange(96) > 86), "None", few, 3),
+    ):
+        caplog.clear()
+        clf.fit(X[part], y[part])
+        assert f"recenter='auto' is {recenter}. {reason}" in caplog.text
+        how = f"chosen in {n_folds} folds of subjects." if n_folds else "not searched, since"
+        assert f"(band_power): {how}" in caplog.text
+        assert {*clf.C_.values()} <= ({*GRID[2:]} if n_folds else {0.01})
+    with pytest.raises(ValueError, match=r"Subject 4 has 9 windows; recenter='subject' needs"):
+        vote(donor, recenter="subject").fit(X[part], y[part])
+
+
+def test_a_class_of_a_subject_is_not_centred_away(donor, data, caplog):
+    caplog.set_level("INFO")
+    X, _, groups = data
+    clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
+    assert (clf.recenter_, clf.access_) == (None, Access.NONE)
+    assert "recenter='auto' is None. Each subject has one class" in caplog.text
+    assert vote(donor, C=0.1).fit(X, np.arange(96) % 2).access_ is Access.UNLABELLED
+    with pytest.warns(UserWarning, match="Each subject has one class, which the mean"):
+        vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["Math ", "math", "rest", "rest"], "'Math ' and 'math' look the same"),
+        (["17", "19", "21", "30"], "Each class has one subject, .* such as an age, .*Regressor"),
+    ],
+)
+def test_classes_that_are_none_are_a_warning(donor, data, names, message):
+    X, _, groups = data
+    with pytest.warns(UserWarning, match=message):
+        vote(donor, C=0.1).fit(X, np.array(names)[groups - 1])
+
+
+def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, nights, tmp_path):
+    X, _, numbers = data
+    y, person = numbers % 2, (numbers - 1) // 2
+    clf = vote(donor, C=0.1).fit(X, y, groups=person)
+    with pytest.warns(UserWarning, match="not saved"):
+        clf = FewLabelsClassifier.load(clf.save(tmp_path / "model"), device="cpu")
+    raw = nights.datasets[0].raw
+    for alone in (clf, clf.adapt(X[numbers == 1])):
+        with pytest.warns(UserWarning, match="Of one recording alone, the mean removes its class"):
+            assert alone.predict_raw(raw).attrs["findings"]["centred_alone"]
+    known = np.where(np.arange(96) % 2, y, -1)
+    mine = as_windows(X, groups=person)[person == 0]
+    for whole in (clf.adapt(mine), clf.adapt(mine, known[person == 0])):
+        assert "centred_alone" not in whole.predict_raw(raw).attrs["findings"]
+
+
+def test_recordings_of_one_window_say_nothing_of_the_classes_of_recordings(donor, data):
+    """Two nights of several classes, and 48 recordings of one window, which have one class."""
+    X, y, _ = data
+    groups = np.r_[np.repeat([1, 2], 24), np.arange(48) + 3]
+    clf = vote(donor, C=0.1, recenter=None).fit(X, y % 2, groups=groups)
+    assert not clf.one_class_recordings_
+    assert vote(donor, C=0.1, recenter=None).fit(X, groups > 1, groups=groups).one_class_recordings_
+
+
+def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):
+    X, y, groups = data
+    array = np.stack([nights[i][0] for i in range(96)])
+    named = vote(donor, C=0.1, sfreq=100).fit(array, y, groups=groups)
+    expected = vote(donor, C=0.1).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(named.predict_proba(array, groups=groups), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"recenter='subject' needs the subject of every window"):
+        named.predict(array)
+    with pytest.raises(ValueError, match="Subject 1 has 3 windows"):
+        named.predict(array[:3], groups=groups[:3])
+    with pytest.raises(ValueError, match="2 channels, those of fit had 3"):
+        named.predict(array[:, :2], groups=groups)
+    unknown = vote(donor, sfreq=100).fit(array, y)
+    assert (unknown.recenter_, unknown.C_) == (None, dict.fromkeys(VIEWS, 0.01))
+    assert unknown.encoder_card_.finetune_subjects is None
+    assert unknown.predict(array[:1]).shape == (1,)
+    with pytest.warns(UserWarning, match="400 samples, those of fit had 3000"):
+        assert unknown.predict(array[:, :, :400]).shape == (96,)
+    with pytest.raises(ValueError, match="recenter='subject' needs"):
+        vote(donor, sfreq=100, recenter="subject").fit(array, y)
+
+
+def test_labels_of_any_kind_and_windows_without_one(donor, data):
+    X, y = data[0][::2], data[1][::2]
+    names = np.array(["sleep", "wake"])[(y == 0).astype(int)]
+    clf = vote(donor, C=0.1).fit(X, names)
+    assert clf.classes_.tolist() == ["sleep", "wake"]
+    assert set(clf.predict(X)) <= {"sleep", "wake"}
+    assert np.all((clf.decision_function(X) > 0) == (clf.predict(X) == "wake"))
+    # Unlabelled windows are left out.
+    known, y = np.arange(48) % 2 == 0, (y == 0).astype(int)
+    partly = vote(donor, C=0.1, unlabeled_label=-1).fit(X, np.where(known, y, -1))
+    alone = vote(donor, C=0.1).fit(X[known], y[known])
+    np.testing.assert_array_equal(partly.predict_proba(X), alone.predict_proba(X))
+    # Weights by label.
+    heavy = vote(donor, C=0.1, class_weight={"wake": 50.0}).fit(X, names)
+    assert heavy.predict_proba(X)[:, 1].mean() > clf.predict_proba(X)[:, 1].mean() + 0.1
+    # Numbers in an array of objects, and weights of labels that are digits.
+    digits = vote(donor, C=0.1, class_weight={"1": 50.0}).fit(X, y.astype(str))
+    objects = vote(donor, C=0.1, class_weight={1: 50.0}).fit(X, y.astype(object))
+    for one in (digits, objects):
+        np.testing.assert_array_equal(one.predict_proba(X), heavy.predict_proba(X))
+    with pytest.raises(ValueError, match="class_weight has 'asleep'"):
+        vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
+    with pytest.raises(ValueError, match="one class"):
+        vote(donor).fit(X, np.ones(48))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(encoder=None), ValueError, "^FewLabelsClassifier: encoder is None; pass"),
+        (dict(encoder="tiny"), FileNotFoundError, "small"),
+        (dict(encoder="small"), ValueError, "100 Hz"),
+        (dict(recenter="all"), ValueError, "recenter must be one of 'auto', 'subject', or None"),
+        (dict(C=0), ValueError, "C must be a positive number, or None, got 0"),
+        (dict(class_weight="even"), ValueError, "class_weight"),
+        (dict(channels=["Oz"]), ValueError, "Oz"),
+    ],
+)
+def test_wrong_parameters_are_refused(donor, nights, arguments, error, message):
+    with pytest.raises(error, match=message):
+        vote(**{"encoder": donor, **arguments}).fit(nights)
+
+
+def test_common_channels_are_used_and_needed(donor, nights):
+    """The second recording has them in another order, with one more."""
+    first, second = copy.deepcopy(nights.datasets[:2])
+    second.raw.rename_channels({"F3": "O1"}).reorder_channels(["C4", "O1", "C3"])
+    with pytest.warns(UserWarning, match=r"different channels. Only the 2 common ones"):
+        clf = vote(donor, C=0.1).fit(BaseConcatDataset([first, second]))
+    assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4"]
+    same = copy.deepcopy(nights.datasets[1])
+    same.raw.reorder_channels(["C4", "F3", "C3"])
+    whole, reordered = clf.predict_proba(nights.datasets[1]), clf.predict_proba(same)
+    np.testing.assert_allclose(reordered, whole, atol=1e-6)
+    same.raw.drop_channels(["C4", "C3"])
+    with (
+        pytest.warns(UserWarning, match=r"C3, C4 are missing"),
+        pytest.raises(ValueError, match=r"none of the channels of fit \(C3, C4\)"),
+    ):
+        clf.predict(same)
+
+
+@pytest.mark.parametrize("recenter", [None, "subject"])
+def test_the_channels_that_are_there_vote(donor, data, recenter):
+    """A plain recomputation: the others have the features that they have on average in fit."""
+    X, y, groups = data
+    train, test = groups != 4, groups == 4
+    clf = vote(donor, C=0.1, recenter=recenter).fit(X[train], y[train])
+    given = None if recenter is None else groups
+    encoder, tangents, powers = features_of(donor, X, train, test, given)
+    of_views = []
+    for own, other in (encoder, powers):
+        other = other.reshape(24, 3, -1).copy()
+        other[:, 1] = own.mean(axis=0).reshape(3, -1)[1]
+        of_views.append(probabilities_of(own, y[train], other.reshape(24, -1), 0.1))
+    # The covariance of all channels, when C4 follows from the others as in the mean covariance.
+    reference, whole = clf.tangent_space_.reference_, np.zeros((24, 3, 3))
+    there, missing = [0, 2], 1
+    own_channels = SpatialCovariance(channels=["C3", "F3"]).fit(X).transform(X[test])
+    weights = np.linalg.inv(reference[np.ix_(there, there)]) @ reference[there, missing]
+    rest = reference[missing, missing] - weights @ reference[there, missing]
+    for covariance, own in zip(whole, own_channels, strict=True):
+        covariance[np.ix_(there, there)] = own
+        covariance[missing, there] = covariance[there, missing] = own @ weights
+        covariance[missing, missing] = weights @ own @ weights + rest
+    other = clf.tangent_space_.transform(whole)
+    other = other if recenter is None else other - other.mean(axis=0)
+    of_views.append(probabilities_of(tangents[0], y[train], other, 0.1))
+    lacking = X[test].with_montages([X.montages[0].pick([2, 0])])
+    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\) are used"):
+        found = clf.predict_proba(lacking)
+    np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
+
+
+def test_windows_with_and_without_a_channel_in_one_call(donor, nights):
+    clf = vote(donor, C=0.1).fit(nights)
+    lacking = copy.deepcopy(nights.datasets[1])
+    lacking.raw.drop_channels(["C4"])
+    with pytest.warns(UserWarning, match=r"C4 is missing .* 24 of 48 windows.*\(2, 3 of 3\)"):
+        found = clf.predict_proba(BaseConcatDataset([nights.datasets[0], lacking]))
+    np.testing.assert_allclose(found[:24], clf.predict_proba(nights.datasets[0]), atol=1e-6)
+    with pytest.warns(UserWarning, match="C4 is missing"):
+        np.testing.assert_allclose(found[24:], clf.predict_proba(lacking), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:No window of fit has the label 3")
+def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
+    folder = str(donor.save(tmp_path / "encoder"))
+    given = dict(encoder=folder, C=0.1, finetune_epochs=1)
+    (plain, clf), *_ = make_methods(["few-labels"], **given).items()
+    (shown, centring), *_ = make_methods(["few-labels"], subject_centering=True, **given).items()
+    assert (plain, clf.recenter) == ("few labels", None)
+    assert (shown, centring.recenter) == ("few labels, subject-centred (transductive)", "subject")
+    arguments = dict(metrics=["accuracy"], test_subjects=[1, 2], verbose=0)
+    scores = leave_one_subject_out({plain: clf, shown: centring}, nights, **arguments)
+    assert len(set(scores["value"])) > 3
+    costs = cost_table({"few labels": centring}, nights).set_index("method")
+    assert costs.loc["few labels", "finetuning_steps"] == 0
+
+
+def test_test_subjects_on_the_card_are_announced(donor, nights):
+    seen = copy.copy(donor)
+    seen.encoder_card_ = copy.copy(donor.encoder_card_)
+    seen.encoder_card_.subjects = [2]
+    given = dict(test_subjects=[2], verbose=0)
+    with pytest.warns(UserWarning, match="the vote was pretrained on windows of test subjects 2;"):
+        leave_one_subject_out({"the vote": vote(seen, C=0.1)}, nights, **given)
+    clf = vote(seen, C=0.1).fit(nights)
+    card = clf.encoder_card_
+    assert (card.subjects, card.finetune_subjects, card.sfreq) == ([2], [1, 2, 3, 4], 100.0)
+    assert seen.encoder_card_.finetune_subjects == []
+
+
+@pytest.mark.parametrize("arguments", [{}, {"C": None, "recenter": None, "channels": ["C4"]}])
+def test_a_loaded_model_is_the_same(donor, nights, tmp_path, arguments):
+    clf = vote(donor, **{"C": 0.1, **arguments}).fit(nights)
+    folder = clf.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match="not saved.*encoder=PARSEmbedder"):
+        loaded = FewLabelsClassifier.load(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
+    assert loaded.get_params() == {**clf.get_params(deep=False), "encoder": "small"}
+    for name in ("classes_", "class_names_", "recenter_", "C_", "encoder_card_", "sfreq_"):
+        assert str(getattr(loaded, name)) == str(getattr(clf, name)), name
+    for name in ("preprocessing_", "amplitudes_", "n_chans_", "n_times_"):
+        assert getattr(loaded, name) == getattr(clf, name), name
+    names = [[ch["ch_name"] for ch in model.chs_info_] for model in (clf, loaded)]
+    assert names[0] == names[1]
+    assert loaded.load_report_.complete
+    again = FewLabelsClassifier.load(loaded.save(tmp_path / "again"), device="cpu")
+    np.testing.assert_array_equal(again.predict_proba(nights), clf.predict_proba(nights))
+
+
+def test_the_folder_is_an_encoder_too_and_no_other_model(fitted, nights, tmp_path):
+    folder = fitted.save(tmp_path / "model")
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors"]
+    description = model_in(folder).description
+    assert json.loads((folder / "config.json").read_text()) == description
+    encoder, card, report = load_encoder(folder)
+    assert same_weights(encoder, fitted.encoder_)
+    assert card.finetune_subjects == [1, 2, 3, 4]
+    assert report.complete
+    other = PARSEmbedder(encoder=str(folder), verbose=0).fit(nights)
+    assert same_weights(other.encoder_, fitted.encoder_)
+    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, not a PARSClassifier"):
+        PARSClassifier.load(folder)
+    with pytest.raises(ValueError, match="contains a saved FewLabelsClassifier"):
+        embedder(pretext=None).fit(nights).save(folder)
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+def test_a_damaged_model_is_refused(fitted, tmp_path):
+    folder = fitted.save(tmp_path / "model")
+    assert "views.encoder.mean" in load_file(folder / "model.safetensors")
+    change_tensors(folder, {"views.encoder.mean": None})
+    with pytest.raises(ValueError, match=r"FewLabelsClassifier of this version: 'views.encoder"):
+        FewLabelsClassifier.load(folder)
+    change_tensors(folder, {"encoder.norm.weight": None})
+    with pytest.raises(ValueError, match="tensors loaded; 1 missing"):
+        FewLabelsClassifier.load(folder)
+    folder = fitted.save(tmp_path / "other")
+    change_description(folder, lambda described: described["classifier"].pop("recenter"))
+    with pytest.raises(ValueError, match="'recenter'"):
+        FewLabelsClassifier.load(folder)
+
+
+def test_a_shared_model_has_a_card_and_no_names(donor, nights, tmp_path):
+    named = copy.deepcopy(nights)
+    for number, part in enumerate(named.datasets):
+        part.set_description(
+            {"subject": ["Anna", "Berta", "Carla", "Dora"][number]}, overwrite=True
+        )
+    clf = vote(donor, C=0.1).fit(named)
+    folder = clf.save(tmp_path / "shared", share=True)
+    content = b"".join(file.read_bytes() for file in folder.iterdir())
+    assert not any(name in content for name in (b"Anna", b"Berta", b"Carla", b"Dora"))
+    text = (folder / "README.md").read_text()
+    for part in (
+        "from braindecode_pars import FewLabelsClassifier\n",
+        'FewLabelsClassifier.from_pretrained("FOLDER").predict(windows)',
+        "5 classes: 0 (W), 1 (N1)",
+        "- Fine-tuning: 4 subjects",
+        "- Channels: C3, C4, F3",
+        "- Windows: 30 s",
+        'pipeline_tag: "other"',
+    ):
+        assert part in text
+    with pytest.warns(UserWarning, match="not saved"):
+        loaded = FewLabelsClassifier.from_pretrained(folder, device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(named), clf.predict_proba(named))
+
+
+def test_an_encoder_of_the_package_is_fitted_again(tmp_path):
+    rng = np.random.default_rng(0)
+    windows, y = 1e-5 * rng.standard_normal((24, 2, 384)), np.arange(24) % 2
+    with pytest.warns(UserWarning, match="encoder's 128 Hz is assumed"):
+        clf = FewLabelsClassifier(verbose=0).fit(windows, y)
+    loaded = FewLabelsClassifier.load(clf.save(tmp_path), device="cpu")
+    assert loaded.encoder == "small"
+    assert loaded.get_params() == {**clf.get_params(), "device": "cpu"}
+    assert not clf.encoder_.training
+    with pytest.warns(UserWarning, match="assumed"):
+        again = clone(loaded).fit(windows, y)
+    np.testing.assert_array_equal(again.predict_proba(windows), clf.predict_proba(windows))
+
+
+def test_a_recording_is_one_subject(fitted, nights, tmp_path):
+    raw = nights.datasets[0].raw
+    frame = fitted.predict_raw(raw)
+    expected = fitted.predict_proba(nights.datasets[0])
+    found = frame.filter(like="probability_").to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert [*frame.filter(like="probability_")][:2] == ["probability_W", "probability_N1"]
+    with pytest.warns(UserWarning, match="not saved"):
+        loaded = FewLabelsClassifier.load(fitted.save(tmp_path / "model"), device="cpu")
+    again = loaded.predict_raw(raw).filter(like="probability_").to_numpy()
+    np.testing.assert_allclose(again, found, atol=1e-6)
+    short = mne.io.RawArray(raw.get_data()[:, :9100], raw.info, verbose="error")
+    with pytest.raises(ValueError, match=r"has 3 windows; recenter='subject' needs at least 10"):
+        fitted.predict_raw(short)
+    with pytest.warns(UserWarning, match="F3 is missing"):
+        frame = fitted.predict_raw(raw.copy().drop_channels(["F3"]))
+    assert frame.attrs["findings"]["missing_channels"] == ["F3"]
+    assert (frame["n_chans"] == 2).all()

@@ -1,0 +1,237 @@
+"""LinearProbe: features, then a linear classifier whose C is chosen by held-out subjects."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import LeaveOneGroupOut
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
+from braindecode_pars._common.tables import Access
+from braindecode_pars.baselines.linear_probe import GRID
+from braindecode_pars.estimators import EuclideanAlignment, LinearProbe
+from braindecode_pars.evaluation import LogBandPower
+from braindecode_pars.evaluation.folds import labels_and_probabilities
+from braindecode_pars.windows.table import as_column
+
+
+@pytest.fixture(scope="module")
+def data(nights):
+    return as_sklearn(nights)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("class_weight", ["balanced", None, {0: 3.0}])
+def test_it_equals_a_pipeline(data, centred, class_weight):
+    X, y, groups = data
+    train = groups < 4
+    features = SubjectCentering(LogBandPower()) if centred else LogBandPower()
+    weights = class_weight and (class_weight if class_weight == "balanced" else {y[0]: 3.0})
+    ours = LinearProbe(features, C=0.1, class_weight=weights).fit(X[train], y[train])
+    regression = LogisticRegression(C=0.1, class_weight=weights, max_iter=1000)
+    pipeline = make_pipeline(features, StandardScaler(), regression).fit(X[train], y[train])
+    np.testing.assert_allclose(ours.predict_proba(X[~train]), pipeline.predict_proba(X[~train]))
+    np.testing.assert_array_equal(ours.predict(X[~train]), pipeline.predict(X[~train]))
+    assert ours.classes_.tolist() == np.unique(y).tolist()
+    assert ours.C_ == 0.1
+
+
+def test_c_is_that_of_the_lowest_loss_of_held_out_subjects(data):
+    X, y, groups = data
+    y = y % 2
+    names = np.array([f"stage {label}" for label in y], dtype=object)
+    probe = LinearProbe(LogBandPower(), C=None).fit(X, names)
+    features, losses = LogBandPower().fit_transform(X), {}
+    for C in GRID:
+        of_folds = []
+        for train, test in LeaveOneGroupOut().split(X, y, groups):
+            regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
+            clf = make_pipeline(StandardScaler(), regression).fit(features[train], y[train])
+            found = clf.predict_proba(features[test])
+            of_folds.append(log_loss(y[test], found, labels=[0, 1]))
+        losses[C] = np.mean(of_folds)
+    assert min(losses, key=losses.get) == probe.C_
+    assert set(probe.predict(X)) <= set(names)
+    assert LinearProbe(LogBandPower(), C=0.5).fit(X, names).C_ == 0.5  # without a search
+    two = np.isin(groups, [1, 2])  # too few subjects for a search
+    assert LinearProbe(LogBandPower(), C=None).fit(X[two], y[two]).C_ == 0.01
+
+
+def shrunk_lda(features, y, priors, new):
+    """Return the class of the largest discriminant, with one covariance of all classes."""
+    classes = np.unique(y)
+    means = np.array([features[y == c].mean(axis=0) for c in classes])
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=priors)
+    covariance = model.fit(features, y).covariance_
+    weights = np.linalg.solve(covariance, means.T)  # (n_features, n_classes)
+    discriminants = new @ weights - 0.5 * np.sum(means.T * weights, axis=0) + np.log(priors)
+    return classes[discriminants.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None, {"rare": 5.0}])
+def test_class_weights_are_priors_of_lda(class_weight):
+    rng = np.random.default_rng(0)
+    y = np.array(["rare"] * 20 + ["usual"] * 100)
+    X = rng.standard_normal((120, 1, 6)) + 0.3 * (y == "rare")[:, None, None]
+    probe = LinearProbe(FunctionTransformer(flat), "lda", class_weight=class_weight).fit(X, y)
+    shares = {"balanced": [1, 1], None: [20, 100]}.get(str(class_weight), [5 * 20, 100])
+    shares = [20, 100] if class_weight is None else shares
+    scaled = StandardScaler().fit_transform(X[:, 0])
+    expected = shrunk_lda(scaled, y, np.array(shares) / sum(shares), scaled)
+    np.testing.assert_array_equal(probe.predict(X), expected)
+    np.testing.assert_allclose(probe.classifier_[-1].priors_, np.array(shares) / sum(shares))
+
+
+def flat(windows):
+    return np.array([window.ravel() for window in windows])
+
+
+def test_subjects_reach_a_transformer_that_centres(data):
+    """Those of arrays are given; a pipeline could not pass them to its first step."""
+    X, y, groups = data
+    array = np.stack([X[i] for i in range(len(X))])
+    probe = LinearProbe(SubjectCentering(LogBandPower(sfreq=100)), C=None)
+    given = probe.fit(array, y, groups=groups).predict_proba(array, groups=groups)
+    expected = LinearProbe(SubjectCentering(LogBandPower()), C=None).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(given, expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="SubjectCentering needs the subject of every window"):
+        probe.predict(array)
+
+
+def test_of_the_steps_of_a_pipeline_the_largest_access_counts(data):
+    X, y, _ = data
+    running = SubjectCentering(LogBandPower(), running=True)
+    steps = make_pipeline(EuclideanAlignment(), running)
+    assert LinearProbe(steps, C=0.1).fit(X, y).access_ is Access.UNLABELLED
+    assert LinearProbe(running, C=0.1).fit(X, y).access_ is Access.CAUSAL
+
+
+def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):
+    X, y, _ = data
+    probe = LinearProbe(LogBandPower()).fit(X, y)
+    computed = []
+    own = probe.transformer_.transform
+    monkeypatch.setattr(probe.transformer_, "transform", lambda X: computed.append(X) or own(X))
+    labels, probabilities = labels_and_probabilities(probe, X)
+    assert len(computed) == 1
+    np.testing.assert_array_equal(labels, probe.predict(X))
+    np.testing.assert_array_equal(probabilities, probe.predict_proba(X))
+
+
+def test_the_labels_of_a_dataset_are_used(nights, data):
+    X, y, _ = data
+    expected = LinearProbe(LogBandPower()).fit(X, y).predict(X)
+    np.testing.assert_array_equal(LinearProbe(LogBandPower()).fit(nights).predict(nights), expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict(), ValueError, r"LinearProbe: transformer must be .* LogBandPower\(\), got None"),
+        (dict(transformer=LogBandPower), ValueError, "must be a transformer"),
+        (dict(transformer=PARSEmbedder(), classifier="svm"), ValueError, "classifier .*'lda'"),
+        (dict(transformer=PARSEmbedder(), C=0), ValueError, "LinearProbe: C"),
+        (dict(transformer=PARSEmbedder(), class_weight="equal"), ValueError, "class_weight"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_windows_are_read(arguments, error, message):
+    with pytest.raises(error, match=message):
+        LinearProbe(**arguments).fit("this is not read")
+
+
+def test_what_cannot_be_fitted_or_predicted(data):
+    X, y, _ = data
+    with pytest.raises(NotFittedError):
+        LinearProbe(LogBandPower()).predict(X)
+    with pytest.raises(ValueError, match="continuous"):
+        LinearProbe(LogBandPower()).fit(X, y + 0.5)
+
+
+@pytest.mark.parametrize("classifier", ["logistic", "lda"])
+def test_unlabelled_windows_are_no_class(data, classifier):
+    X, y, groups = data
+    y = y % 2
+    partly = np.where(np.arange(len(y)) % 3, y, -1)
+    known = partly >= 0
+    probe = LinearProbe(LogBandPower(), classifier=classifier, C=None)
+    with pytest.warns(UserWarning, match="count as unlabelled"):
+        fitted = clone(probe).fit(X, partly, groups=groups)
+    alone = clone(probe).fit(X[known], y[known], groups=groups[known])
+    np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
+    assert fitted.classes_.tolist() == np.unique(y).tolist()
+    fitted.unlabeled_label = -1
+    assert fitted.score(X, partly) == alone.score(X[known], y[known])
+    weights = np.arange(len(y)) + 1.0
+    weighted = np.average(alone.predict(X[known]) == y[known], weights=weights[known])
+    assert alone.score(X[known], y[known], sample_weight=weights[known]) == weighted
+    assert fitted.score(X, partly, sample_weight=weights) == weighted
+    with pytest.raises(ValueError, match="sample_weight"):
+        fitted.score(X, partly, sample_weight=1.0 * ~known)
+    with pytest.warns(UserWarning, match="No window of fit has the label 9"):
+        assert fitted.score(X, np.full(len(y), 9)) == 0
+
+
+def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):
+    X, y, _ = data
+    names = np.array([f"stage {label}" for label in y], dtype=object)
+    names[::4] = "?"
+    with pytest.raises(ValueError, match="No window is labelled"):
+        LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, np.full(len(y), "?"))
+    probe = LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, names)
+    assert "?" not in probe.classes_
+    assert "?" in LinearProbe(LogBandPower(), unlabeled_label=None).fit(X, names).classes_
+    with pytest.raises(ValueError, match="one class"):
+        LinearProbe(LogBandPower()).fit(X, np.zeros(len(y), int))
+
+
+@pytest.mark.parametrize(
+    ("classes", "classifier", "C"),
+    [
+        ([b"left", b"right"], "lda", None),
+        (["left", "right"], "logistic", None),
+        ([Fraction(1, 2), Fraction(3, 2)], "logistic", 0.1),
+    ],
+)
+def test_classes_are_text_or_numbers(data, classes, classifier, C):
+    X, y, groups = data
+    y = y % 2
+    named = as_column([classes[code] for code in y])
+    options = dict(classifier=classifier, C=C, class_weight={classes[0]: 2.0})
+    probe = LinearProbe(LogBandPower(), **options).fit(X, named, groups=groups)
+    numbered = LinearProbe(LogBandPower(), **options | {"class_weight": {0: 2.0}})
+    numbered.fit(X, y, groups=groups)
+    assert probe.classes_.tolist() == classes
+    predicted, probabilities = labels_and_probabilities(probe, X)
+    assert predicted.tolist() == [classes[code] for code in numbered.predict(X)]
+    np.testing.assert_array_equal(probabilities, numbered.predict_proba(X))
+    assert probe.score(X, named) == numbered.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([Enum("Hand", "LEFT RIGHT").LEFT, Enum("Hand", "LEFT RIGHT").RIGHT], "neither text nor"),
+        ([("left", 1), ("right", 0)], "neither text nor numbers"),
+        ([date(2020, 1, 1), date(2020, 1, 2)], "neither text nor numbers"),
+        (np.arange(2).astype("datetime64[D]"), "neither text nor numbers"),
+        (["left", 1], "cannot be sorted"),
+        ([0, 0], "one class"),
+        (np.ma.array([0, 1], mask=[True, False]), "have no label"),
+    ],
+)
+def test_what_are_no_classes_is_said(labels, message):
+    X = 1e-5 * np.random.default_rng(0).normal(size=(2, 1, 256))
+    for clf in (LinearProbe(LogBandPower(sfreq=128.0)), PARSClassifier(None, sfreq=128.0)):
+        with pytest.raises(ValueError, match=message):
+            clf.fit(X, labels)

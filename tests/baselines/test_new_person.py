@@ -1,0 +1,438 @@
+"""A new person: recentring, T3A and a prior, on simulated people and against plain computations."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from pyriemann.geometry.distance import distance
+from pyriemann.geometry.mean import gmean
+from scipy.optimize import approx_fprime, minimize
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from support.small_estimators import embedder
+from t3a import t3a
+
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, SubjectCentering, as_sklearn
+from braindecode_pars._common.tables import Access
+from braindecode_pars.baselines import linear_probe, new_person
+from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, RiemannianCentering
+from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.windows.door import as_windows
+
+
+class Means(TransformerMixin, BaseEstimator):
+    """The mean of each channel: features that a simulation can choose."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.asarray(X).mean(axis=2)
+
+
+def simulated_people(n_people, *, offset, turn, seed, n_windows=80, n_features=20):
+    """Windows of people whose features have offsets, and directions of the label of their own."""
+    rng = np.random.default_rng(seed)
+    common = np.arange(n_features) < 4
+    windows, labels = [], []
+    for _ in range(n_people):
+        own = common + turn * rng.standard_normal(n_features) * np.sqrt(4 / n_features)
+        own *= 1.5 / np.linalg.norm(own)
+        y = rng.permutation(n_windows) % 2
+        features = rng.standard_normal((n_windows, n_features)) + (2 * y[:, None] - 1) * own
+        windows.append(features + offset * rng.standard_normal(n_features))
+        labels.append(y)
+    wave = 1e-3 * np.array([-1, 1])  # no flat channel
+    X = np.concatenate(windows)[:, :, None] + wave
+    return X, np.concatenate(labels), np.repeat(np.arange(n_people), n_windows)
+
+
+@pytest.mark.parametrize(("offset", "turn"), [(1, 1), (0, 0)], ids=["differing", "alike"])
+def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
+    X, y, groups = simulated_people(20, offset=offset, turn=turn, seed=2)
+    Z, t, people = simulated_people(50, offset=offset, turn=turn, seed=3)
+    others = LinearProbe(Means(), prior_strength=None).fit(X, y, groups=groups)
+    clf = others.classifier_
+    for n in (1, 4, 16):
+        scores = []
+        for person in range(50):
+            own, labels = Z[people == person].mean(axis=2), t[people == person]
+            first, rest = (new_person.first_of_each_class(labels, k) for k in (n, 16))
+            train = own[first], labels[first]
+            own_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
+            given = others, clf, others.prior_strength_, *train
+            prior = new_person.adapted(*given, is_centred=False)
+            scores.append([one.score(own[~rest], labels[~rest]) for one in (clf, own_only, prior)])
+        of_others, of_own, of_prior = np.mean(scores, axis=0)
+        assert of_prior > max(of_others, of_own) - 0.02, n
+
+
+@pytest.fixture(scope="module")
+def data(nights):
+    return as_sklearn(nights)
+
+
+def running(min_windows=10):
+    return SubjectCentering(LogBandPower(), running=True, min_windows=min_windows)
+
+
+def test_a_running_mean_is_shrunk_to_the_mean_of_the_people(data):
+    X, _, groups = data
+    train, new = groups != 1, groups == 1
+    centring = running(4).fit(X[train])
+    features = LogBandPower().fit_transform(X)
+    mean = np.mean([features[groups == s].mean(axis=0) for s in np.unique(groups[train])], axis=0)
+    np.testing.assert_allclose(centring.mean_, mean)
+    found, own = centring.transform(X[new]), features[new]
+    for i in (0, 1, 7):
+        far = (4 * mean + own[: i + 1].sum(axis=0)) / (4 + i + 1)
+        np.testing.assert_allclose(found[i], own[i] - far)
+
+
+class Counted:
+    """Windows that note which were read."""
+
+    def __init__(self, X):
+        self.X, self.read = X, []
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, i):
+        self.read.append(int(i))
+        return self.X[i]
+
+
+def test_a_running_prediction_does_not_depend_on_later_windows(data):
+    X, y, groups = data
+    train, new = groups != 1, np.flatnonzero(groups == 1)
+    clf = LinearProbe(running(), C=0.01).fit(X[train], y[train])
+    whole = clf.predict_proba(X[new])
+    for n in (1, 5):  # fewer than a mean of all windows needs
+        np.testing.assert_allclose(clf.predict_proba(X[new[:n]]), whole[:n], atol=1e-6)
+    signals = np.asarray(X[new])
+    signals[5:] = signals[5:][::-1] * 3  # another future
+    other = X[new].read_by(signals)
+    np.testing.assert_allclose(clf.predict_proba(other)[:5], whole[:5], atol=1e-6)
+    assert np.abs(clf.predict_proba(other)[5:] - whole[5:]).max() > 1e-3
+    counted = Counted(signals)
+    clf.predict_proba(X[new].read_by(counted)[:5])
+    assert set(counted.read) == set(range(5))
+    assert clf.access_ is Access.CAUSAL
+
+
+def fitted_pipeline(n_classes, rng, n_features=6):
+    codes = np.arange(60) % n_classes
+    features = rng.standard_normal((60, n_features)) + 0.8 * np.eye(n_classes, n_features)[codes]
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.3)).fit(features, codes)
+
+
+def plain_t3a(weights, biases, inputs, n_supports, causal):
+    """The algorithm of the paper, one window after the other."""
+
+    def soft(z):
+        e = np.exp([w @ z + b for w, b in zip(weights, biases, strict=True)])
+        return e / e.sum()
+
+    def join(supports, z):
+        supports[int(np.argmax(soft(z)))].append(z)
+
+    def predict(supports, x):
+        logits = []
+        for own in supports:
+            own = sorted(own, key=lambda z: -np.sum(soft(z) * np.log(soft(z))))[:n_supports]
+            total = sum(z / np.linalg.norm(z) for z in own)
+            logits.append(x @ total / np.linalg.norm(total))
+        return logits
+
+    supports, found = [[w] for w in weights], []
+    if not causal:
+        for x in inputs:
+            join(supports, x)
+    for x in inputs:
+        if causal:
+            join(supports, x)
+        found.append(predict(supports, x))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("n_supports", [1, 5, None])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_t3a_is_the_algorithm_of_the_paper(n_classes, n_supports, causal):
+    rng = np.random.default_rng(4)
+    scaler, linear = clf = fitted_pipeline(n_classes, rng)
+    features = 1.5 * rng.standard_normal((40, 6)) + 0.5
+    weights, biases = linear.coef_, linear.intercept_
+    if n_classes == 2:
+        weights, biases = np.vstack([-weights, weights]) / 2, [-biases[0] / 2, biases[0] / 2]
+    given = weights, biases, scaler.transform(features), n_supports, causal
+    expected = np.linalg.norm(weights, axis=1).mean() * plain_t3a(*given)
+    found = t3a(clf, features, n_supports, causal=causal)
+    np.testing.assert_allclose(found, expected)
+    if causal:  # later windows change nothing
+        first = t3a(clf, features[:7], n_supports, causal=True)
+        np.testing.assert_allclose(first, found[:7])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_ridge_towards_weights_has_the_lowest_loss(n_classes):
+    rng = np.random.default_rng(5)
+    linear = fitted_pipeline(n_classes, rng, 9)[-1]
+    features, codes = rng.standard_normal((5, 9)), np.array([0, 1, 0, 1, n_classes - 1])
+    weights = np.array([1.0, 2.0, 0.5, 1.0, 1.0])
+    given = linear.coef_, linear.intercept_, features, codes, weights
+
+    def loss(flat):
+        w, b = flat[: linear.coef_.size].reshape(linear.coef_.shape), flat[linear.coef_.size :]
+        z = features @ w.T + b
+        z = z if n_classes > 2 else np.hstack([0 * z, z])
+        logs = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        change = np.sum((w - linear.coef_) ** 2) * 0.2 * 9 + np.sum((b - linear.intercept_) ** 2)
+        return -weights @ logs[np.arange(5), codes] + change / 2
+
+    flat = np.concatenate([part.ravel() for part in new_person.ridge_towards(*given, 0.2)])
+    assert np.abs(approx_fprime(flat, loss, 1e-7)).max() < 1e-5
+    best = minimize(loss, np.zeros_like(flat), method="BFGS")
+    np.testing.assert_allclose(flat, best.x, atol=1e-4)
+    coef, _ = new_person.ridge_towards(*given, 1e9)
+    np.testing.assert_allclose(coef, linear.coef_, atol=1e-6)
+
+
+def test_people_who_differ_have_a_weak_prior():
+    strengths = []
+    for turn in (0, 3):
+        X, y, groups = simulated_people(12, offset=0, turn=turn, seed=6)
+        searching = LinearProbe(Means(), prior_strength=None)
+        strengths.append(searching.fit(X, y, groups=groups).prior_strength_)
+    alike, differing = strengths
+    assert differing < alike
+    two = groups < 2
+    unknown = searching.fit(X[two], y[two], groups=groups[two])
+    assert unknown.prior_strength_ == new_person.DEFAULT_STRENGTH
+    assert LinearProbe(Means(), prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
+
+
+def uneven_features(uneven, seed):
+    """Random features of the labeled windows; subjects differ in the direction of their classes."""
+    X, y, groups = as_sklearn(uneven)
+    windows = X[y >= 0]
+    rng = np.random.default_rng(seed)
+    names = np.unique(groups)
+    directions = 0.6 + 0.8 * rng.standard_normal((len(names), 5))
+    sides = 2.0 * windows.labels[:, None] - 1
+    noise = rng.standard_normal((len(windows), 5))
+    return windows, noise + sides * directions[np.searchsorted(names, windows.groups)]
+
+
+def plain_strength(clf, features, codes, groups, folds):
+    """Mean balanced accuracy of each strength, over held-out subjects and numbers of labels."""
+    scores = []
+    for train, test in folds:
+        scaler, linear = clf.fit(features[train], codes[train])
+        for subject in list(dict.fromkeys(groups[test]))[:3]:
+            rows = [i for i in test if groups[i] == subject]
+            for n in (2, 8):
+                if min(sum(codes[rows] == code) for code in (0, 1)) <= n:
+                    continue  # a class without a window to predict
+                known = [i for code in (0, 1) for i in [r for r in rows if codes[r] == code][:n]]
+                rest = [i for i in rows if i not in known]
+                scaled = scaler.transform(features)
+                weights = [
+                    new_person.ridge_towards(
+                        *(linear.coef_, linear.intercept_),
+                        *(scaled[known], codes[known], np.ones(len(known)), strength),
+                    )
+                    for strength in new_person.STRENGTHS
+                ]
+                predicted = [scaled[rest] @ w[0] + b[0] > 0 for w, b in weights]
+                scores.append([balanced_accuracy_score(codes[rest], row) for row in predicted])
+    return np.mean(scores, axis=0)
+
+
+def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
+    """Balanced accuracy, windows of each class left to predict, the strongest of equals."""
+    for seed in (0, 1, 10, 13):  # each other rule of the search has another result in one of them
+        windows, features = uneven_features(uneven, seed)
+        clf = linear_probe.logistic_regression(0.1, "balanced")
+        folds = linear_probe.folds_of_subjects(windows)
+        means = plain_strength(clf, features, windows.labels, windows.groups, folds)
+        best = [
+            s for s, mean in zip(new_person.STRENGTHS, means, strict=True) if mean == means.max()
+        ]
+        assert new_person.chosen_strength(clf, features, windows, folds) == max(best)
+    features = 9.0 * windows.labels[:, None] + np.arange(2)  # all strengths are right everywhere
+    assert new_person.chosen_strength(clf, features, windows, folds) == new_person.STRENGTHS[0]
+
+
+@pytest.mark.parametrize("class_weight", [{0: 5.0}, "balanced", None], ids=str)
+@pytest.mark.parametrize("is_labeled", [True, False])
+@pytest.mark.parametrize("is_centered", [True, False])
+def test_adapted_weights_are_those_of_a_plain_computation(
+    uneven, is_centered, is_labeled, class_weight
+):
+    X, y, groups = as_sklearn(uneven)
+    new, train = groups == "P5", (groups != "P5") & (y >= 0)
+    bands = LogBandPower().fit(X)
+    transformer = SubjectCentering(bands) if is_centered else bands
+    clf = LinearProbe(transformer, C=0.1, class_weight=class_weight).fit(X[train], y[train])
+    scaler, linear = clf.adapt(X[new], y[new] if is_labeled else None).classifier_
+    features, labels = bands.transform(X[new]), y[new]
+    fitted_scaler, fitted = clf.classifier_
+    of_subject = is_centered or not is_labeled
+    mean = features.mean(axis=0) if of_subject else fitted_scaler.mean_
+    np.testing.assert_allclose(scaler.mean_, mean)
+    coef, intercept = fitted.coef_, fitted.intercept_
+    if is_labeled:
+        known = labels >= 0
+        codes, n = labels[known], known.sum()
+        of_class = {
+            "balanced": [n / (2 * np.sum(codes == code)) for code in (0, 1)],
+            "None": [1.0, 1.0],
+        }.get(str(class_weight), [5.0, 1.0])
+        scaled = ((features - mean) / fitted_scaler.scale_)[known]
+        coef, intercept = new_person.ridge_towards(
+            coef, intercept, scaled, codes, np.array(of_class)[codes], clf.prior_strength_
+        )
+    np.testing.assert_allclose(linear.coef_, coef, atol=1e-6)
+    np.testing.assert_allclose(linear.intercept_, intercept, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def vote(nights):
+    donor = embedder(pretext=None).fit(nights)
+    return FewLabelsClassifier(donor, device="cpu", verbose=0).fit(nights)
+
+
+def of_first_person(data, n_labelled=4):
+    X, y, groups = data
+    own = np.flatnonzero(groups == 1)
+    labels = y[own].copy()
+    labels[n_labelled:] = -1
+    return X[own], labels
+
+
+@pytest.mark.parametrize("given", ["no labels", "labels"])
+@pytest.mark.parametrize("kind", ["vote", "probe", "centred probe"])
+def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
+    X, y, _ = data
+    features = LogBandPower() if kind == "probe" else SubjectCentering(LogBandPower())
+    clf = vote if kind == "vote" else LinearProbe(features, C=0.01).fit(X, y)
+    own, labels = of_first_person(data)
+    before, predicted = pickle.dumps(clf), clf.predict_proba(X)
+    adapted = clf.adapt(own, labels if given == "labels" else None)
+    assert pickle.dumps(clf) == before
+    np.testing.assert_array_equal(clf.predict_proba(X), predicted)
+    assert type(adapted) is type(clf)
+    is_labelled = given == "labels"
+    assert adapted.access_ is (Access.LABELLED if is_labelled else Access.UNLABELLED)
+    alone = np.concatenate([adapted.predict_proba(own[[i]]) for i in range(len(own))])
+    together = adapted.predict_proba(own)
+    np.testing.assert_allclose(alone, together, atol=1e-6)  # the mean is that of adapt
+    if kind != "probe" and not is_labelled:  # the same mean as in the call
+        np.testing.assert_allclose(together, clf.predict_proba(own), atol=1e-6)
+    if kind == "centred probe":
+        features = LogBandPower().fit(X).transform(own)
+        np.testing.assert_allclose(adapted.classifier_[0].mean_, features.mean(axis=0))
+    if is_labelled:
+        unlabelled = clf.adapt(own).predict_proba(own)
+        right = np.searchsorted(clf.classes_, labels[:4])
+        gained = together[range(4), right] - unlabelled[range(4), right]
+        assert gained.mean() > 0.01
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+def test_an_adapted_vote_is_saved(data, vote, tmp_path):
+    own, labels = of_first_person(data)
+    adapted = vote.adapt(own, labels)
+    adapted.save(tmp_path / "adapted")
+    loaded = FewLabelsClassifier.load(tmp_path / "adapted")
+    np.testing.assert_allclose(loaded.predict_proba(own), adapted.predict_proba(own), atol=1e-6)
+    assert loaded.access_ is Access.LABELLED
+    assert loaded.prior_strength_ == vote.prior_strength_
+    assert vote.access_ is Access.UNLABELLED
+
+
+@pytest.mark.filterwarnings("ignore:24 of 24 windows", "ignore:These parameters are not saved")
+@pytest.mark.parametrize("recenter", ["subject", None])
+def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_path, recenter):
+    X, y, _ = data
+    donor = embedder(pretext=None).fit(nights)
+    clf = FewLabelsClassifier(donor, recenter=recenter, device="cpu", verbose=0).fit(X, y)
+    own, _ = of_first_person(data)
+    lacking = np.stack([own[i] for i in range(len(own))])
+    lacking[:, 0] = 0
+    adapted = clf.adapt(lacking)
+    adapted.save(tmp_path / "adapted")
+    loaded = FewLabelsClassifier.load(tmp_path / "adapted")
+    np.testing.assert_allclose(loaded.predict_proba(own), adapted.predict_proba(own), atol=1e-6)
+    for view in ("encoder", "band_power"):
+        (scaler, linear), fitted = adapted.views_[view], clf.views_[view]
+        n = len(scaler.mean_) // clf.n_chans_
+        np.testing.assert_array_equal(scaler.mean_[:n], fitted[0].mean_[:n])
+        assert linear.coef_[:, :n].any() == (recenter is None)
+
+
+def test_what_cannot_be_adapted_to_is_refused(data, vote):
+    X, y, _ = data
+    own, labels = of_first_person(data)
+    few, two = (own[:4], labels[:4]), np.where(labels == labels.max(), labels, -1)
+    for given, message in (
+        ((X,), r"one subject, got \['1', '2', '3', '4'\]"),
+        ((own, np.where(labels < 0, labels, 99)), r"\[0, 1, .*-1 for unlabeled.*got 99\."),
+        ((own, two), rf"two classes, got \[{labels.max()}\]"),
+        ((own, np.full(len(own), -1)), r"two classes, got \[\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            vote.adapt(*given)
+    plain = LinearProbe(LogBandPower(), C=0.01).fit(X, y)
+    assert plain.adapt(*few).access_ is Access.LABELLED  # no mean is needed
+    # The mean of few windows is better than that of other subjects, and not a good one.
+    with pytest.warns(UserWarning, match=r"mean of 4 windows.* 10 or more.*recenter=None"):
+        adapted = vote.adapt(*few)
+    features = vote.adapt(own)._features(as_windows(few[0]))["band_power"]
+    np.testing.assert_allclose(adapted.views_["band_power"][0].mean_, features.mean(axis=0))
+    with pytest.warns(UserWarning, match=r"mean of 4 windows.*also unlabeled\.$"):
+        adapted = plain.adapt(few[0])
+    mean = LogBandPower().fit(X).transform(few[0]).mean(axis=0)
+    np.testing.assert_allclose(adapted.classifier_[0].mean_, mean)
+
+
+def test_a_network_says_what_adapts():
+    assert not hasattr(PARSClassifier(), "adapt")
+    with pytest.raises(AttributeError, match=r"FewLabelsClassifier\(encoder=clf\)"):
+        PARSClassifier().adapt(None)
+
+
+def test_access_is_that_of_the_transformer(data):
+    X, y, _ = data
+    riemann = make_pipeline(RiemannianCentering(SpatialCovariance()), FunctionTransformer(flat))
+    for features, access in (
+        (LogBandPower(), Access.NONE),
+        (running(), Access.CAUSAL),
+        (SubjectCentering(LogBandPower()), Access.UNLABELLED),
+        (riemann, Access.UNLABELLED),
+    ):
+        assert LinearProbe(features, C=0.01).fit(X, y).access_ is access
+    assert EuclideanAlignment().access_ is Access.UNLABELLED
+
+
+def flat(covariances):
+    return covariances.reshape(len(covariances), -1)
+
+
+def test_covariances_of_each_person_are_centred_and_scaled(data):
+    X, _, groups = data
+    for rescale in (True, False):
+        found = RiemannianCentering(SpatialCovariance(), rescale=rescale).fit_transform(X)
+        for person in np.unique(groups):
+            own = found[groups == person]
+            identity = np.eye(own.shape[-1])
+            np.testing.assert_allclose(gmean(own, metric="riemann"), identity, atol=1e-6)
+            spread = np.mean(distance(own, identity, metric="riemann") ** 2)
+            assert (abs(spread - 1) < 1e-6) == rescale

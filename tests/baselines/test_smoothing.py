@@ -1,0 +1,248 @@
+"""Smoothing over time, against all paths in turn, hmmlearn, and the likelihoods of a simulation."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import mne
+import numpy as np
+import pytest
+from hmmlearn.hmm import CategoricalHMM
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from support.model_files import change_description
+from support.small_estimators import classifier
+
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSRegressor, as_sklearn
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.estimators import HMMSmoothing, LinearProbe, NetworkClassifier
+from braindecode_pars.evaluation import LogBandPower, label_efficiency
+from braindecode_pars.predictions import smoothed
+from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.transitions import Transitions
+
+MATRIX = np.array([[0.7, 0.2, 0.1], [0.3, 0.6, 0.1], [0.05, 0.15, 0.8]])
+SHARES, PRIOR = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+CHAIN = Transitions(MATRIX, SHARES, PRIOR)
+
+
+def predicted(n, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.ones(3), n)
+
+
+def test_smoothing_weighs_every_path():
+    """With a window that has no prediction, and a probability of zero."""
+    probabilities = predicted(6)
+    probabilities[1], probabilities[3] = [0.0, 0.4, 0.6], np.nan
+    likelihood = np.where(np.isnan(probabilities), 1.0, probabilities / PRIOR)
+    weights = {}
+    for path in product(range(3), repeat=6):
+        of_steps = [MATRIX[a, b] for a, b in pairwise(path)]
+        weights[path] = SHARES[path[0]] * np.prod(of_steps) * np.prod(likelihood[range(6), path])
+    expected = np.zeros((6, 3))
+    for path, weight in weights.items():
+        expected[range(6), path] += weight / sum(weights.values())
+    found, path = CHAIN.smooth(probabilities)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert tuple(path) == max(weights, key=weights.get)
+
+
+def test_smoothing_is_that_of_hmmlearn():
+    """Window t shows symbol t, and a last symbol takes the rest of the probability."""
+    probabilities = predicted(1000)
+    likelihood = (probabilities / PRIOR).T
+    likelihood /= 2 * likelihood.sum(axis=1).max()
+    rest = 1 - likelihood.sum(axis=1, keepdims=True)
+    model = CategoricalHMM(3, n_features=1001, init_params="")
+    model.startprob_, model.transmat_ = SHARES, MATRIX
+    model.emissionprob_ = np.hstack([likelihood, rest])
+    symbols = np.arange(1000)[:, None]
+    found, path = CHAIN.smooth(probabilities)
+    np.testing.assert_allclose(found, model.predict_proba(symbols), atol=1e-9)
+    np.testing.assert_array_equal(path, model.decode(symbols)[1])
+
+
+def slow_matrix(recordings, n_classes):
+    counts = np.ones((n_classes, n_classes))
+    for labels in recordings:  # None where a window is missing
+        for before, after in pairwise(labels):
+            if None not in (before, after):
+                counts[before, after] += 1
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def test_transitions_are_counted_where_windows_touch(nights):
+    """In any order of the windows, not over a window that is left out or to another night."""
+    X, y, subjects = as_sklearn(nights)
+    labels = [y[subjects == s].tolist() for s in np.unique(subjects)]
+    labels[1][5] = None
+    kept = np.random.default_rng(0).permutation(np.delete(np.arange(len(y)), 24 + 5))
+    found = Transitions.of(as_windows(X[kept], y[kept]), np.arange(5), "balanced")
+    np.testing.assert_allclose(found.matrix, slow_matrix(labels, 5))
+    np.testing.assert_allclose(found.shares, (np.bincount(y[kept]) + 1) / (len(kept) + 5))
+    assert Transitions.of(as_windows(X[::2], y[::2]), np.arange(5), None) is None
+    # Of an array, only the order is known.
+    array = as_windows(np.zeros((6, 1, 10)), np.array([0, 0, 1, 1, 0, 0]))
+    found = Transitions.of(array, np.arange(2), None)
+    np.testing.assert_allclose(found.matrix, slow_matrix([[0, 0, 1, 1, 0, 0]], 2))
+
+
+def test_the_prior_is_what_class_weights_leave_of_the_shares():
+    windows = as_windows(np.zeros((8, 1, 10)), np.array([0, 0, 0, 0, 0, 1, 1, 2]))
+    classes = np.array(["a", "b", "c"])
+    for class_weight, expected in (
+        ("balanced", [1 / 3, 1 / 3, 1 / 3]),
+        (None, [5 / 8, 2 / 8, 1 / 8]),
+        ({"b": 2.0}, [0.5, 0.4, 0.1]),
+    ):
+        found = Transitions.of(windows, classes, class_weight)
+        np.testing.assert_allclose(found.prior, expected, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def fitted(nights):
+    return classifier(pretext=None, finetune_epochs=3, validation=0).fit(nights)
+
+
+def probabilities(frame, prefix="probability_"):
+    return frame.filter(regex=f"^{prefix}").to_numpy()
+
+
+def test_predict_raw_keeps_raw_rows_and_adds_smoothed_ones(fitted, nights):
+    raw = nights.datasets[0].raw.copy()
+    raw.set_annotations(mne.Annotations(100, 1, "BAD off"))
+    plain, frame = fitted.predict_raw(raw), fitted.predict_raw(raw, smooth=True)
+    names = [f"smoothed_{name}" for name in frame.attrs["classes"]]
+    assert [*frame] == [*plain, "label_smoothed", *names]
+    assert frame[[*plain]].equals(plain)
+    expected, path = fitted.transitions_.smooth(probabilities(plain))
+    expected[3] = np.nan
+    np.testing.assert_allclose(probabilities(frame, "smoothed_"), expected)
+    labels = [frame.attrs["classes"][i] for i in path]
+    labels[3] = None
+    assert frame["label_smoothed"].tolist() == labels
+    alone = smoothed(frame)
+    assert [*alone] == [*plain]
+    assert alone["label"].tolist() == labels
+    assert alone.attrs == frame.attrs
+    np.testing.assert_array_equal(probabilities(alone), probabilities(frame, "smoothed_"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.nansum(expected * np.log(expected), axis=1)
+    entropy[3] = np.nan
+    np.testing.assert_allclose(alone["entropy"], entropy, atol=1e-12)
+    with pytest.raises(ValueError, match="not smoothed"):
+        smoothed(plain)
+
+
+def test_a_saved_model_smooths_and_one_without_transitions_says_why_not(fitted, nights, tmp_path):
+    raw, folder = nights.datasets[0].raw, fitted.save(tmp_path / "model")
+    frame = PARSClassifier.load(folder, device="cpu").predict_raw(raw, smooth=True)
+    expected = probabilities(fitted.predict_raw(raw, smooth=True), "smoothed_")
+    np.testing.assert_allclose(probabilities(frame, "smoothed_"), expected, atol=1e-6)
+    change_description(folder, lambda described: described["classifier"].update(transitions=None))
+    without = PARSClassifier.load(folder, device="cpu")
+    assert len(without.predict_raw(raw)) == len(frame)
+    with pytest.raises(ValueError, match=r"no transitions .* Fit again"):
+        without.predict_raw(raw, smooth=True)
+
+
+def probe(**arguments):
+    return LinearProbe(LogBandPower(), C=0.1, **arguments)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None])
+def test_a_classifier_is_smoothed_in_each_recording(nights, class_weight):
+    """Windows may come in any order, and a window that is left out ends a run."""
+    X, y, _ = as_sklearn(nights)
+    plain = probe(class_weight=class_weight).fit(X, y)
+    clf = HMMSmoothing(probe(class_weight=class_weight)).fit(X, y)
+    chain = Transitions.of(as_windows(X, y), plain.classes_, class_weight)
+    kept = np.random.default_rng(0).permutation(np.delete(np.arange(len(y)), 24 + 5))
+    runs = [range(24), range(24, 29), range(30, 48), range(48, 72), range(72, 96)]
+    raw, expected, labels = plain.predict_proba(X), np.zeros((96, 5)), np.zeros(96, int)
+    for run in runs:
+        expected[run], labels[run] = chain.smooth(raw[run])
+    np.testing.assert_allclose(clf.predict_proba(X[kept]), expected[kept], atol=1e-12)
+    np.testing.assert_array_equal(clf.predict(X[kept]), labels[kept])
+    assert clf.score(X[kept], y[kept]) == np.mean(labels[kept] == y[kept])
+    # Unlabelled windows are smoothed, and not scored.
+    clf.classifier.unlabeled_label = -1
+    partly = np.where(np.arange(96) % 3, y, -1)
+    is_right = (clf.predict(X) == partly)[partly >= 0]
+    assert clf.score(X, partly) == np.mean(is_right)
+    weights = np.random.default_rng(0).random(96)
+    weighted = np.average(is_right, weights=weights[partly >= 0])
+    assert clf.score(X, partly, weights) == pytest.approx(weighted)
+
+
+def test_the_prior_is_that_of_the_part_with_class_weights(nights):
+    X, y, _ = as_sklearn(nights)
+    for regression, is_uniform in (
+        (LogisticRegression(C=0.1), False),
+        (LogisticRegression(C=0.1, class_weight="balanced"), True),
+    ):
+        clf = HMMSmoothing(make_pipeline(LogBandPower(), StandardScaler(), regression)).fit(X, y)
+        assert (np.ptp(clf.transitions_.prior) < 1e-6) == is_uniform
+    windows, classes = as_windows(X, y), np.unique(y)
+    for weight in ("balanced", None, {y[0]: 3.0}):  # also in a classifier that smooths by itself
+        clf = classifier(pretext=None, finetune_epochs=1, validation=0, class_weight=weight)
+        expected = Transitions.of(windows, classes, weight)
+        np.testing.assert_allclose(clf.fit(X, y).transitions_.prior, expected.prior)
+    # The prior of a fitted encoder's own classifier is not that of the probe.
+    donor = classifier(pretext=None, class_weight="balanced").fit(nights)
+    nested = LinearProbe(PARSEmbedder(None, encoder=donor), class_weight=None)
+    assert np.ptp(HMMSmoothing(nested).fit(X, y).transitions_.prior) > 1e-6
+
+
+def test_unlabelled_windows_reach_the_classifier_and_count_no_transition(nights):
+    X, y, _ = as_sklearn(nights)
+    partly = np.where(np.arange(96) < 72, y, -1)
+    network = NetworkClassifier("EEGNet", finetune_epochs=1, unlabeled_label=-1, verbose=0)
+    clf = HMMSmoothing(network).fit(X, partly)
+    expected = Transitions.of(as_windows(X[:72], y[:72]), np.arange(5), "balanced")
+    np.testing.assert_array_equal(clf.transitions_.matrix, expected.matrix)
+
+
+def test_what_has_no_time_is_refused(nights):
+    X, y, _ = as_sklearn(nights)
+    array = np.stack([X[i] for i in range(24)])
+    with pytest.raises(ValueError, match="place of every window"):
+        HMMSmoothing(probe()).fit(array, y[:24])
+    clf = HMMSmoothing(probe()).fit(X, y)
+    with pytest.raises(ValueError, match="place of every window"):
+        clf.predict(array)
+    with pytest.raises(ValueError, match="overlap"):
+        clf.predict(X[[0, 0, 1]])
+    with pytest.raises(ValueError, match="touch in time"):
+        HMMSmoothing(probe()).fit(X[::2], y[::2])
+    with pytest.raises(TypeError, match="None"):
+        HMMSmoothing().fit(X, y)
+
+
+def test_a_protocol_scores_raw_and_smoothed_predictions(nights):
+    """The smoothed ones are those of the order of time, whatever order a fold has."""
+    methods = make_methods(["band-power"], smoothing=True, C=0.1)
+    assert list(methods) == ["band power", "band power, smoothed over time (transductive)"]
+    scores = label_efficiency(
+        methods,
+        nights,
+        n_train_subjects=[3],
+        test_subjects=[4],
+        seeds=[0],
+        metrics=["accuracy"],
+        verbose=0,
+    )
+    scores = scores[scores["subject"] == 4].set_index("method")["value"]
+    X, y, subjects = as_sklearn(nights)
+    train, test = subjects != 4, subjects == 4
+    for name, clf in methods.items():
+        found = clf.fit(X[train], y[train]).predict(X[test])
+        assert scores[name] == pytest.approx(np.mean(found == y[test]))
+
+
+def test_a_model_without_probabilities_is_refused_before_its_fit(nights):
+    for model in (PARSRegressor(), LinearSVC()):
+        with pytest.raises(TypeError, match=f"{type(model).__name__} predicts no probabilities"):
+            HMMSmoothing(model).fit(nights)

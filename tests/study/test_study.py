@@ -1,0 +1,584 @@
+"""A study: its design, its methods, its steps, and that an interrupted one continues."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import warnings
+from dataclasses import replace
+from itertools import pairwise, product
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from support.study_folders import one_odd_recording, two_layouts, two_references
+
+from braindecode_pars import FewLabelsClassifier, datasets
+from braindecode_pars.evaluation.controls import CONTROLS
+from braindecode_pars.evaluation.splitting import Corpus
+from braindecode_pars.pretrained import load_encoder
+from braindecode_pars.study import study_design, study_plan, study_scores
+from braindecode_pars.study.data_check import check_data
+from braindecode_pars.study.study import run_study, study
+from braindecode_pars.study.study_design import (
+    HAND_CRAFTED,
+    RANDOM,
+    SHAM,
+    TANGENT,
+    Method,
+    StudyStep,
+    baseline_name,
+    choose_steps,
+    folds_of,
+    make_design,
+    make_steps,
+    usable_encoders,
+)
+from braindecode_pars.windows.door import as_windows
+
+PARS = "PARS pretraining"
+#: The module, which the package hides behind the function of the same name.
+MODULE = importlib.import_module("braindecode_pars.evaluation.study")
+SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
+
+pytestmark = pytest.mark.filterwarnings("ignore:Pretraining")
+
+
+def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0, n_windows=N_WINDOWS):
+    """Windows of noise whose first class has a rhythm of 10 Hz."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_subjects), n_windows)
+    y = groups % 2 if by_subject else np.tile([0, 1], len(groups) // 2)
+    X = rng.normal(size=(len(y), 2, 3 * SFREQ))
+    phases = rng.uniform(0, 2 * np.pi, (len(y), 2, 1))
+    rhythm = np.sin(2 * np.pi * 10 * np.arange(3 * SFREQ) / SFREQ + phases)
+    X += gain * (y == 0)[:, None, None] * rhythm
+    return as_windows(1e-5 * X, y, groups, sfreq=SFREQ)
+
+
+def corpus_of(windows):
+    return Corpus.of(windows, "simulated", -1)
+
+
+#: Subjects are numbers, and those of "small", too.
+pytestmark = pytest.mark.filterwarnings("ignore:The corpus of the test subjects")
+
+
+@pytest.fixture(scope="module")
+def short():
+    """Pretrainings of a few steps, and arguments of a study of an instant."""
+    effort = study_design.Effort(6, 8.0, ("primary", "baselines"), n_pretrainings=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(study_design.EFFORTS, "quick", effort)
+        yield dict(effort="quick", encoders={}, dataset="simulated", n_jobs=1, verbose=0)
+
+
+@pytest.fixture(scope="module")
+def finished(short, tmp_path_factory):
+    """A study, and its folder."""
+    folder = tmp_path_factory.mktemp("whole")
+    return study(simulated(), out=folder, **short), folder
+
+
+@pytest.fixture
+def untimed(monkeypatch):
+    """A plan that times nothing."""
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts one class."""
+
+    def __init__(self, label=0):
+        self.label = label
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[self.label])
+
+
+class Warns(Constant):
+    def fit(self, X, y):
+        warnings.warn("channel C9 is flat", UserWarning, stacklevel=2)
+        return super().fit(X, y)
+
+
+class Fails(Constant):
+    def fit(self, X, y):
+        raise ValueError("channel A1 is missing")
+
+
+# The design
+
+
+@pytest.mark.parametrize("by_subject", [False, True])
+def test_every_labeled_subject_is_tested_once_and_the_others_are_trained_on(by_subject):
+    """So are subjects without labels, here subject 7, in every fold; of others, two windows."""
+    windows = simulated(by_subject=by_subject)
+    is_unlabeled = (windows.groups == 7) | (np.arange(len(windows)) % N_WINDOWS < 2)
+    corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
+    folds = folds_of(corpus, by_subject=by_subject)
+    assert sorted(s for _, test in folds for s in corpus.subjects_of(test)) == [*range(7)]
+    for train, test in folds:
+        tested = corpus.subjects_of(test)
+        assert corpus.subjects_of(train) == [s for s in range(8) if s not in tested]
+        assert len(train) == N_WINDOWS * (8 - len(tested))
+        assert len(set(corpus.y[test].tolist())) == 2
+
+
+@pytest.mark.parametrize(
+    ("n_subjects", "by_subject", "n_labeled", "n_sets"),
+    [
+        (8, False, 1, 4),
+        (12, False, 2, 3),
+        (24, False, 4, 3),
+        (60, False, 4, 6),  # seven sets, but twelve draws are two dealings of six
+        (200, False, 4, 12),
+        (16, True, 2, 4),
+        (24, True, 4, 3),
+    ],
+)
+def test_labeled_subjects_are_dealt_into_disjoint_sets(n_subjects, by_subject, n_labeled, n_sets):
+    windows = simulated(n_subjects=n_subjects, by_subject=by_subject, n_windows=10)
+    design = make_design(corpus_of(windows), by_subject=by_subject)
+    assert (design.n_labeled, design.n_sets) == (n_labeled, n_sets)
+    assert design.is_centered == (not by_subject)
+    drawn = [
+        set(windows.groups[design.labeled_rows(1, draw)].tolist()) for draw in range(design.n_draws)
+    ]
+    pool = set(windows.groups[design.folds[1][0]].tolist())
+    for subjects in drawn:
+        assert len(subjects) == n_labeled
+        assert subjects <= pool
+        if by_subject:
+            assert sum(s % 2 for s in subjects) == n_labeled / 2
+    for k in range(0, design.n_draws, n_sets):
+        assert len(set.union(*drawn[k : k + n_sets])) == n_labeled * n_sets
+    assert len({frozenset(subjects) for subjects in drawn}) > 1
+
+
+def test_subjects_with_few_windows_are_left_out_by_name_unless_they_are_many():
+    windows = simulated(n_subjects=12)
+    few = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # six of twelve windows
+    corpus = corpus_of(windows.with_labels(np.where(few, -1, windows.labels)))
+    design = make_design(corpus, by_subject=False)
+    assert design.left_out == {"5": 6}
+    assert design.is_centered
+    assert 5 not in design.corpus.subjects_of(design.corpus.labeled)
+    # Its windows are pretrained on in both folds.
+    assert all(5 in corpus.subjects_of(train) for train, _ in design.folds)
+    many = (windows.groups < 4) & (np.arange(len(windows)) % 2 == 0)
+    corpus = corpus_of(windows.with_labels(np.where(many, -1, windows.labels)))
+    design = make_design(corpus, by_subject=False)
+    assert (design.left_out, design.is_centered) == ({}, False)
+
+
+def test_few_subjects_with_several_classes_have_that_of_most_windows():
+    """As in a diagnosis, where one of twenty subjects has a window of the other class."""
+    windows = simulated(n_subjects=24, by_subject=True, n_windows=10)
+    y = windows.labels.copy()
+    y[0] = 1  # of subject 0, whose class is 0
+    design = make_design(corpus_of(windows.with_labels(y)), by_subject=True)
+    assert design.class_of[0] == 0
+    for draw in range(design.n_draws):
+        drawn = set(windows.groups[design.labeled_rows(0, draw)].tolist())
+        assert sum(subject % 2 for subject in drawn) == len(drawn) / 2
+
+
+def test_two_disjoint_sets_are_needed():
+    with pytest.raises(ValueError, match=r"n_train_subjects is 3.*Use 2 or fewer"):
+        make_design(corpus_of(simulated()), by_subject=False, n_labeled=3)
+
+
+# The methods and the steps
+
+
+def test_every_pretraining_has_a_sham_and_the_first_task_a_random_initialization():
+    steps = make_steps(2, ("mae", "features"), {"small": "small"}, {})
+    primary = [step for step in steps if step.group == "primary"]
+    assert [(s.fold, s.methods[0].pretraining) for s in primary] == [
+        (fold, seed) for seed in range(3) for fold in range(2)
+    ]
+    assert [m.name for m in primary[0].methods] == ["MAE pretraining", SHAM, RANDOM]
+    others = [step for step in steps if step.group == "tasks"]
+    assert [m.kind for m in others[0].methods] == ["pretrained", "sham"]
+    assert len({s.slug for s in steps}) == len(steps)
+    names = {m.name for s in steps for m in s.methods}
+    references = {m.name: m.references for s in steps for m in s.methods if m.references}
+    assert references == {
+        "MAE pretraining": (SHAM, RANDOM),
+        "features pretraining": (f"{SHAM} of features", RANDOM),
+        "small (pretrained on other data)": (RANDOM,),
+        "feature ensemble": (HAND_CRAFTED,),
+        "MAE, fine-tuned": ("from scratch",),
+    }
+    assert {"MAE, fine-tuned", "from scratch", TANGENT, "EEGNet"} <= names
+    single = {m.name for s in make_steps(1, ("pars",), {}, {}) for m in s.methods}
+    assert single.isdisjoint({TANGENT, "ShallowFBCSPNet"})
+    assert (baseline_name(7), baseline_name(8)) == (HAND_CRAFTED, TANGENT)
+
+
+def test_groups_and_methods_can_be_chosen_by_name():
+    steps = make_steps(2, ("pars", "features"), {"small": "small"}, {"mine": Constant()})
+    groups = study_design.EFFORTS["quick"].groups
+
+    def names(**given):
+        return {m.name for s in choose_steps(steps, groups, **given) for m in s.methods}
+
+    assert names() == {PARS, SHAM, RANDOM, "log band power", HAND_CRAFTED, TANGENT, "mine"}
+    assert names(only=["Baselines", "feature ensemble"]) - names() == {"feature ensemble"}
+    assert names(without=[RANDOM, "baselines"]) == {PARS, SHAM}
+    with pytest.raises(ValueError, match="EEGNot"):
+        names(only=["EEGNot"])
+    with pytest.raises(ValueError, match="sham pretraining"):  # it has the steps of PARS
+        names(without=[PARS])
+    with pytest.raises(ValueError, match="No method"):
+        names(only=["mine"], without=["mine"])
+
+
+def test_encoders_that_fit_the_windows_take_part():
+    """At another rate none does; that of sleep needs windows of 20 s; subjects must be others."""
+    with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
+        assert usable_encoders(None, corpus_of(simulated())) == ({"small": "small"}, [])
+    assert len(caught) == 1
+    night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=SFREQ)
+    assert list(usable_encoders(None, corpus_of(night))[0]) == ["small", "pars-sleep"]
+    slower = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=100)
+    usable, reasons = usable_encoders(None, corpus_of(slower))
+    assert usable == {}
+    assert all("128 Hz" in reason and "100 Hz" in reason for reason in reasons)
+    # Subject 1 of an unknown corpus may not be the one of the encoder's corpus.
+    windows = simulated()
+    known = replace(windows, recordings=windows.recordings.assign(corpus="physionet_mi"))
+    usable, [reason] = usable_encoders({"small": "small"}, corpus_of(known))
+    assert usable == {}
+    assert "7 of the subjects" in reason
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(8.0, 400), (5.0, 300)])
+def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, expected):
+    """Three epochs more take 300 s here, a step 100 s; features and fits take nothing."""
+    durations = iter((0.0, 0.0, 300.0, 0.0, 0.0))
+    monkeypatch.setattr(study_plan, "timeit", lambda *_, **__: next(durations))
+    monkeypatch.setattr(study_plan, "TIMED_TRAINING_WINDOWS", 32)
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    effort = study_design.Effort(4, minutes, ())
+    [method, *_] = make_steps(2, ("pars",), {}, {})[3].methods
+    assert study_plan._seconds_of(method, design, effort) == expected
+
+
+def test_the_plan_extrapolates_what_it_times(monkeypatch):
+    """The minutes of networks are not known."""
+    monkeypatch.setattr(
+        study_plan,
+        "_seconds_of",
+        lambda method, *_: 90.0 if method.estimator is None else np.nan,
+    )
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    steps = make_steps(2, ("pars",), {}, {})
+    minutes = study_plan.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
+    groups = [step.group for step in steps]
+    assert minutes[groups.index("baselines")] == 1.5
+    assert minutes[groups.index("primary")] == 3 * 1.5
+    assert np.isnan(minutes[groups.index("networks")])
+
+
+# The scores
+
+
+@pytest.mark.parametrize("is_centered", [False, True])
+@pytest.mark.parametrize("views", [("band_power", "tangent_space"), ("hand_crafted",)])
+def test_scores_are_those_of_the_classifier_that_is_saved(views, is_centered):
+    windows = simulated(n_subjects=12)
+    design = make_design(corpus_of(windows), by_subject=False)
+    method = Method("m", "baseline", views)
+    features = study_scores.features_of(method, windows, None)
+    train, test = design.labeled_rows(0, 3), design.folds[0][1]
+    found = study_scores.predict_linear(features, design, train, test, is_centered=is_centered)
+    recenter = "subject" if is_centered else None
+    clf = FewLabelsClassifier(views=list(views), recenter=recenter, C=None, verbose=0)
+    expected = clf.fit(windows[train]).predict_proba(windows[test])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_the_score_of_a_subject_is_over_the_classes_that_it_has():
+    """Subject 0 has classes 0 and 1, and subject 1 class 2 only."""
+    y, groups = np.array([0, 0, 1, 2, 2]), np.array([0, 0, 0, 1, 1])
+    windows = as_windows(np.zeros((5, 1, 8)), y, groups, sfreq=SFREQ)
+    design = replace(
+        make_design(corpus_of(simulated()), by_subject=False), corpus=corpus_of(windows)
+    )
+    probabilities = np.eye(3)[[0, 1, 1, 2, 0]]
+    rows = list(study_scores.count_predictions(design, np.arange(5), probabilities))
+    assert [row["value"] for row in rows] == [0.75, 0.5]
+    assert [row["chance"] for row in rows] == [0.5, 1.0]
+    assert (rows[0]["n_0_1"], rows[1]["n_2_0"], rows[1]["p_2"]) == (1, 1, 0.5)
+    by_subject = replace(design, by_subject=True)
+    rows = list(study_scores.count_predictions(by_subject, np.arange(5), probabilities))
+    assert [row["chance"] for row in rows] == [1 / 3, 1 / 3]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "is_slow"),
+    [
+        ("baselines", "baseline", False),
+        ("controls", "baseline", True),
+        ("networks", "network", True),
+    ],
+)
+def test_networks_and_control_analyses_have_one_deal_of_labeled_subjects(group, kind, is_slow):
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    plan = SimpleNamespace(design=design)
+    method = Method("m", kind, estimator=Constant())
+    rows = study_scores.score_method(method, StudyStep("m", group, (method,)), plan, print)
+    draws = {(row["fold"], row["draw"]) for row in rows}
+    n_draws = design.n_sets if is_slow else design.n_draws
+    assert draws == set(product(range(2), range(n_draws)))
+    assert design.n_sets < design.n_draws
+
+
+def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
+    plan = SimpleNamespace(
+        steps=make_steps(2, ("pars",), {}, {}), design=SimpleNamespace(is_centered=True)
+    )
+    table = MODULE._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
+    has_reason = table["left_out"] == "OSError: disk is full"
+    assert set(table["method"][has_reason]) == {PARS, SHAM, RANDOM}
+    assert has_reason.sum() == 6
+    assert (table["left_out"][~has_reason] == "").all()
+
+
+# The whole
+
+
+def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
+    result, folder = finished
+    counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
+    assert set(counts) == {N_SUBJECTS * 12}
+    assert set(result.plan["status"]) == {"finished"}
+    # A plain re-computation of the primary difference
+    means = result.scores.groupby("method")["value"].mean()
+    assert result.primary.difference == pytest.approx(means[PARS] - means[SHAM])
+    assert result.primary.score == pytest.approx(means[PARS])
+    assert result.initialization.reference == RANDOM
+    assert result.baseline.reference == HAND_CRAFTED
+    assert result.secondary.empty  # the primary comparison is not among them
+    for row in result.levels.itertuples():
+        rows = result.scores[
+            (result.scores["method"] == row.method)
+            & (result.scores["is_centered"] == row.is_centered)
+        ]
+        assert row.mean == pytest.approx(rows["value"].mean())
+    assert len(result.confusion) == N_SUBJECTS * N_WINDOWS * 12
+    stored = json.loads((folder / "study.json").read_text())
+    assert stored["answers"] == result.answers
+    assert stored["comparisons"]["primary"]["difference"] == result.primary.difference
+    assert (folder / "report.html").is_file()
+    scores = pd.read_csv(folder / "scores.csv")
+    assert scores["value"].tolist() == pytest.approx(result.scores["value"].tolist())
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+def test_the_saved_model_is_the_recommended_method(finished):
+    result, folder = finished
+    assert result.recommendation.folder == str(folder / "model")
+    clf = FewLabelsClassifier.load(folder / "model")
+    [views] = {
+        m.views
+        for s in make_steps(2, ("pars",), {}, {})
+        for m in s.methods
+        if m.name == result.recommendation.method
+    }
+    assert tuple(clf.views) == views
+    assert (clf.recenter_ == "subject") == result.recommendation.is_centered
+    assert clf.score(simulated()) > 0.7
+
+
+def test_a_sham_has_the_steps_of_its_twin_and_no_encoder_has_seen_the_tested(finished):
+    result, folder = finished
+    steps = result.pretrainings.pivot(index=["fold", "seed"], columns="is_sham", values="n_steps")
+    assert len(steps) == 4
+    assert (steps[False] == steps[True]).all()
+    corpus = corpus_of(simulated())
+    encoders = sorted((folder / "encoders").glob("*-fold-*.json"))
+    assert len(encoders) == 3 * 4
+    digests = set()
+    for k, (_, test) in enumerate(folds_of(corpus, by_subject=False)):
+        for file in encoders:
+            if file.stem.endswith(f"fold-{k}"):
+                encoder = load_encoder(file.with_suffix(""))
+                assert not set(encoder.card.subjects or ()) & set(corpus.subjects_of(test))
+                digests.add(sum(w.double().sum() for w in encoder.encoder.parameters()).item())
+    # Random initializations are those of the pretrainings, so the two folds share them.
+    assert len(digests) == 2 * 4 + 2
+
+
+def test_an_interrupted_study_has_a_report_and_continues(short, finished, tmp_path, monkeypatch):
+    run, calls = study_scores.run_step, []
+
+    def interrupted(step, *others):
+        calls.append(step.name)
+        if len(calls) in (3, 6):
+            raise KeyboardInterrupt
+        return run(step, *others)
+
+    monkeypatch.setattr(study_scores, "run_step", interrupted)
+    for n_finished in (2, 4):
+        with pytest.raises(KeyboardInterrupt):
+            study(simulated(), out=tmp_path, **short)
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"{n_finished} of 7 steps are finished" in page
+        assert len([*tmp_path.glob("steps/*.csv")]) == n_finished
+    again = study(simulated(), out=tmp_path, **short)
+    assert len(calls) == len(set(calls)) + 2  # those that were interrupted
+    whole, _ = finished
+    pd.testing.assert_frame_equal(again.scores, whole.scores)
+    assert again.answers == whole.answers
+
+
+def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(short, tmp_path, monkeypatch):
+    def interrupted(self, net, **_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study_scores.Progress, "on_epoch_end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study(simulated(), out=tmp_path, **short)
+    assert not list(tmp_path.glob("encoders/*.json"))
+
+
+def test_what_has_changed_is_computed_again(short, untimed, tmp_path):
+    """Another classifier of the same name, and other settings of the pretraining."""
+    windows = simulated()
+    for classifier, value in ((Constant(), 0.5), (Constant(1), 0.5)):
+        result = study(windows, {"mine": classifier}, only=["mine"], out=tmp_path, **short)
+        assert result.levels["mean"].tolist() == [value]
+        predicted = result.scores[["n_0_0", "n_0_1"]].sum()
+        assert predicted.idxmin() == ("n_0_0" if classifier.label else "n_0_1")
+    assert len(list(tmp_path.glob("steps/*.csv"))) == 2
+
+
+def test_a_step_that_fails_is_named_and_the_others_go_on(short, untimed, tmp_path):
+    methods = {"bad": Fails(), "constant": Warns()}
+    result = study(simulated(), methods, only=["baselines"], out=tmp_path, **short)
+    assert set(result.levels["method"]) == {"log band power", HAND_CRAFTED, TANGENT, "constant"}
+    status = result.plan.set_index("step")["status"]
+    assert status["bad"] == "ValueError: channel A1 is missing"
+    table = result.methods.set_index("method")
+    assert "channel A1" in table["left_out"]["bad"]
+    assert result.primary is None
+    assert result.about["warnings"] == ["channel C9 is flat"]
+    levels = result.levels.set_index("method")
+    assert levels["mean"]["constant"] == levels["chance"]["constant"] == 0.5
+
+
+@pytest.mark.slow
+def test_steps_in_two_processes_have_the_same_scores(short, finished, tmp_path):
+    whole, _ = finished
+    result = study(simulated(), out=tmp_path, **{**short, "n_jobs": 2})
+    np.testing.assert_allclose(result.scores["value"], whole.scores["value"], atol=0.1)
+    assert result.levels["mean"].tolist() == pytest.approx(whole.levels["mean"].tolist(), abs=0.02)
+    assert not (tmp_path / "progress").exists()
+
+
+def test_subjects_with_one_class_are_decided_by_the_mean_of_their_windows(short, untimed):
+    windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
+    result = study(windows, only=["baselines"], **short)
+    assert not result.scores["is_centered"].any()
+    decisions = result.decisions.set_index("method")
+    assert set(decisions["subjects"]) == {12}
+    levels = result.levels.set_index("method")
+    assert decisions["balanced_accuracy"]["log band power"] > levels["mean"]["log band power"]
+    # A plain re-computation of who is right
+    rows = result.scores[result.scores["method"] == "log band power"]
+    is_right = (rows["p_1"] > rows["p_0"]) == (rows["subject"].astype(int) % 2 == 1)
+    assert decisions["right"]["log band power"] == pytest.approx(12 * is_right.mean())
+
+
+@pytest.mark.slow
+def test_a_gain_is_examined_by_control_analyses(short, untimed, tmp_path, monkeypatch):
+    """The gain of this sham is none, since it sees other signals."""
+    features_of = study_scores.features_of
+
+    def worse(method, windows, encoder):
+        features = features_of(replace(method, views=("band_power",)), windows, None)
+        noise = np.random.default_rng(0).normal(size=(len(windows), 14))
+        return {"encoder": noise} if method.kind in ("sham", "random") else features
+
+    monkeypatch.setattr(study_scores, "features_of", worse)
+    monkeypatch.setattr(MODULE, "LEARNED", 2.0)
+    monkeypatch.setattr(
+        study_design,
+        "EFFORTS",
+        {"quick": study_design.Effort(6, 8.0, ("primary", "controls"), 2, CONTROLS)},
+    )
+    result = study(simulated(n_subjects=12), out=tmp_path, **short)
+    assert result.primary.outcome == "gain"
+    gains = result.controls.set_index(["method", "control"])
+    assert {"slow", "phase", "order"} <= set(result.controls["control"])
+    assert gains["gain"].loc[PARS].min() > 0.1
+    assert abs(gains["score"].loc[PARS, "labels"] - 0.5) < 0.1
+    first, *others = result.control_notes
+    assert "PARS" in first
+    assert any("eyes" in note and "ValueError" in note for note in others)  # no such channels
+
+
+def test_a_study_that_cannot_have_an_answer_says_why(tmp_path):
+    windows = simulated(n_subjects=3)
+    result = study(windows, out=tmp_path, dataset="few")
+    assert any("3 of 3 subjects" in text for text in result.check.stops)
+    assert len(result.scores) == 0
+    assert (tmp_path / "report.html").is_file()
+    with pytest.raises(ValueError, match="draws"):  # also where there is no answer
+        study(windows, draws=1)
+
+
+@pytest.mark.filterwarnings("ignore:.*were skipped", "ignore:The 12 recordings share")
+@pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
+def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed, tmp_path, write):
+    """Half of the files with more inputs, two references in the names, one odd recording."""
+    loading = write(tmp_path / "recordings")
+    windows = datasets.folder.load(tmp_path / "recordings", **loading)
+    check = check_data(windows)
+    assert not check.stops
+    settings = study_design.Settings("quick", only=["baselines"])
+    plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
+    assert len(plan.check.facts["channels"].split(", ")) == 4
+    if write is two_layouts:
+        result = run_study(plan, n_jobs=1, verbose=0)
+        assert result.scores["value"].between(0, 1).all()
+        assert HAND_CRAFTED in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(n_train_subjects=4), "n_train_subjects is 4"),
+        (dict(methods={"Log band power": Constant()}), "Log band power"),
+        (dict(draws=1), "draws"),
+        (dict(draws=7), "draws"),
+        (dict(minutes=0), "minutes"),
+        (dict(effort="fast"), "effort"),
+        (dict(tasks=["parz"]), "parz"),
+        (dict(without=["pars"]), "pars"),
+        (dict(out=Path(__file__)), "test_study.py"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
+    short, monkeypatch, given, message
+):
+    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
+    with pytest.raises(ValueError, match=message):
+        study(simulated(), **{**short, **given})
+
+
+def test_names_of_steps_are_names_of_files():
+    assert StudyStep("a/B, fold 1", "primary", ()).slug == "a-b--fold-1"
+    assert all(
+        a != b for a, b in pairwise(sorted(s.slug for s in make_steps(2, ("pars",), {}, {})))
+    )

@@ -1,0 +1,524 @@
+"""The report of a study: its answers, its page, and that everybody can read the page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from braindecode_pars.evaluation import control_gains
+from braindecode_pars.study import study_report
+from braindecode_pars.study.data_check import DataCheck, Finding
+from braindecode_pars.study.study_results import (
+    GAIN,
+    NO_GAIN,
+    UNCLEAR,
+    WORSE,
+    Comparison,
+    Recommendation,
+    Study,
+)
+
+PARS, SHAM, RANDOM, BAND = (
+    "PARS pretraining",
+    "sham pretraining",
+    "random initialization",
+    "log band power",
+)
+#: A method of the user's own may have any name.
+OWN = "<b>my & network</b>"
+#: Kind and mean score of each method; centered scores are 0.03 higher.
+METHODS = {
+    PARS: ("pretrained", 0.739),
+    SHAM: ("sham", 0.692),
+    RANDOM: ("random", 0.681),
+    BAND: ("baseline", 0.715),
+    "hand-crafted features": ("baseline", 0.702),
+    "Riemannian tangent space": ("baseline", 0.724),
+    "feature ensemble": ("ensemble", 0.751),
+    "small (pretrained on other data)": ("bundled", 0.711),
+    "from scratch": ("network", 0.589),
+    OWN: ("baseline", 0.664),
+}
+VOID = {"meta", "img", "br", "link", "input"}
+
+
+def comparison(reference, difference, half_width, **values) -> Comparison:
+    """A comparison of PARS with another method."""
+    given = dict(
+        method=PARS,
+        reference=reference,
+        score=0.754,
+        reference_score=0.754 - difference,
+        difference=difference,
+        ci_low=difference - half_width,
+        ci_high=difference + half_width,
+        p=0.002 if abs(difference) > half_width else 0.4,
+        upper=difference + 0.82 * half_width,
+        detectable=1.43 * half_width,
+        n_subjects=12,
+        n_better=10,
+        subjects_needed=97.2,
+    )
+    return Comparison(**given | values)
+
+
+#: The outcomes of the primary comparison.
+PRIMARY = {
+    GAIN: comparison(SHAM, 0.047, 0.023),
+    NO_GAIN: comparison(SHAM, 0.003, 0.013, n_better=6),
+    UNCLEAR: comparison(SHAM, 0.007, 0.021, n_better=7),
+    WORSE: comparison(SHAM, -0.081, 0.012, n_better=1),
+}
+
+
+def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
+    rng = np.random.default_rng(0)
+    # Scores vary across subjects, and a method differs a little between subjects
+    of_subject = rng.normal(0, 0.07, n_subjects)
+    scores = []
+    for method, (kind, mean) in METHODS.items():
+        n_pretrainings = 3 if kind in ("pretrained", "sham", "random") else 1
+        deviation = rng.normal(0, 0.025, n_subjects)
+        keys = pd.MultiIndex.from_product(
+            [
+                [False, True] if kind != "network" and not by_subject else [False],
+                range(n_pretrainings),
+                range(8),
+            ],
+            names=["is_centered", "pretraining", "draw"],
+        )
+        for is_centered, pretraining, draw in keys:
+            own = mean + 0.03 * is_centered + of_subject + deviation
+            scores.append(
+                pd.DataFrame(
+                    dict(method=method, is_centered=is_centered, kind=kind, draw=draw,
+                         pretraining=pretraining, fold=np.arange(n_subjects) % 2,
+                         subject=[f"S{i + 1:02}" for i in range(n_subjects)],
+                         value=np.clip(own + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
+                )
+            )  # fmt: skip
+    scores = pd.concat(scores, ignore_index=True)
+    keys = ["method", "is_centered", "kind"]
+    subjects = scores.groupby([*keys, "subject"], sort=False)["value"].mean()
+    levels = subjects.groupby(keys, sort=False).agg(["mean", "std"]).reset_index()
+    levels = levels.rename(columns={"std": "sd"})
+    half = 2.2 * levels["sd"] / n_subjects**0.5
+    levels = levels.assign(ci_low=levels["mean"] - half, ci_high=levels["mean"] + half)
+    levels = levels.assign(chance=0.5, p_chance=np.where(levels["mean"] > 0.65, 2e-5, 0.31))
+    methods = levels[keys].assign(left_out="")
+    data = {True: "unlabeled windows of the test subject", False: ""}
+    methods["additional_data"] = methods["is_centered"].map(data)
+    methods.loc[len(methods)] = ["pars-sleep", False, "bundled", "windows are too short", ""]
+    steps = [("data check", "", 0.2), ("baselines", "3 methods", 1.0), ("PARS, fold 1", PARS, 9.5)]
+    steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
+    plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
+    plan = plan.assign(status="finished", is_primary=plan["step"].str.startswith(("PARS", "sham")))
+    plan.loc[len(plan)] = ["networks", OWN, np.nan, "ValueError: <no> windows", False]
+    pretrainings = pd.DataFrame(
+        dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
+             held_out_loss=1.0 if is_sham else 0.62, reason="loss no longer improved")
+        for is_sham in (False, True) for fold in (0, 1) for seed in (0, 1, 2)
+    )  # fmt: skip
+    secondary = pd.DataFrame(
+        [
+            ("feature ensemble", BAND, 0.036, 0.004, 0.068, 0.021),
+            (OWN, BAND, -0.051, -0.11, 0.008, 0.14),
+        ],
+        columns=["method", "reference", "difference", "ci_low", "ci_high", "p"],
+    )
+    classes = ["healthy", "patient"] if by_subject else ["rest", "task"]
+    decisions = [(PARS, 20.5, n_subjects, 0.853, 0.911), (BAND, 18.25, n_subjects, 0.76, 0.84)]
+    decided = ["method", "right", "subjects", "balanced_accuracy", "auroc"]
+    counts = {"class": classes, "windows": [840, 835], "subjects": [n_subjects] * 2}
+    return Study(
+        dataset="rest & <task>",
+        metric="balanced_accuracy",
+        check=DataCheck(
+            facts={"subjects": f"{n_subjects}", "reference": "linked ears"},
+            classes=pd.DataFrame(counts),
+            by_subject=by_subject,
+            findings=[Finding("warning", "Two recordings are <equal>.")],
+        ),
+        plan=plan,
+        methods=methods,
+        scores=scores,
+        levels=levels,
+        primary=replace(PRIMARY[GAIN], n_subjects=n_subjects, n_better=n_subjects - 2),
+        initialization=comparison(RANDOM, 0.058, 0.025),
+        baseline=comparison(BAND, 0.024, 0.03),
+        secondary=secondary,
+        recommendation=Recommendation(
+            *("feature ensemble", not by_subject, 0.776, 0.601, 0.951),
+            equivalent=(PARS, "Riemannian tangent space"),
+            folder="study/model",
+        ),
+        pretrainings=pretrainings,
+        controls=control_gains(controlled_scores(), against=SHAM),
+        control_notes=["The gain is lost without <slow> voltages."],
+        confusion=pd.DataFrame(
+            dict(true=classes * 50, predicted=rng.permutation(classes * 50))
+        ),
+        decisions=pd.DataFrame(decisions, columns=decided) if by_subject else None,
+        about=dict(
+            n_labeled_subjects=n_labeled,
+            command="braindecode-pars study folder",
+            versions={"torch": "2.11"},
+            seeds=[0, 1, 2],
+            digest="abc123",
+            warnings=["Training was <slow>."],
+        ),
+    )  # fmt: skip
+
+
+def controlled_scores() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    controls = {"none": 0.047, "slow": 0.006, "phase": 0.03, "order": 0.02}
+    return pd.DataFrame(
+        dict(protocol="label_efficiency", dataset="d", method=method, subject=subject,
+             n_train_subjects=4, seed=seed, metric="balanced_accuracy", control=control,
+             value=0.7 + gain * (method == PARS) + rng.normal(0, 0.02))
+        for control, gain in controls.items()
+        for method in (PARS, SHAM) for subject in range(8) for seed in range(4)
+    )  # fmt: skip
+
+
+def unfinished(study: Study) -> Study:
+    """The study while the sham of the second fold is still pretrained."""
+    plan = study.plan.assign(status=["finished"] * 5 + ["to come"] * 2)
+    missing = dict(primary=None, initialization=None, baseline=None)
+    is_finished = study.levels["kind"] == "baseline"
+    chosen = Recommendation(BAND, False, 0.71, 0.55, 0.87)
+    return replace(
+        study,
+        **missing,
+        plan=plan,
+        levels=study.levels[is_finished],
+        recommendation=chosen,
+    )
+
+
+def stopped(study: Study) -> Study:
+    """A study that cannot have an answer."""
+    stop = Finding("stop", "Class and site are confounded. Record both classes at both sites.")
+    return Study(study.dataset, study.metric, replace(study.check, findings=[stop]))
+
+
+def not_learned(study: Study) -> Study:
+    """A study in which the primary task was not learned."""
+    runs = study.pretrainings.assign(held_out_loss=0.99)
+    other = runs.assign(task="features", held_out_loss=0.5, n_steps=10)
+    return replace(study, has_learned=False, pretrainings=pd.concat([runs, other]))
+
+
+def at_chance(study: Study, p=0.8) -> Study:
+    """A study in which no method is above chance level."""
+    shifted = {name: study.levels[name] - 0.35 for name in ("mean", "ci_low", "ci_high")}
+    return replace(study, levels=study.levels.assign(p_chance=p, **shifted))
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return fabricated_study()
+
+
+@pytest.fixture(scope="module")
+def page(study, tmp_path_factory) -> str:
+    return study.report(tmp_path_factory.mktemp("study")).read_text(encoding="utf-8")
+
+
+def written(study: Study, folder) -> str:
+    """The page without the two figures that take longest."""
+    study = replace(study, controls=None, confusion=pd.DataFrame())
+    return study.report(folder / "page.html").read_text(encoding="utf-8")
+
+
+# Answers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcome", "numbers"),
+    [
+        (GAIN, ["0.754 with PARS", "0.707 with sham", "0.047", "0.024 to 0.070", "10 of 12"]),
+        (NO_GAIN, ["0.003", "0.02", "up to 0.014"]),
+        (UNCLEAR, ["0.007", "\N{MINUS SIGN}0.014 to 0.028", "0.030", "0.02", "about 97 subjects"]),
+        (WORSE, ["0.754 with PARS", "0.835 with sham", "\N{MINUS SIGN}0.081", "1 of 12"]),
+    ],
+)
+def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers):
+    assert PRIMARY[outcome].outcome == outcome
+    answer = study_report.answers_of(replace(study, primary=PRIMARY[outcome]))[0]
+    assert answer.startswith(study_report.PRETRAINING[outcome][0])
+    for number in numbers:
+        assert number in answer
+
+
+def test_outcomes_are_those_of_the_results():
+    assert {*study_report.PRETRAINING} == {GAIN, NO_GAIN, UNCLEAR, WORSE}
+
+
+def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
+    primary = replace(PRIMARY[UNCLEAR], subjects_needed=np.inf)
+    answer = replace(study, primary=primary).answers[0]
+    assert "more pretrainings" in answer
+    assert "inf" not in answer
+
+
+@pytest.mark.parametrize("difference", [0.05, -0.05, 0.01])
+def test_the_second_answer_has_the_result_of_the_test(study, difference):
+    baseline = comparison(BAND, difference, 0.03)
+    answer = replace(study, baseline=baseline).answers[1]
+    words = {0.05: "is better than", -0.05: "is worse than", 0.01: "not significantly"}
+    assert words[difference] in answer
+    assert f"{baseline.ci_low:.3f} to".replace("-", "\N{MINUS SIGN}") in answer
+    assert ("0.043" in answer) == (difference == 0.01)  # what would have been significant
+
+
+def test_without_a_gain_the_second_answer_has_scores_and_claims_nothing(study, tmp_path):
+    untested = replace(study, baseline=comparison(BAND, 0.05, 0.03, p=np.nan))
+    answer = untested.answers[1]
+    assert answer.startswith("Not tested")
+    assert {"0.754", "0.704"} <= set(re.findall(r"0\.\d+", answer))
+    second = section(written(untested, tmp_path), "baseline")
+    assert 'class="number"' not in second
+    assert "<img" in second
+
+
+def test_the_third_answer_has_what_to_expect_and_the_methods_beside(study):
+    answer = study.answers[2]
+    for text in ("feature ensemble, subject-centered", "0.776", "0.601 to 0.951", " 3 ", PARS):
+        assert text in answer
+    alone = replace(study, recommendation=Recommendation(BAND, False, 0.7, 0.5, 0.9))
+    assert "highest" in alone.answers[2]
+    many = replace(study.recommendation, equivalent=tuple("abcde"))
+    assert (
+        "6 equally good methods, like a, b, c and 2 more"
+        in replace(study, recommendation=many).answers[2]
+    )
+
+
+def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
+    changed = not_learned(study)
+    assert changed.answers[0].startswith("No answer")
+    assert {"2400", "0.99"} <= set(re.findall(r"[\d.]*\d", changed.answers[0]))
+    first = section(written(changed, tmp_path), "pretraining")
+    assert "<img" not in first
+    assert "0.047" not in first
+
+
+@pytest.mark.parametrize("p", [0.8, 1e-5])
+def test_there_is_no_answer_at_or_below_chance_level(study, tmp_path, p):
+    changed = at_chance(study, p)
+    assert all(answer.startswith("No answer") for answer in changed.answers)
+    best = changed.levels["mean"].max()
+    assert f"{best:.3f}" in changed.answers[0]
+    page = written(changed, tmp_path)
+    assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
+    assert "yes (p" not in section(page, "methods")
+
+
+def test_pretraining_helps_if_it_learned_and_gained(study):
+    assert study.has_gain
+    assert not replace(study, has_learned=False).has_gain
+    assert not replace(study, primary=PRIMARY[WORSE]).has_gain
+    assert not replace(study, primary=None).has_gain
+
+
+def test_a_failed_primary_step_is_the_reason(study):
+    plan = study.plan.assign(status=["finished"] * 5 + ["OSError: disk is full."] * 2)
+    answer = replace(study, plan=plan, primary=None).answers[0]
+    assert answer.startswith("No answer")
+    assert "sham, fold 2: OSError: disk is full." in answer
+
+
+def test_answers_are_short(study):
+    """A headline and at most two sentences, with at most two numbers beside an interval."""
+    studies = [replace(study, primary=primary) for primary in PRIMARY.values()]
+    studies += [change(study) for change in (not_learned, at_chance, unfinished)]
+    for one in studies:
+        for answer in study_report._answers(one):
+            assert len(answer.details) <= 2
+            for sentence in (answer.headline, *answer.details):
+                rest = re.sub(r"\(.*?\)", "", sentence).replace(" of 12 subjects", "")
+                assert len(re.findall(r"\d[\d.]*", rest)) <= 2, sentence
+
+
+# The page ----------------------------------------------------------------------------------------
+
+QUESTIONS = ["pretraining", "baseline", "method"]
+DETAILS = "methods secondary pretrainings controls confusion data left-out design plan glossary"
+
+
+class Reader(HTMLParser):
+    """Collects elements, and fails where one is closed that is not open."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.open += [] if tag in VOID else [tag]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, self.getpos()
+
+
+def section(page: str, name: str) -> str:
+    """A question, or a part of the details."""
+    [content] = re.findall(
+        rf'<(?:section|details) id="{name}".*?</(?:section|details)>', page, re.S
+    )
+    return content
+
+
+def test_questions_come_first_and_details_are_folded(page):
+    assert re.findall(r'<section id="([\w-]+)"', page) == [*QUESTIONS, "details"]
+    assert re.findall(r'<details id="([\w-]+)"', page) == [*DETAILS.split(), "citation"]
+    assert "<details open" not in page
+
+
+def test_each_question_has_one_number_and_one_figure(page):
+    numbers = ["+0.047", "+0.024", "0.776"]
+    for name, number in zip(QUESTIONS, numbers, strict=True):
+        assert re.findall(r"<strong>(.*?)</strong>", section(page, name)) == [number]
+        assert section(page, name).count("<img") == 1
+    assert "<td>+0.058</td><td>0.033 to 0.083</td><td>0.002</td>" in section(page, "pretraining")
+    assert "braindecode-pars predict study/model RECORDING" in section(page, "method")
+
+
+def test_tables_have_the_values_of_the_study(page, study):
+    best = study.levels.loc[study.levels["mean"].idxmax()]
+    for name, texts in {
+        "methods": [
+            f"<td>{best['mean']:.3f} ± {best['sd']:.3f}</td>",
+            f"<td>{best['ci_low']:.3f} to {best['ci_high']:.3f}</td><td>yes (p &lt; 0.001)</td>",
+            "<td>no (p 0.310)</td>",
+            "unlabeled windows of the test subject",
+        ],
+        "secondary": ["<td>+0.036</td><td>0.004 to 0.068</td><td>0.021</td>"],
+        "pretrainings": ["PARS (sham)", "<td>2400</td><td>0.620</td>", "no longer improved"],
+        "controls": ["<p>The gain is lost without &lt;slow&gt; voltages.</p>", "<img"],
+        "confusion": ["<img"],
+        "data": ["linked ears", "<td>835</td>", "Two recordings are &lt;equal&gt;."],
+        "left-out": ["pars-sleep: windows are too short", "networks: ValueError: &lt;no&gt;"],
+        "design": ["braindecode-pars study folder", "torch 2.11", "0, 1, 2", "abc123"],
+        "plan": ["<td>9.5</td>"],
+    }.items():
+        for text in texts:
+            assert text in section(page, name), (name, text)
+    assert section(page, "methods").count("<tr") == len(study.levels) + 1
+    assert section(page, "glossary").count("<dt>") <= 12
+
+
+def test_names_are_escaped_and_the_page_is_well_formed(page):
+    assert Reader(page).open == []
+    assert "rest &amp; &lt;task&gt;" in page
+    assert section(page, "methods").count("&lt;b&gt;my &amp; network&lt;/b&gt;") == 2
+    assert "<b>my" not in page
+
+
+def test_nothing_is_fetched_or_run(page):
+    links = []
+    for tag, attributes in Reader(page).elements:
+        assert tag not in ("script", "link", "iframe", "object")
+        assert attributes.get("src", "data:").startswith("data:")
+        links += [attributes["href"]] if "href" in attributes else []
+    assert links == ["https://arxiv.org/abs/2511.11940"]
+    assert page.count("http") == 2  # and http-equiv
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_readers_of_a_screen_and_in_the_dark(page):
+    elements = Reader(page).elements
+    images = [attributes for tag, attributes in elements if tag == "img"]
+    assert len(images) == 5
+    assert all(len(image["alt"].split()) > 5 for image in images)
+    assert "+0.047 from sham" in images[0]["alt"]
+    assert ("html", {"lang": "en"}) in elements
+    levels = [int(tag[1]) for tag, _ in elements if re.fullmatch(r"h\d", tag)]
+    assert levels[:5] == [1, 2, 2, 2, 2]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert all("scope" in attributes for tag, attributes in elements if tag == "th")
+    assert "@media (prefers-color-scheme: dark)" in page
+
+
+def test_figures_have_the_dots_of_all_subjects_and_the_prediction_interval(study, monkeypatch):
+    axes = {}
+    monkeypatch.setattr(study_report, "_image", lambda ax, alt: axes.setdefault(alt, ax))
+    study_report._figures(study, study_report._answers(study))
+    pair, _, level, *_ = (ax for ax in axes.values() if not isinstance(ax, np.ndarray))
+    dots = {len(line.get_ydata()) for line in pair.lines if line.get_marker() != "None"}
+    assert dots == {12}
+    names = [label.get_text().replace("\n", " ") for label in pair.get_xticklabels()]
+    assert names == [RANDOM, SHAM, PARS]
+    [bar] = level.patches
+    assert (bar.get_x(), bar.get_x() + bar.get_width()) == pytest.approx((0.601, 0.951))
+    bold = [label for label in level.get_yticklabels() if label.get_fontweight() == "bold"]
+    assert [label.get_text() for label in bold] == ["feature ensemble"]
+
+
+def test_an_unfinished_study_says_what_is_finished_and_what_is_to_come(study, tmp_path):
+    answers = unfinished(study).answers
+    assert [answer.partition(".")[0] for answer in answers[:2]] == ["Not finished"] * 2
+    assert answers[2].startswith("Preliminary: log band power.")
+    page = written(unfinished(study), tmp_path)
+    head = page[page.index("<header>") : page.index("</header>")]
+    assert "5 of 7 steps" in head
+    assert "Finished: data check; baselines; PARS, fold 1; PARS, fold 2" in head
+    assert "To come: sham, fold 2; networks" in head
+    assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
+    Reader(page)
+
+
+def test_a_study_that_has_only_begun_has_a_page(study, tmp_path):
+    plan = study.plan.assign(status="to come")
+    begun = Study(study.dataset, study.metric, study.check, plan=plan, methods=study.methods)
+    assert all(answer.startswith("Not finished. 7 of 7") for answer in begun.answers)
+    assert "<img" not in written(begun, tmp_path)
+
+
+def test_a_stopped_study_says_why_and_shows_no_score(study, tmp_path):
+    changed = stopped(study)
+    assert "Record both classes at both sites." in changed.answers[0]
+    assert all(answer.startswith("No answer") for answer in changed.answers)
+    page = written(changed, tmp_path)
+    assert "Record both classes" in section(page, "pretraining")
+    assert re.findall(r'<details id="([\w-]+)"', page) == ["data", "glossary", "citation"]
+    assert "<img" not in page
+    Reader(page)
+
+
+def test_confounds_that_were_overridden_are_a_warning_on_top(study, page, tmp_path):
+    class Confound(Finding):
+        topic = "confounds"
+
+    findings = [Confound("warning", "Class and <site> are confounded.")]
+    changed = replace(study, check=replace(study.check, findings=findings))
+    changed = written(changed, tmp_path)
+    head = changed[changed.index("<header>") : changed.index("</header>")]
+    assert "Class and &lt;site&gt; are confounded." in head
+    assert 'class="alert"' not in page
+
+
+def test_where_each_subject_has_one_class_there_are_decisions_by_subject(tmp_path):
+    page = written(fabricated_study(24, 8, by_subject=True), tmp_path)
+    decisions = section(page, "decisions")
+    assert "<td>20.5 of 24</td><td>0.853</td><td>0.911</td>" in decisions
+    assert "proportion of correct windows" in section(page, "pretraining")
+
+
+def test_the_same_study_has_the_same_page(page, study, tmp_path):
+    file = study.report(tmp_path / "new" / "page.html")
+    assert file == tmp_path / "new" / "page.html"
+    assert file.read_text(encoding="utf-8") == page
+    assert study.report(tmp_path) == tmp_path / "report.html"

@@ -1,0 +1,241 @@
+"""The statistics of a study on simulated scores, whose gains are known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.study.study_tests import Scores
+
+PARS, SHAM = "PARS pretraining", "sham pretraining"
+#: Standard deviations of the scores of a method: effects of test subjects, of a labeled subject, of
+#: a pretraining, and the rest. Differences of two methods vary as on the sample of sleep, see
+#: docs/measured/study_variances.csv.
+SUBJECT, LABELED, PRETRAINING, REST = 0.024, 0.014, 0.01, 0.045
+N_PRETRAININGS, N_DRAWS = 3, 12
+
+
+def design_of(n_subjects, class_of=None):
+    """Return what the statistics need of a design."""
+    subjects = np.arange(n_subjects)
+    pool = n_subjects // 2
+    n_labeled = max(1, min(4, pool // 3))
+    n_sets = max(k for k in range(1, pool // n_labeled + 1) if N_DRAWS % k == 0)
+    y = np.zeros(n_subjects) if class_of is None else class_of
+    corpus = SimpleNamespace(groups=subjects, y=y, labeled=np.ones(n_subjects, bool))
+    series = pd.Series(y, subjects)
+    return SimpleNamespace(n_labeled=n_labeled, n_sets=n_sets, corpus=corpus, class_of=series)
+
+
+def simulated(gains, n_subjects, seed, level=0.65):
+    """Return scores of methods with these true gains over a common part, and their design."""
+    rng = np.random.default_rng(seed)
+    design, rows = design_of(n_subjects), []
+    common = rng.normal(level, 0.08, n_subjects)
+    half = n_subjects // 2
+    for method, gain in gains.items():
+        n_pretrainings = N_PRETRAININGS if "pretraining" in method else 1
+        of_subject = rng.normal(gain, SUBJECT, n_subjects)
+        for fold in (0, 1):
+            tested = np.arange(fold * half, (fold + 1) * half)
+            pool = rng.normal(0, LABELED, half)
+            of_pretraining = rng.normal(0, PRETRAINING, n_pretrainings)
+            for dealing in range(N_DRAWS // design.n_sets):
+                sets = rng.permutation(half)[: design.n_sets * design.n_labeled]
+                for k, labeled in enumerate(sets.reshape(design.n_sets, -1)):
+                    for r in range(n_pretrainings):
+                        values = common[tested] + of_subject[tested] + pool[labeled].mean()
+                        values = values + of_pretraining[r] + rng.normal(0, REST, half)
+                        rows += [
+                            dict(method=method, fold=fold, draw=dealing * design.n_sets + k)
+                            | dict(pretraining=r, subject=str(s), value=v)
+                            for s, v in zip(tested, values, strict=True)
+                        ]
+    kinds = {PARS: "pretrained", SHAM: "sham", "small": "bundled"}
+    table = pd.DataFrame(rows).assign(is_centered=False, chance=0.5)
+    return table.assign(kind=table["method"].map(kinds).fillna("baseline")), design
+
+
+def outcomes(gains, n_subjects=12, n=40, **given):
+    """Return the outcome of the primary comparison in simulated studies."""
+    for seed in range(n):
+        table, design = simulated(gains, n_subjects, seed, **given)
+        yield Scores(table, design).compare(PARS, SHAM).outcome
+
+
+def test_a_planted_gain_of_pretraining_is_found():
+    """With 12 subjects, in at least 70 of 100 studies."""
+    assert np.mean([o == "gain" for o in outcomes({PARS: 0.05, SHAM: 0.0})]) >= 0.7
+
+
+def test_a_planted_gain_of_another_method_is_no_gain_of_pretraining():
+    found = [*outcomes({PARS: 0.0, SHAM: 0.0, "small": 0.08})]
+    assert np.mean([o == "gain" for o in found]) <= 0.1
+
+
+def test_a_planted_harm_is_worse():
+    assert np.mean([o == "worse" for o in outcomes({PARS: -0.08, SHAM: 0.0})]) >= 0.9
+
+
+def test_a_difference_that_is_none_is_unclear_with_few_subjects_and_ruled_out_with_many():
+    few = [*outcomes({PARS: 0.0, SHAM: 0.0})]
+    many = [*outcomes({PARS: 0.0, SHAM: 0.0}, n_subjects=200, n=10)]
+    assert np.mean([o == "unclear" for o in few]) > 0.5
+    assert np.mean([o == "no gain worth having" for o in many]) > 0.5
+
+
+def test_a_comparison_is_a_plain_mean_of_differences():
+    """One pretraining of a baseline stands beside each pretraining of the other method."""
+    table, design = simulated({PARS: 0.05, "band power": 0.0}, 12, 0)
+    found = Scores(table, design).compare(PARS, "band power")
+    means = table.groupby("method")["value"].mean()
+    assert found.difference == pytest.approx(means[PARS] - means["band power"])
+    by_subject = table.pivot_table("value", "subject", "method")
+    n_better = (by_subject[PARS] > by_subject["band power"]).sum()
+    assert (found.n_better, found.n_subjects) == (n_better, 12)
+    assert found.ci_low < found.difference < found.upper < found.ci_high
+    assert np.isnan(Scores(table, design).compare(PARS, "band power", is_tested=False).p)
+
+
+def test_draws_that_one_method_lacks_are_left_out():
+    table, design = simulated({PARS: 0.05, "scratch": 0.0}, 12, 0)
+    is_first = table["draw"] < design.n_sets
+    fewer = table[is_first | (table["method"] != "scratch")]
+    a = Scores(fewer, design).compare(PARS, "scratch")
+    b = Scores(table[is_first], design).compare(PARS, "scratch")
+    assert a == b
+
+
+def test_pretrainings_that_one_method_lacks_are_left_out():
+    table, design = simulated({PARS: 0.05, SHAM: 0.0}, 12, 0)
+    is_common = table["pretraining"] < 2
+    fewer = table[is_common | (table["method"] == PARS)]
+    a = Scores(fewer, design).compare(PARS, SHAM)
+    assert a == Scores(table[is_common], design).compare(PARS, SHAM)
+
+
+def test_secondary_tests_and_intervals_agree():
+    table, design = simulated({PARS: 0.1, SHAM: 0.0, "small": 0.03, "other": 0.0}, 24, 1)
+    pairs = [("small", SHAM), ("other", SHAM), (PARS, "other")]
+    found = Scores(table, design).secondary(pairs)
+    single = [Scores(table, design).compare(*pair) for pair in pairs]
+    for row, alone in zip(found.itertuples(), single, strict=True):
+        assert row.p == pytest.approx(min(1, 3 * alone.p))
+        test, _ = Scores(table, design).difference(row.method, row.reference)
+        wider = stats.t.ppf(1 - 0.05 / 6, test.df) / stats.t.ppf(0.975, test.df)
+        assert row.difference - row.ci_low == pytest.approx(wider * (test.mean - alone.ci_low))
+        assert (row.p < 0.05) == (row.ci_low > 0 or row.ci_high < 0)
+    assert Scores(table, design).secondary([]).empty
+
+
+def test_tests_against_chance_level_are_corrected_over_all_rows():
+    """Plain and subject-centered features are rows of their own."""
+    table, design = simulated({PARS: 0.0, SHAM: -0.02, "other": 0.01}, 12, 2, level=0.53)
+    is_other = table["method"] == "other"
+    centered = table[is_other].assign(is_centered=True, value=0.51)
+    table = pd.concat([table, centered], ignore_index=True)
+    table.loc[table["is_centered"], "value"] += 0.002 * table["subject"].astype(float)
+    scores = Scores(table, design)
+    levels = scores.levels()
+    single = [
+        scores.test([v - 0.5 for v in scores.values(row.method, row.is_centered)]).p
+        for row in levels.itertuples()
+    ]
+    assert len(single) == 4
+    np.testing.assert_allclose(levels["p_chance"], holm(single))
+
+
+def one_score_each(values, class_of):
+    """Return scores of a constant method with these values of the subjects."""
+    n = len(values)
+    design = design_of(n, class_of)
+    order = np.argsort(np.arange(n) % 2, kind="stable")  # both classes in both folds
+    rows = [
+        dict(method=method, kind="baseline", is_centered=False, pretraining=0, draw=draw)
+        | dict(fold=int(i >= n // 2), subject=str(s), value=value, chance=0.5)
+        for i, s in enumerate(order)
+        for draw in range(N_DRAWS)
+        for method, value in (("m", values[s]), ("half", 0.5))
+    ]
+    scores = Scores(pd.DataFrame(rows), design)
+    return scores.levels().set_index("method").loc["m"], scores.compare("m", "half")
+
+
+def test_classes_of_unequal_size_do_not_hide_a_score_above_chance():
+    """Everybody at about 0.68, six against eighteen subjects."""
+    rng = np.random.default_rng(0)
+    class_of = (np.arange(24) >= 6).astype(int)
+    values = 0.68 + rng.normal(0, 0.05, 24)
+    level, against_half = one_score_each(values, class_of)
+    expected = (values[:6].mean() + values[6:].mean()) / 2
+    assert level["mean"] == pytest.approx(expected)
+    assert against_half.score == pytest.approx(expected)
+    assert against_half.difference == pytest.approx(expected - 0.5)
+    assert level["p_chance"] < 1e-4
+    # A constant prediction is right for one class and wrong for the other.
+    constant, _ = one_score_each(class_of.astype(float), class_of)
+    assert constant["mean"] == pytest.approx(0.5)
+    assert not constant["p_chance"] < 0.05
+
+
+def test_a_constant_prediction_is_at_chance_level_of_subjects_who_lack_classes():
+    """Of four classes, a subject with one of two classes has a chance level of 0.5."""
+    table, design = simulated({"m": 0.0}, 12, 0)
+    table["chance"] = np.where(table["subject"].astype(int) % 2, 0.5, 0.25)
+    table["value"] = table["chance"]
+    level = Scores(table, design).levels().iloc[0]
+    assert level["mean"] == level["chance"] == pytest.approx(0.375)
+    assert not level["p_chance"] < 0.05
+
+
+def test_labels_of_noise_are_above_chance_in_few_studies():
+    """Of 40 studies with three methods, more than 5 with a method above would be one of 100."""
+    n_above = 0
+    for seed in range(40):
+        table, design = simulated({PARS: 0.0, SHAM: 0.0, "small": 0.0}, 12, seed, level=0.5)
+        table["value"] -= table.groupby(["method", "subject"])["value"].transform("mean") - 0.5
+        noise = np.random.default_rng(seed).normal(0, 0.03, (3, 12))
+        codes = pd.factorize(table["method"])[0]
+        table["value"] += noise[codes, table["subject"].astype(int)]
+        levels = Scores(table, design).levels()
+        n_above += ((levels["p_chance"] < 0.05) & (levels["mean"] > 0.5)).any()
+    assert n_above <= 5
+
+
+def test_the_simplest_of_equally_good_methods_is_recommended():
+    gains = {PARS: 0.01, SHAM: 0.0, "small": 0.0, "band power": 0.0}
+    table, design = simulated(gains, 12, 6)
+    scores = Scores(table, design)
+    levels = scores.levels()
+    assert levels["method"][0] == PARS  # by less than counts
+    chosen = scores.recommend(levels)
+    assert chosen.method == "band power"
+    assert set(chosen.equivalent) == {PARS, "small"}
+    assert SHAM not in chosen.equivalent  # it is no method to use
+    gains[PARS] = 0.1
+    table, design = simulated(gains, 40, 0)
+    scores = Scores(table, design)
+    assert scores.recommend(scores.levels()).method == PARS
+
+
+def test_the_expected_score_is_not_that_of_the_luckiest_method():
+    """Of eight equal methods, the best mean is too high; a new subject has that of all."""
+    best, expected, inside = [], [], []
+    for seed in range(15):
+        gains = {f"method {i}": 0.0 for i in range(8)}
+        table, design = simulated(gains, 12, seed)
+        scores = Scores(table, design)
+        levels = scores.levels()
+        chosen = scores.recommend(levels)
+        truth = table.groupby("subject")["value"].mean().mean()
+        best.append(levels["mean"].max() - truth)
+        expected.append(chosen.score - truth)
+        rows = table[table["method"] == chosen.method]
+        inside.append(rows["value"].between(chosen.low, chosen.high).mean())
+    assert abs(np.mean(expected)) < np.mean(best) / 2
+    assert np.mean(inside) > 0.93
