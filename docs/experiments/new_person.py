@@ -30,7 +30,8 @@ from tqdm import tqdm
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn, datasets
 from braindecode_pars._common.tables import Access
-from braindecode_pars.estimators import LinearProbe, RiemannianCentering, new_person
+from braindecode_pars.baselines import new_person
+from braindecode_pars.estimators import LinearProbe, RiemannianCentering
 from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogBandPower,

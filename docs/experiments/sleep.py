@@ -38,9 +38,9 @@ from stored_table import add_rows, store_table
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines.linear_probe import logistic_regression
 from braindecode_pars.datasets.ucddb import SAMPLE_STAGES as STAGES
 from braindecode_pars.datasets.ucddb import scored_epochs
-from braindecode_pars.estimators.linear_probe import logistic_regression
 from braindecode_pars.evaluation import (
     ChangedSignals,
     ChannelFeatures,
