@@ -30,6 +30,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "measured",
+    "names_table",
     "paper_tables",
     "form",
 ]

@@ -409,22 +409,22 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
     """In a copy of the repository, with the files under the names that the page gives them."""
     for folder in ("braindecode_pars", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
-    for file in ("pyproject.toml", "CONTRIBUTING.md"):
+    for file in ("pyproject.toml", "setup.cfg", "CONTRIBUTING.md"):
         shutil.copy(ROOT / file, tmp_path)
     text = (GUIDE / "extending.md").read_text(encoding="utf-8")
     files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
     task, contract, recipe, tests = (file for file, _ in files)
     for file, content in files:
         (tmp_path / file).write_text(content, encoding="utf-8")
-    register = {
-        "pretext": "from braindecode_pars.pretext.halves import Halves\n",
-        "datasets": "from braindecode_pars.datasets import eyes\nRECIPES['eyes'] = eyes.RECIPE\n",
-    }
-    for package, lines in register.items():
-        with (tmp_path / "braindecode_pars" / package / "__init__.py").open("a") as init:
-            init.write(lines)
+    table = tmp_path / "braindecode_pars" / "_common" / "names.py"
+    names = table.read_text(encoding="utf-8")
+    for folder, row in zip(
+        ("pretext", "datasets"), re.findall(r"```text\n(.*?)```", text, re.DOTALL), strict=True
+    ):
+        names = names.replace(f'_entries(\n    "{folder}",\n', f'_entries(\n    "{folder}",\n{row}')
+    table.write_text(names, encoding="utf-8")
     for command in (
-        ["pytest", "-q", contract, tests, "tests/test_architecture.py"],
+        ["pytest", "-q", contract, tests, "tests/test_architecture.py", "tests/test_names.py"],
         ["ruff", "check", task, contract, recipe, tests],
         ["ruff", "format", "--check", task, contract, recipe, tests],
     ):

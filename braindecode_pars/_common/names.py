@@ -1,15 +1,168 @@
-"""Names that a part shows although a higher part has them, which it must not import.
+"""What has a name for users: pretext tasks, recipes, methods, controls, metrics; and lazy names.
 
+Everything with a name is a row of a table here, and only here. Registries, choices and help of the
+commands, and lists in the documentation are derived from the rows, in their order. Only the
+standard library is imported, so that ``--help`` is fast.
+
+A part also shows names that a higher part has, which it must not import:
 ``braindecode_pars.estimators.LinearProbe`` is a class in ``baselines``, and ``predict_raw`` of a
 classifier is a function in ``predictions``. Such names are loaded when they are used.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 _PACKAGE = __name__.partition(".")[0]
 _SOURCE = "git+https://github.com/braindecode/braindecode_pars"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that users name.
+
+    Attributes
+    ----------
+    name : str
+        Its name, as users write it.
+    place : str
+        Module below the package and the name there, such as ``"pretext.pars:PARS"``; empty for what
+        is made by a function of the registry.
+    says : str
+        What it is, in a few words.
+    flags : tuple of str
+        Further properties, such as ``"paper"`` for a task of the paper.
+    """
+
+    name: str
+    place: str
+    says: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def attribute(self) -> str:
+        """Name in the module."""
+        return self.place.partition(":")[2]
+
+    def load(self) -> Any:
+        """Import the module, and return what the place has."""
+        module, _, attribute = self.place.partition(":")
+        return getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
+
+
+def _entries(folder: str, *rows: tuple[str, ...]) -> dict[str, Entry]:
+    """Return the entries of rows: name, place in the folder, words, and flags."""
+    return {
+        name: Entry(name, f"{folder}.{place}" if place else "", says, tuple(flags))
+        for name, place, says, *flags in rows
+    }
+
+
+#: Pretext tasks. "paper" is a task that the paper compares.
+TASKS = _entries(
+    "pretext",
+    ("pars", "pars:PARS", "relative shifts in time between pairs of patches", "paper"),
+    ("mae", "grid:MAE", "samples of masked patches", "paper"),
+    ("spectral", "spectral:SpectralMAE", "spectra of masked patches"),
+    ("features", "features:SignalFeatures", "31 hand-crafted features of a signal"),
+    ("mp3", "grid:MP3", "positions of all patches", "paper"),
+    ("droppos", "grid:DropPos", "positions of patches that lost theirs", "paper"),
+    ("joint", "joint:Joint", "several tasks with one encoder"),
+    ("pars_space_time", "pars:SpaceTimePARS", "relative shifts in time and on the head"),
+    ("features_space_time", "features:SpaceTimeFeatures", "features, from all channels"),
+    ("spectral_space_time", "spectral:SpaceTimeSpectralMAE", "spectra, from all channels"),
+    ("joint_space_time", "joint:SpaceTimeJoint", "several tasks on all channels"),
+)
+
+#: Corpora that are read from files. "tuh" are parts of one hospital, with subjects in common.
+RECIPES = _entries(
+    "datasets",
+    ("eegmat", "eegmat:RECIPE", "mental arithmetic and rest"),
+    ("eesm17", "eesm17:RECIPE", "sleep with electrodes in the ear"),
+    ("physionet_mi", "physionet_mi:RECIPE", "imagined movements"),
+    ("tuab", "tuab:RECIPE", "normal and abnormal clinical EEG", "tuh"),
+    ("tueg", "tueg:RECIPE", "clinical EEG without labels", "tuh"),
+    ("tusz", "tusz:RECIPE", "epileptic seizures", "tuh"),
+    ("ucddb", "ucddb:RECIPE", "sleep, apnea clinic"),
+    ("ysyw", "ysyw:RECIPE", "sleep, PhysioNet challenge 2018"),
+)
+
+#: Methods of ``baselines.make_methods`` that are no pretext task.
+BASELINES = _entries(
+    "baselines",
+    ("scratch", "", "the same network without pretraining"),
+    ("few-labels", "few_labels:FewLabelsClassifier", "a vote of a frozen encoder and features"),
+    ("probe", "", "logistic regression on features of PARS, pretrained in every fit"),
+    ("random-encoder", "", "logistic regression on an encoder with random initialization"),
+    ("eegnet", "", "EEGNet with its published training"),
+    ("shallow", "", "ShallowFBCSPNet with its published training"),
+    ("band-power", "", "logistic regression on log band power"),
+    ("tangent-space", "", "logistic regression in the tangent space of covariances"),
+    ("tangent-space-8-30", "", "the same after a filter from 8 to 30 Hz"),
+    ("classical-features", "", "logistic regression on hand-crafted features"),
+    ("slow-voltages", "", "linear discriminant analysis of slow voltages"),
+    ("amplitude", "", "logistic regression on the log amplitude"),
+)
+
+#: Controls of ``evaluation.controls``: what the windows lack.
+CONTROLS = _entries(
+    "evaluation",
+    ("slow", "", "frequencies below an edge"),
+    ("detrended", "", "a trend of each window"),
+    ("eyes", "", "what goes with frontal channels"),
+    ("phase", "", "the phase of each frequency"),
+    ("aperiodic", "", "the aperiodic part of the spectrum"),
+    ("amplitude", "", "the amplitude of each channel"),
+    ("order", "", "the order of patches in time"),
+    ("labels", "", "the association of labels and windows"),
+)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of predictions.
+
+    Attributes
+    ----------
+    name : str
+        Its name in tables of scores.
+    says : str
+        What it is, in a few words.
+    chance : float | "1/n_classes" | None
+        Score of guesses; None where it depends on the labels.
+    needs : "labels" | "probabilities"
+        What it is computed from, beside the true labels.
+    several_classes : bool
+        Whether it needs windows of at least two classes.
+    """
+
+    name: str
+    says: str
+    chance: float | Literal["1/n_classes"] | None = None
+    needs: Literal["labels", "probabilities"] = "labels"
+    several_classes: bool = False
+
+
+#: Metrics of predicted classes; the order is that of help and tables.
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("kappa", "Cohen's kappa", 0.0, several_classes=True),
+        Metric("balanced_accuracy", "mean recall of the classes that occur", "1/n_classes"),
+        Metric("accuracy", "share of correct labels"),
+        Metric("f1", "mean F1 of the classes"),
+        Metric("f1_weighted", "F1 of the classes, weighted by their windows"),
+        Metric("auroc", "area under the ROC curve", 0.5, "probabilities", several_classes=True),
+        Metric(
+            "average_precision",
+            "area under the precision-recall curve",
+            None,
+            "probabilities",
+            several_classes=True,
+        ),
+    )
+}
 
 #: Shown name -> module that has it. A facade, such as ``estimators``, shows all of its names here.
 LAZY = {

@@ -23,6 +23,7 @@ from pathlib import PurePath
 from typing import Any
 
 from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.names import RECIPES
 
 #: Endings of recordings, which are not a part of a name.
 _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
@@ -43,10 +44,12 @@ _PUBLIC_NAMES = {
 NO_SUBJECT = "synthetic signals"
 
 #: Public corpora: those of the recipes.
-CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ucddb", "ysyw")
+CORPORA = tuple(RECIPES)
 
 #: Corpora that have people in common: all are parts of the Temple hospital's.
-_FAMILIES: dict[str | None, str] = dict.fromkeys(("tueg", "tuab", "tusz"), "tuh")
+_FAMILIES: dict[str | None, str] = {
+    corpus.name: flag for corpus in RECIPES.values() for flag in corpus.flags
+}
 
 #: A number as the name of a subject, with the corpus in front as in ucddb002.
 _NUMBER = re.compile(

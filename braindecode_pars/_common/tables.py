@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from braindecode_pars._common import names
 from braindecode_pars._common.subjects import normalized
 
 #: Columns of every protocol's scores.
@@ -58,9 +59,13 @@ def chance_level(scores: Any, metric: str, dataset: Any) -> float | None:
     That of balanced accuracy needs the number of classes, which the scores of a protocol have in
     ``attrs["n_classes"]``.
     """
-    n_classes = scores.attrs.get("n_classes", {}).get(dataset)
-    known = {"kappa": 0.0, "auroc": 0.5, "balanced_accuracy": n_classes and 1 / n_classes}
-    return known.get(metric)
+    if metric not in names.METRICS:
+        return None
+    chance = names.METRICS[metric].chance
+    if chance == "1/n_classes":
+        n_classes = scores.attrs.get("n_classes", {}).get(dataset)
+        return n_classes and 1 / n_classes
+    return chance
 
 
 def part_of(column: str) -> str | None:

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.names import extra_module
+from braindecode_pars._common.names import BASELINES, TASKS, extra_module
 from braindecode_pars.baselines import linear_probe, window_features
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.baselines.foundation import FOUNDATION_MODELS
@@ -33,13 +33,7 @@ from braindecode_pars.windows import as_sklearn
 __all__ = ["ALL_WEIGHTS", "CENTRED", "FROZEN", "METHODS", "SMOOTHED", "make_methods"]
 
 #: Method names that :func:`make_methods` accepts.
-METHODS = (
-    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
-    *("pars_space_time", "features_space_time", "spectral_space_time", "joint_space_time"),
-    *("scratch", "few-labels", "probe", "random-encoder"),
-    *("eegnet", "shallow", "band-power", "tangent-space", "tangent-space-8-30"),
-    *("classical-features", "slow-voltages", "amplitude"),
-)
+METHODS = (*TASKS, *BASELINES)
 
 #: Shown name, class of the features, their arguments, and those of the linear classifier.
 _Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]

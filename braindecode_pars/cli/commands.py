@@ -13,6 +13,7 @@ import typer
 
 from braindecode_pars import runs
 from braindecode_pars._common.checks import names_file
+from braindecode_pars._common.names import TASKS
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.terminal import (
     JOBS,
@@ -54,9 +55,7 @@ def run_config(given: dict[str, Any]) -> RunConfig:
     paper
         Start from the published settings on the CPU too, where the defaults are made for a laptop.
     task : NAME
-        Pretext task: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time,
-        features_space_time, spectral_space_time, joint_space_time; or one of your own,
-        FILE.py:CLASS, whose code is run.
+        Pretext task: {TASKS}; or one of your own, FILE.py:CLASS, whose code is run.
     settings : KEY=VALUE
         Argument of the task, such as n_patches=240. May be repeated.
     encoder : FOLDER
@@ -148,12 +147,8 @@ _OF_READING: dict[str, Any] = {
 _OF_TRAINING: dict[str, Any] = dict(
     settings=SETTINGS, random_state=Annotated[int, typer.Option("--seed")], device=str
 )
-#: Names are repeated here, because importing the registries takes seconds.
-METHODS = (
-    *("pars", "mae", "spectral", "features", "mp3", "droppos", "joint"),
-    *("pars_space_time", "features_space_time", "spectral_space_time", "joint_space_time"),
-    "scratch",
-)
+#: What a classifier is pretrained on.
+METHODS = (*TASKS, "scratch")
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -310,8 +305,8 @@ def store(
         omitted with --recipe, and folder of the store.
     recipe : NAME=FOLDER
         Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its training subjects,
-        with the recipe's channels, filters and rate. May be repeated. Recipes: eegmat, eesm17,
-        physionet_mi, tuab, tueg, tusz, ucddb, ysyw.
+        with the recipe's channels, filters and rate. May be repeated. Recipes:
+        {RECIPES}.
     labels
         Store the labelled windows of the recipes too, for evaluate --dataset STORE: of the subjects
         of all splits. Pretraining leaves out validation and test subjects.
@@ -492,9 +487,7 @@ def fit(
         Encoder to fine-tune: a folder, a name such as small, or a model id. With --few-labels it is
         small by default, and stays as it is.
     method
-        Without an encoder: task to pretrain on, pars, mae, spectral, features, mp3, droppos, joint,
-        pars_space_time, features_space_time, spectral_space_time, joint_space_time, FILE.py:CLASS;
-        or scratch. Default: pars.
+        Without an encoder: task to pretrain on, {TASKS}, FILE.py:CLASS; or scratch. Default: pars.
     settings
         KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
     random_state

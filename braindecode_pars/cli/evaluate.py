@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from braindecode_pars._common.names import CONTROLS
 from braindecode_pars.cli.terminal import documented, given_options, report_failures, values
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
@@ -21,7 +22,6 @@ PROTOCOLS = {
 }
 #: Names are repeated here, because importing the registries takes seconds.
 GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
-CONTROLS = ("slow", "detrended", "eyes", "phase", "aperiodic", "amplitude", "order", "labels")
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
@@ -77,8 +77,8 @@ def evaluate(
     protocol
         compare, leave-one-subject-out, label-efficiency, transfer, ablation, controls.
     dataset : NAME
-        Corpus: sleep and mental_arithmetic (in the package), simulated, eegmat, eesm17,
-        physionet_mi, tuab, tueg, tusz, ucddb, ysyw; a folder of own labelled recordings, a BIDS
+        Corpus: sleep and mental_arithmetic (in the package), simulated, {RECIPES};
+        a folder of own labelled recordings, a BIDS
         data set, or a store with labels; a Python file with a function load that returns labelled
         windows.
     data
@@ -88,10 +88,7 @@ def evaluate(
         Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
         recordings, labels=labels.csv. May be repeated.
     method : NAME
-        Method: pars, mae, spectral, features, mp3, droppos, joint, pars_space_time,
-        features_space_time, spectral_space_time, joint_space_time, scratch, few-labels, probe,
-        random-encoder, eegnet, shallow, band-power, tangent-space, tangent-space-8-30,
-        classical-features, slow-voltages, amplitude, a published model NAME:WEIGHTS, such as
+        Method: {TASKS}, {BASELINES}, a published model NAME:WEIGHTS, such as
         cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May be repeated. Default:
         pars, scratch, band-power and tangent-space; with encoders all but pars; for transfer
         scratch and band-power; for controls with encoders probe, random-encoder, band-power,
@@ -117,8 +114,7 @@ def evaluate(
         add --set validation=split. As with --set, eegnet and shallow take the values that they
         share.
     metric : NAME
-        Metric: kappa, balanced_accuracy, accuracy, f1, f1_weighted, auroc, average_precision. May
-        be repeated. The figure and the tests use the first one.
+        Metric: {METRICS}. May be repeated. The figure and the tests use the first one.
     against : NAME
         For compare and controls: method to test the others against, such as scratch. Default: all
         pairs; for controls scratch if it is a method, else random-encoder.
@@ -130,9 +126,7 @@ def evaluate(
         parameter of PARS or PARSClassifier, such as n_patches=10,20,40. May be repeated, for all
         combinations.
     control : NAME
-        For controls: what the windows lack, slow, detrended, eyes, phase, aperiodic, amplitude,
-        order, labels.
-        May be repeated. Default: all.
+        For controls: what the windows lack, {CONTROLS}. May be repeated. Default: all.
     test_subject : ID
         Fixed test subject. May be repeated. Default: the corpus' own split; for controls of a
         corpus without one, four folds of subjects with --n, and each subject in turn without.

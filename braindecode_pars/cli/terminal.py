@@ -18,6 +18,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from braindecode_pars._common import names
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -156,14 +158,22 @@ _SECTION = "\nOptions\n-------\n"
 
 
 def _texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """Return text and metavar of each entry in the section Options of a docstring."""
+    """Return text and metavar of each entry in the section Options of a docstring.
+
+    A name in braces is that of a table in ``_common/names.py``, whose names are listed.
+    """
     _, _, section = (inspect.getdoc(function) or "").partition(_SECTION)
     entries = [entry.splitlines() for entry in re.split(r"\n(?=\S)", section) if entry]
     found: dict[str, dict[str, Any]] = {}
     for head, *lines in entries:
         name, _, metavar = head.partition(" : ")
-        found[name] = dict(help=" ".join(map(str.strip, lines)), metavar=metavar or None)
+        text = re.sub(r"\{([A-Z]+)\}", _listed, " ".join(map(str.strip, lines)))
+        found[name] = dict(help=text, metavar=metavar or None)
     return found
+
+
+def _listed(table: re.Match[str]) -> str:
+    return ", ".join(getattr(names, table[1]))
 
 
 def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]) -> Any:

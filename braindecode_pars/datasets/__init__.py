@@ -7,18 +7,8 @@ The samples are in the package: :func:`sleep` and :func:`mental_arithmetic` need
 """
 
 import braindecode_pars._common.hosts  # noqa: F401
-from braindecode_pars.datasets import (
-    eegmat,
-    eesm17,
-    folder,
-    physionet_mi,
-    simulated,
-    tuab,
-    tueg,
-    tusz,
-    ucddb,
-    ysyw,
-)
+from braindecode_pars._common import names
+from braindecode_pars.datasets import folder, simulated
 from braindecode_pars.datasets.any_source import RECIPES, load
 from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
@@ -27,17 +17,10 @@ from braindecode_pars.datasets.ucddb import sleep
 __all__ = [
     "RECIPES",
     "SyntheticSignals",
-    "eegmat",
-    "eesm17",
     "folder",
     "load",
     "mental_arithmetic",
-    "physionet_mi",
     "simulated",
     "sleep",
-    "tuab",
-    "tueg",
-    "tusz",
-    "ucddb",
-    "ysyw",
+    *names.RECIPES,
 ]

@@ -10,18 +10,7 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common import names
 from braindecode_pars._common.files import import_file
-from braindecode_pars.datasets import (
-    eegmat,
-    eesm17,
-    folder,
-    physionet_mi,
-    simulated,
-    tuab,
-    tueg,
-    tusz,
-    ucddb,
-    ysyw,
-)
+from braindecode_pars.datasets import folder, simulated
 from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.ucddb import sleep
 from braindecode_pars.recordings.recipe import Recipe
@@ -30,10 +19,7 @@ from braindecode_pars.windows.door import as_windows
 
 #: The corpora that are read from files, by name: a :class:`~braindecode_pars.recordings.Recipe`
 #: each.
-RECIPES: dict[str, Recipe] = {
-    module.RECIPE.name: module.RECIPE
-    for module in (eegmat, eesm17, physionet_mi, tuab, tueg, tusz, ucddb, ysyw)
-}
+RECIPES: dict[str, Recipe] = {name: entry.load() for name, entry in names.RECIPES.items()}
 
 #: Recordings in the package, and nights that are simulated.
 _WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {

@@ -294,12 +294,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task as a name (``"pars"``, ``"mae"``, ``"spectral"``, ``"features"``,
-        ``"mp3"``, ``"droppos"``, ``"joint"``, ``"pars_space_time"``, ``"features_space_time"``,
-        ``"spectral_space_time"``, ``"joint_space_time"``), a class or an instance. Those of space
-        and time take a :class:`~braindecode_pars.models.SpaceTimeEncoder`, which compares channels;
-        the others have an encoder of single channels. With None, the model is trained from
-        scratch.
+        Pretext task as a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, such as
+        ``"pars"`` or ``"mae"``, a class or an instance. Those of space and time take a
+        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which compares channels; the others have
+        an encoder of single channels. With None, the model is trained from scratch.
     pretext_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None

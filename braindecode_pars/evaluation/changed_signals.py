@@ -15,7 +15,7 @@ from scipy import fft, signal
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
-from braindecode_pars._common import channel_names, checks
+from braindecode_pars._common import channel_names, checks, names
 from braindecode_pars.baselines import window_features
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import door, table
@@ -415,7 +415,7 @@ def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generato
 # Windows of any source ---------------------------------------------------------------------------
 
 #: Changes of signals that :class:`ChangedSignals` knows.
-CHANGES = ("slow", "detrended", "eyes", "phase", "aperiodic", "amplitude", "order")
+CHANGES = tuple(name for name in names.CONTROLS if name != "labels")
 #: The same procedure as "aperiodic", with nothing removed at the end.
 SHAM = "sham"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars._common import checks, files, tables
+from braindecode_pars._common import checks, files, names, tables
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.evaluation import (
     changed_signals,
@@ -22,7 +22,7 @@ from braindecode_pars.evaluation import (
 from braindecode_pars.windows import Windows
 
 #: Names of the controls; all but "labels" change signals.
-CONTROLS = (*changed_signals.CHANGES, "labels")
+CONTROLS = tuple(names.CONTROLS)
 #: Value of the column ``control`` for windows as they are.
 UNCHANGED = "none"
 

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import mean_absolute_error, r2_score
 from torchmetrics.functional import classification
 
-from braindecode_pars._common import checks, tables
+from braindecode_pars._common import checks, names, tables
 from braindecode_pars.windows import labels
 from braindecode_pars.windows.table import as_column
 
@@ -43,13 +43,12 @@ _OF_PROBABILITIES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor
 }
 
 #: Names of the metrics that need the probability of each class.
-PROBABILITY_METRICS = tuple(_OF_PROBABILITIES)
+PROBABILITY_METRICS = tuple(
+    name for name, metric in names.METRICS.items() if metric.needs == "probabilities"
+)
 
 #: Names of all metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
-METRICS = (*_OF_LABELS, *PROBABILITY_METRICS)
-
-#: Metrics that need windows of at least two classes.
-_OF_SEVERAL_CLASSES = ("kappa", *PROBABILITY_METRICS)
+METRICS = tuple(names.METRICS)
 
 
 def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -> str | None:
@@ -82,7 +81,7 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
         return "there are no labelled windows"
     found = list(dict.fromkeys(np.asarray(y_true).tolist()))
     name = metric.replace("_", " ")
-    if metric in _OF_SEVERAL_CLASSES and len(found) == 1:
+    if names.METRICS[metric].several_classes and len(found) == 1:
         return f"all {len(y_true)} true labels are {found[0]!r}, and {name} needs two classes"
     absent = [label for label in found if label not in list(classes)]
     if metric in PROBABILITY_METRICS and absent:

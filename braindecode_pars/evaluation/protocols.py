@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from braindecode_pars import paper
-from braindecode_pars._common import checks, files, training
+from braindecode_pars._common import checks, files, names, training
 from braindecode_pars.baselines.methods import check_equal_sizes
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
@@ -27,7 +27,11 @@ from braindecode_pars.evaluation.splitters import (
 from braindecode_pars.pretrained import load_encoder
 
 #: Pretext tasks of table 1, in its order.
-PAPER_TASKS = {"MAE": "mae", "MP3": "mp3", "DropPos": "droppos", "PARS": "pars"}
+PAPER_TASKS = {
+    task.attribute: task.name
+    for task in sorted(names.TASKS.values(), key=lambda task: task.name == "pars")  # last, as there
+    if "paper" in task.flags
+}
 
 
 def leave_one_subject_out(

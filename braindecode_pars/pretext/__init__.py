@@ -1,26 +1,40 @@
-"""Interchangeable pretext tasks; each returns ``prediction, target`` from ``forward(x)``."""
+"""Interchangeable pretext tasks; each returns ``prediction, target`` from ``forward(x)``.
 
+The tasks are the rows of ``TASKS`` in ``_common/names.py``.
+"""
+
+from typing import TYPE_CHECKING
+
+from braindecode_pars._common.names import TASKS
 from braindecode_pars.pretext.base import PRETEXT_TASKS, AllChannelTask, PretextTask, make_task
-from braindecode_pars.pretext.features import SignalFeatures, SpaceTimeFeatures
-from braindecode_pars.pretext.grid import MAE, MP3, DropPos
-from braindecode_pars.pretext.joint import Joint, SpaceTimeJoint
-from braindecode_pars.pretext.pars import PARS, SpaceTimePARS
-from braindecode_pars.pretext.spectral import SpaceTimeSpectralMAE, SpectralMAE
+
+if TYPE_CHECKING:
+    from braindecode_pars.pretext.features import (
+        SignalFeatures as SignalFeatures,
+    )
+    from braindecode_pars.pretext.features import (
+        SpaceTimeFeatures as SpaceTimeFeatures,
+    )
+    from braindecode_pars.pretext.grid import MAE as MAE
+    from braindecode_pars.pretext.grid import MP3 as MP3
+    from braindecode_pars.pretext.grid import DropPos as DropPos
+    from braindecode_pars.pretext.joint import Joint as Joint
+    from braindecode_pars.pretext.joint import SpaceTimeJoint as SpaceTimeJoint
+    from braindecode_pars.pretext.pars import PARS as PARS
+    from braindecode_pars.pretext.pars import SpaceTimePARS as SpaceTimePARS
+    from braindecode_pars.pretext.spectral import (
+        SpaceTimeSpectralMAE as SpaceTimeSpectralMAE,
+    )
+    from braindecode_pars.pretext.spectral import (
+        SpectralMAE as SpectralMAE,
+    )
 
 __all__ = [
-    "MAE",
-    "MP3",
-    "PARS",
     "PRETEXT_TASKS",
     "AllChannelTask",
-    "DropPos",
-    "Joint",
     "PretextTask",
-    "SignalFeatures",
-    "SpaceTimeFeatures",
-    "SpaceTimeJoint",
-    "SpaceTimePARS",
-    "SpaceTimeSpectralMAE",
-    "SpectralMAE",
     "make_task",
+    *(entry.attribute for entry in TASKS.values()),
 ]
+# Importing a task registers it.
+globals().update({entry.attribute: entry.load() for entry in TASKS.values()})

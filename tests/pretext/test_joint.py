@@ -8,7 +8,7 @@ import torch
 from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars.pretext import MAE, PARS, PRETEXT_TASKS, Joint, SignalFeatures
+from braindecode_pars.pretext import MAE, PARS, Joint, SignalFeatures
 from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet
 
@@ -122,25 +122,6 @@ def test_each_part_is_logged_relative_to_its_chance():
 def test_mistakes_are_explained(arguments, error, message):
     with pytest.raises(error, match=message):
         Joint(1000, 100, **SIZES, **arguments)
-
-
-def test_registered_names():
-    # Other test files register tasks, too.
-    own = {name for name, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
-    assert own == {
-        "pars",
-        "pars_space_time",
-        "features_space_time",
-        "spectral_space_time",
-        "joint_space_time",
-        "mae",
-        "mp3",
-        "droppos",
-        "spectral",
-        "features",
-        "joint",
-    }
-    assert PRETEXT_TASKS["pars"] is PARS
 
 
 def test_the_task_of_several_lengths_is_that_of_the_length_relative_to_its_chance():

@@ -1,0 +1,83 @@
+"""The tables of names: everything with a name has a row, and every row has its thing and tests."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import pytest
+from support.structure import MODULES
+
+from braindecode_pars import baselines, datasets
+from braindecode_pars._common import names, subjects, tables
+from braindecode_pars.evaluation import changed_signals, metrics
+from braindecode_pars.pretext import PRETEXT_TASKS, AllChannelTask
+
+TESTS = MODULES["braindecode_pars"].parents[1] / "tests"
+
+
+def test_every_registered_task_has_a_row_and_is_the_class_of_the_row():
+    own = {n: task for n, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
+    assert own == {name: entry.load() for name, entry in names.TASKS.items()}
+
+
+@pytest.mark.parametrize("entry", names.TASKS.values(), ids=list(names.TASKS))
+def test_every_task_has_a_test(entry):
+    """Tasks on single channels have that of the contract of all tasks."""
+    texts = [file.read_text(encoding="utf-8") for file in (TESTS / "pretext").glob("test_*.py")]
+    is_of_all_channels = issubclass(entry.load(), AllChannelTask)
+    pattern = r"\b{}\(" if is_of_all_channels else r"^    task = {}$"
+    use = re.compile(pattern.format(entry.attribute), re.MULTILINE)
+    assert any(map(use.search, texts))
+
+
+def test_every_recipe_has_a_row_and_a_test():
+    modules = [name for name in MODULES if re.fullmatch(r"braindecode_pars\.datasets\.\w+", name)]
+    recipes = [module.RECIPE for module in map(import_module, modules) if "RECIPE" in vars(module)]
+    assert {recipe.name: recipe for recipe in recipes} == datasets.RECIPES
+    for name in names.RECIPES:
+        assert (TESTS / "datasets" / f"test_{name}.py").is_file(), name
+
+
+def test_corpora_and_their_families_are_those_of_the_rows():
+    assert tuple(names.RECIPES) == subjects.CORPORA
+    assert subjects.public_corpora(["tuab:aaaaaaaa", "eyes:7"]) == ["tuab"]
+    assert subjects.subject_key("tuab:aaaaaaaa") == subjects.subject_key("tueg:aaaaaaaa")
+
+
+def test_methods_are_the_tasks_and_the_baselines_in_the_order_of_the_rows():
+    assert (*names.TASKS, *names.BASELINES) == baselines.METHODS
+    made = baselines.make_methods(baselines.METHODS)
+    assert len(made) == len(baselines.METHODS)
+
+
+def test_every_metric_is_computed_from_what_its_row_says():
+    labels, probabilities = metrics._OF_LABELS, metrics._OF_PROBABILITIES
+    of_rows = {"labels": {*labels}, "probabilities": {*probabilities}}
+    for name, metric in names.METRICS.items():
+        of_rows[metric.needs].remove(name)
+    assert not any(of_rows.values())
+
+
+@pytest.mark.parametrize(
+    ("metric", "chance"),
+    [("kappa", 0.0), ("balanced_accuracy", 0.25), ("auroc", 0.5), ("f1", None), ("speed", None)],
+)
+def test_the_chance_level_is_that_of_the_row(metric, chance):
+    scores = type("Scores", (), {"attrs": {"n_classes": {"d": 4}}})
+    assert tables.chance_level(scores, metric, "d") == chance
+
+
+def test_every_control_but_labels_changes_signals():
+    assert {*names.CONTROLS} - {*changed_signals.CHANGES} == {"labels"}
+    for control in changed_signals.CHANGES:
+        changed_signals.ChangedSignals(control).fit([[0.0]])
+
+
+@pytest.mark.parametrize("path", names.LAZY)
+def test_every_lazy_name_is_there(path):
+    folder, _, name = path.partition(".")
+    assert names.lazy(path) is not None
+    shown = getattr(import_module(f"braindecode_pars.{folder}"), "__all__", ())
+    if name in shown:
+        assert getattr(import_module(f"braindecode_pars.{folder}"), name) is names.lazy(path)
