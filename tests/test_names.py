@@ -41,7 +41,7 @@ def test_every_recipe_has_a_row_and_a_test():
 
 def test_corpora_and_their_families_are_those_of_the_rows():
     assert tuple(names.RECIPES) == subjects.CORPORA
-    assert subjects.public_corpora(["tuab:aaaaaaaa", "eyes:7"]) == ["tuab"]
+    assert subjects.public_corpora(["tuab:aaaaaaaa", "laboratory:7"]) == ["tuab"]
     assert subjects.subject_key("tuab:aaaaaaaa") == subjects.subject_key("tueg:aaaaaaaa")
 
 
