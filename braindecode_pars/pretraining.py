@@ -69,7 +69,7 @@ def pretrain_encoder(
     ----------
     encoder : PatchEncoder
         Encoder that is trained in place.
-    windows : torch Dataset | SignalStore | SyntheticSignals | list of these
+    windows : torch Dataset | SignalStore | list of these
         Windows of one or several corpora, as in
         :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows. A task
         that compares channels is given an :class:`~braindecode_pars.windows.AllChannelWindows`.

@@ -21,7 +21,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
-from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.estimators import linear_probe, smoothing, windows_classifier
 from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation import cache
@@ -513,8 +512,7 @@ def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
         module = getattr(part, "module", None)
         unknown |= isinstance(module, torch.nn.Module) and hasattr(module, "encoder")
         for _, callback in getattr(part, "callbacks_", ()):  # ... or pretrain on further windows
-            further = getattr(callback, "unlabeled", None)
-            unknown |= further is not None and not isinstance(further, SyntheticSignals)
+            unknown |= getattr(callback, "unlabeled", None) is not None
     return {"subjects": seen_by(cards, people), "unknown": unknown}
 
 

@@ -394,14 +394,14 @@ def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Itera
 
 def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
     for name, encoder in encoders.items():
-        has_subjects = bool(pretrained.load_encoder(encoder).card.subjects)
+        has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
         method = Method(
             f"{name} (pretrained on other data)",
             "bundled",
             views=("encoder",),
             encoder=encoder,
             references=(RANDOM,),
-            additional_data=OTHER_SUBJECTS if has_subjects else "synthetic signals",
+            additional_data="" if has_no_subjects else OTHER_SUBJECTS,
         )
         yield StudyStep(method.name, "bundled", (method,))
     if "small" in encoders:

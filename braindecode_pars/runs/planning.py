@@ -240,15 +240,13 @@ class CorpusSize(NamedTuple):
         return cls(n_windows, float(sfreq), n_samples * _BYTES, n_chans)
 
     @classmethod
-    def of_store(
-        cls, store: SignalStore | steps.SignalSource, window_seconds: float = 30.0
-    ) -> Self:
-        """Return the size of a store, or of synthetic signals.
+    def of_store(cls, store: SignalStore, window_seconds: float = 30.0) -> Self:
+        """Return the size of a store.
 
         Parameters
         ----------
-        store : SignalStore | SyntheticSignals
-            Store of the corpus, or signals without a store.
+        store : SignalStore
+            Store of the corpus.
         window_seconds : float
             Length of a window in seconds.
 
@@ -261,8 +259,6 @@ class CorpusSize(NamedTuple):
         ValueError
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
-        if isinstance(store, steps.SignalSource):
-            return cls(store.n_windows, store.sfreq, 0)
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
         n_chans = min(int(of_store.n_chans.max()), examples.MOST)
         return cls(of_store.n_windows, store.sfreq, store.n_bytes, n_chans)

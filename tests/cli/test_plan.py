@@ -45,12 +45,6 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
     assert "laptop" not in printed
 
 
-def test_without_recordings():
-    printed = plan("--synthetic", "--sfreq", 100, *SMALL)
-    assert "6,400 at 100 Hz" in printed
-    assert "disk of the store 0 bytes" in printed
-
-
 def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
     store = make_store(tmp_path / "store")
     before = sorted(tmp_path.rglob("*"))
