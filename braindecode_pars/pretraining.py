@@ -152,7 +152,7 @@ def pretrain_encoder(
 
         # Collect the callbacks.
         options: dict[str, Any] = {}
-        all_callbacks: list = [*(callbacks or []), training.RestoredEpoch()]
+        all_callbacks: list = [*(callbacks or [])]
         if verbose:
             title = f"{'sham ' * settings.sham}pretraining ({task.shown_name})"
             all_callbacks.append(training.ProgressLine(title, _SHOWN, first_epoch))
@@ -194,6 +194,7 @@ def pretrain_encoder(
             log.warning(interrupted, len(pretraining.history))
             raise
         on_end(pretraining)
+        training.mark_restored_epoch(pretraining)
         _report(pretraining, training.steps_in_epoch(pretraining, examples), settings.sham, verbose)
     return pretraining
 
