@@ -191,7 +191,6 @@ def show_plan(
         "disk of the store": decimal(planned.store_bytes),
         "disk of the run": decimal(planned.run_bytes),
         "steps": f"{length} {planned.steps_per_epoch:,} steps of {config.batch_size:,} windows",
-        "windows in all steps": f"{planned.n_examples:,}",
         "devices": f"{planned.n_devices} ({planned.device})",
         "speed": f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
         f"{planned.measured_windows} in {config.precision}",

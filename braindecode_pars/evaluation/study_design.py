@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -135,13 +136,20 @@ class Method:
     references: tuple[str, ...] = ()
     additional_data: str = ""
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Digest of the classifier, encoder or pretext task, also of the code of the user."""
+        """Digest of the classifier, encoder or pretext task.
+
+        It is random if the estimator has no description, so that no other study uses its scores.
+        """
         described: Any = self.estimator
         if described is None:
             described = PARSEmbedder(self.task, encoder=self.encoder)
-        return cache.digest(cache.describe_estimator(described))
+        try:
+            return cache.digest(cache.describe_estimator(described))
+        except ValueError as error:
+            checks.warn_user(f"{self.name} is scored again in every call, because {error}.")
+            return secrets.token_hex(6)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
         "pars with 14,304,257 parameters",
         "disk of the store 108.0 GB",
         "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
-        "windows in all steps 1,500,160,000",
         "1,000 windows/s on each, measured on steps of 8",
         "417 h (17.4 days)",
         "Nothing was started.",
