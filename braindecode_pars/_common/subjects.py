@@ -39,9 +39,6 @@ _PUBLIC_NAMES = {
     "ucddb": re.compile(r"(ucddb\d{3})"),
 }
 
-#: Subject in the descriptions of signals that have no subject. It is on no card.
-NO_SUBJECT = "synthetic signals"
-
 #: Public corpora: those of the recipes.
 CORPORA = ("eegmat", "eesm17", "physionet_mi", "tuab", "tueg", "tusz", "ucddb", "ysyw")
 

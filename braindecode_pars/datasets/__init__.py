@@ -1,9 +1,8 @@
-"""EEG corpora, samples of real recordings and simulated sleep EEG, as windows; also noise.
+"""EEG corpora, samples of real recordings and simulated sleep EEG, as windows.
 
 :func:`load` reads any source by its name or place. Every corpus module has ``load(path, ...)`` and
 a ``CARD`` that describes the corpus; :mod:`~braindecode_pars.datasets.folder` reads own recordings.
 The samples are in the package: :func:`sleep` and :func:`mental_arithmetic` need no files.
-:class:`SyntheticSignals` has no recordings at all.
 """
 
 import inspect
@@ -29,7 +28,6 @@ from braindecode_pars.datasets import (
     ysyw,
 )
 from braindecode_pars.datasets.eegmat import mental_arithmetic
-from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
 from braindecode_pars.datasets.ucddb import sleep
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.signal_store import SignalStore
@@ -39,7 +37,6 @@ from braindecode_pars.windows.door import as_windows
 
 __all__ = [
     "RECIPES",
-    "SyntheticSignals",
     "eegmat",
     "eesm17",
     "folder",

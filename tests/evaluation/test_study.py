@@ -13,7 +13,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky.backend import reduction
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import FunctionTransformer
 from support.study_folders import one_odd_recording, two_layouts, two_references
 
 from braindecode_pars import FewLabelsClassifier, datasets
@@ -290,6 +292,18 @@ def test_the_plan_extrapolates_what_it_times(monkeypatch):
 
 
 # The scores
+
+
+def test_the_scores_of_an_estimator_without_a_description_are_of_one_study_only():
+    """Its workers find the file, and another call does not."""
+    unknown = FunctionTransformer(lambda x: x)
+    first, second = (
+        StudyStep("mine", "baselines", (Method("mine", "baseline", estimator=unknown),))
+        for _ in range(2)
+    )
+    with pytest.warns(UserWarning, match="mine .*<lambda> cannot be pickled"):
+        assert first.digest != second.digest
+    assert reduction.loads(reduction.dumps(first)).digest == first.digest
 
 
 @pytest.mark.parametrize("is_centered", [False, True])

@@ -13,7 +13,7 @@ from braindecode.datasets import BaseConcatDataset
 from support.small_estimators import classifier, embedder, same_weights
 from support.small_runs import interrupt, make_store, small_config
 
-from braindecode_pars import PatchEncoder, datasets
+from braindecode_pars import PatchEncoder
 from braindecode_pars._common import held_out
 from braindecode_pars._common.held_out import HeldOutSchedule, choose, split_held_out
 from braindecode_pars.pretrained import load_encoder
@@ -317,11 +317,9 @@ def test_a_run_that_ended_early_has_no_step_more_when_it_resumes(tmp_path, monke
     assert again.card.n_steps == ended.card.n_steps
 
 
-def test_few_subjects_and_synthetic_signals_are_measured_on_other_crops(tmp_path):
+def test_few_subjects_are_measured_on_other_crops(tmp_path):
     store = make_store(tmp_path / "store", seconds=(20, 7))
     config = small_config(epochs=None, max_steps=6)
     run = pretrain(store, tmp_path / "run", config, verbose=0)
     assert load_encoder(run).card.n_windows == 8
-    signals = datasets.SyntheticSignals(100.0)
-    run = pretrain(signals, tmp_path / "synthetic", config, verbose=0)
     assert load_encoder(run).card.held_out_loss_relative > 0
