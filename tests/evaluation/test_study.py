@@ -81,9 +81,7 @@ def short():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 20)
-        yield dict(
-            effort="quick", encoders={}, draws=4, dataset="simulated", n_jobs=1, verbose=0
-        )
+        yield dict(effort="quick", encoders={}, draws=4, dataset="simulated", n_jobs=1, verbose=0)
 
 
 @pytest.fixture(scope="module")
