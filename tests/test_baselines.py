@@ -165,6 +165,7 @@ def drifting():
     return BaseConcatDataset(recordings)
 
 
+@pytest.mark.slow
 def test_every_method_is_compared_by_name(drifting, tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
     folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path / "run")

@@ -159,11 +159,16 @@ class StandIn:
 
 
 @pytest.fixture
-def clf(monkeypatch):
-    model = StandIn()
+def undrawn(monkeypatch):
+    """Figures are empty files."""
     figures = predicting.plotting
     monkeypatch.setattr(figures, "hypnodensity", lambda frame: [mock.Mock()])
     monkeypatch.setattr(figures.style, "save_figure", lambda ax, file, **options: file.touch())
+
+
+@pytest.fixture
+def clf(undrawn, monkeypatch):
+    model = StandIn()
     monkeypatch.setattr(PARSClassifier, "load", lambda *args, **options: model)
     return model
 
@@ -476,7 +481,7 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     assert "summary.csv, which names the findings" in result.output
 
 
-def test_recordings_of_the_training_are_named(model, night, tmp_path):
+def test_recordings_of_the_training_are_named(model, night, undrawn, tmp_path):
     """The model was trained on the subjects 1 to 4."""
     for name in ("sub-2_eeg.fif", "3/night_raw.fif", "5/night_raw.fif"):
         save(night, tmp_path / "data" / name)
@@ -489,7 +494,7 @@ def test_recordings_of_the_training_are_named(model, night, tmp_path):
     assert findings.str.contains("subject_in_training").tolist() == [True, False, True]
 
 
-def test_each_bad_recording_is_one_sentence(model, night, tmp_path):
+def test_each_bad_recording_is_one_sentence(model, night, undrawn, tmp_path):
     data = tmp_path / "data"
     save(night, data / "good_raw.fif")
     save(night.copy().crop(tmax=20), data / "short_raw.fif")
@@ -565,7 +570,7 @@ def annotated_night(nights, file, names, duration, *, one_class=False):
 @pytest.mark.parametrize(
     "given", ["annotations", "marks", "same names", "other names", "table", "none", "one class"]
 )
-def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
+def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, undrawn, tmp_path, given):
     with pytest.warns(UserWarning, match="not saved"):  # what another fit would need
         vote = FewLabelsClassifier.load(few_labels_model)
     names = dict(enumerate(class_texts(vote)))
