@@ -41,7 +41,7 @@ class Pretraining(Callback):
         rate follows :class:`WarmupCosine`.
     task_params : dict | None
         Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
-    unlabeled : torch Dataset | SignalStore | SyntheticSignals | None
+    unlabeled : torch Dataset | SignalStore | None
         Further windows for pretraining, without labels. They may have another montage and another
         length, but must have the same sampling rate.
     callbacks : list of skorch callbacks | None

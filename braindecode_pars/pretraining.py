@@ -69,7 +69,7 @@ def pretrain_encoder(
     ----------
     encoder : PatchEncoder
         Encoder that is trained in place.
-    windows : torch Dataset | SignalStore | SyntheticSignals | list of these
+    windows : torch Dataset | SignalStore | list of these
         Windows of one or several corpora, as in
         :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows. A task
         that compares channels is given an :class:`~braindecode_pars.windows.AllChannelWindows`.
@@ -152,7 +152,7 @@ def pretrain_encoder(
 
         # Collect the callbacks.
         options: dict[str, Any] = {}
-        all_callbacks: list = [*(callbacks or []), training.RestoredEpoch()]
+        all_callbacks: list = [*(callbacks or [])]
         if verbose:
             title = f"{'sham ' * settings.sham}pretraining ({task.shown_name})"
             all_callbacks.append(training.ProgressLine(title, _SHOWN, first_epoch))
@@ -194,6 +194,7 @@ def pretrain_encoder(
             log.warning(interrupted, len(pretraining.history))
             raise
         on_end(pretraining)
+        training.mark_restored_epoch(pretraining)
         _report(pretraining, training.steps_in_epoch(pretraining, examples), settings.sham, verbose)
     return pretraining
 

@@ -28,7 +28,7 @@ DATA = {
     "braindecode_pars/study/study_report.html",
     *(
         f"braindecode_pars/pretrained/shipped/{name}/{file}"
-        for name in ("features-eegmmidb", "features-noise", "pars-sleep")
+        for name in ("features-eegmmidb", "pars-sleep")
         for file in ("README.md", "encoder.json", "encoder.safetensors")
     ),
 }
@@ -132,7 +132,7 @@ from braindecode_pars.pretrained import load_encoder
 assert version("braindecode_pars") == braindecode_pars.__version__
 print(braindecode_pars.__file__)
 print(len(datasets.mental_arithmetic()) + len(datasets.sleep()))
-for name in ("small", "noise"):
+for name in ("small", "pars-sleep"):
     print(load_encoder(name).encoder.embed_dim)
 """
     printed = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
@@ -144,4 +144,4 @@ for name in ("small", "noise"):
 def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):
     printed = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
     assert "features-eegmmidb" in printed
-    assert "features-noise" in printed
+    assert "pars-sleep" in printed

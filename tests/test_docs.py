@@ -261,16 +261,13 @@ def run_page(name: str) -> dict:
     return names
 
 
-#: Pages whose code takes more than half a minute.
-SLOW = {
-    *("braindecode.rst", "comparing.rst", "foundation.rst", "from_moabb.rst", "head.rst"),
-    *("pretrained.rst", "predicting.rst", "recordings.rst", "scale.rst", "sleep.rst"),
-}
+#: Pages whose code takes less than a second; that of the others is run with the slow tests.
+QUICK = {"from_yasa.rst", "pars.rst"}
 #: The code of study takes minutes; tests/evaluation/test_study.py does the same on small signals.
 NOT_RUN = {"study.rst"}
 
 RUNNABLE = [
-    pytest.param(page.name, marks=[pytest.mark.slow] if page.name in SLOW else [], id=page.stem)
+    pytest.param(page.name, marks=[] if page.name in QUICK else [pytest.mark.slow], id=page.stem)
     for page in sorted(GUIDE.glob("*.rst"))
     if page.name not in NOT_RUN and python_blocks(page)
 ]
@@ -343,10 +340,10 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(NOT_RUN | SLOW))
+@pytest.mark.parametrize("name", sorted(NOT_RUN | QUICK))
 def test_slow_code_compiles_and_what_it_imports_exists(name):
     blocks = python_blocks(GUIDE / name)
-    assert blocks, f"{name} has no code; take it out of NOT_RUN and SLOW"
+    assert blocks, f"{name} has no code; take it out of NOT_RUN and QUICK"
     for node in ast.walk(ast.parse("\n".join(blocks))):
         if isinstance(node, ast.ImportFrom) and node.module.startswith("braindecode_pars"):
             exec(ast.unparse(node), {})

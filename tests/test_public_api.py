@@ -90,15 +90,21 @@ def made_once():
 
 
 @pytest.mark.parametrize("name", sorted(public_modules()))
-def test_public_names_are_documented_and_examples_run(name, request):
-    if name != "braindecode_pars.datasets.simulated":  # doctest would not find its examples
-        request.getfixturevalue("made_once")
+def test_public_names_are_documented(name):
     module = importlib.import_module(name)
     assert module.__doc__
     for attribute in getattr(module, "__all__", []):
         thing = getattr(module, attribute)
         if inspect.isclass(thing) or inspect.isfunction(thing):
             assert thing.__doc__, f"{name}.{attribute}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(public_modules()))
+def test_examples_of_public_names_run(name, request):
+    if name != "braindecode_pars.datasets.simulated":  # doctest would not find its examples
+        request.getfixturevalue("made_once")
+    module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     plt.close("all")
     assert results.failed == 0

@@ -64,6 +64,9 @@ from braindecode_pars.evaluation import (
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.runs import RunConfig
 
+#: Numbers of pages and scripts of the documentation, which change with these only.
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[1] / "docs"
 #: Tasks in the order of the pages.
 TASKS = ("arithmetic", "imagery", "hands")
@@ -208,7 +211,6 @@ def test_pars_holds_slope_and_curvature_and_little_else():
     assert labels == ["small", "noise", "spectral-eegmmidb", pars, "tokens", "random encoder"]
 
 
-@pytest.mark.slow  # ten seconds
 def test_a_stored_audit_is_measured_again():
     found = audit_encoder("small", mental_arithmetic())
     stored = read_audits("arithmetic").query("encoder == 'small'")

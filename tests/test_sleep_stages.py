@@ -8,12 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from braindecode_pars._common.sleep_stages import aasm_stages
-from braindecode_pars.predictions import (
-    are_stages,
-    stage_of,
-    top_to_bottom,
-)
+from braindecode_pars._common.sleep_stages import aasm_stages, are_stages, stage_of, top_to_bottom
 
 #: Complete scorings, each from the top of a hypnogram to its bottom.
 SCORINGS = [

@@ -458,7 +458,7 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
 #: Further names of encoders. ``"small"`` was chosen on development subjects.
-ALIASES = {"small": "features-eegmmidb", "noise": "features-noise"}
+ALIASES = {"small": "features-eegmmidb"}
 
 
 def packaged_names() -> list[str]:

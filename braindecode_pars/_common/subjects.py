@@ -40,9 +40,6 @@ _PUBLIC_NAMES = {
     "ucddb": re.compile(r"(ucddb\d{3})"),
 }
 
-#: Subject in the descriptions of signals that have no subject. It is on no card.
-NO_SUBJECT = "synthetic signals"
-
 #: Public corpora: those of the recipes.
 CORPORA = tuple(RECIPES)
 

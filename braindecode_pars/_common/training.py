@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import skorch
+import torch
 import tqdm.auto
 import tqdm.utils
 from sklearn.exceptions import ConvergenceWarning
@@ -280,13 +281,14 @@ class ProgressLine(skorch.callbacks.Callback):
 RESTORED = "restored"
 
 
-class RestoredEpoch(skorch.callbacks.Callback):
-    """Mark the epoch that an ``EarlyStopping(load_best=True)`` before this callback restores."""
+def mark_restored_epoch(net: skorch.NeuralNet) -> None:
+    """Mark the rows of a history: whether the state of this epoch was restored at the end.
 
-    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        epoch = restored_by_callbacks(net)
-        for row in net.history if epoch is not None else ():
-            row[RESTORED] = row["epoch"] == epoch
+    skorch marks the epochs with the lowest loss so far. The callbacks of a user may restore others.
+    """
+    epoch = restored_by_callbacks(net)
+    for row in net.history if epoch is not None else ():
+        row[RESTORED] = row["epoch"] == epoch
 
 
 def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
@@ -325,26 +327,21 @@ class EnoughSteps(skorch.callbacks.Callback):
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
         if len(net.history) > 1:  # layers are frozen when the first epoch begins
             return
-        needed = min(map(self._steps_needed, net.optimizer_.param_groups), default=0)
-        n_steps = net.max_epochs * steps_in_epoch(net, dataset_train)
+        n_steps, needed = net.max_epochs * steps_in_epoch(net, dataset_train), math.inf
+        for group in net.optimizer_.param_groups:
+            # Norms begin with ones and biases with zeros, which is not the size of what they learn.
+            weights = [p.detach() for p in group["params"] if p.requires_grad and p.ndim > 1]
+            if weights and (rate := group.get("initial_lr", group["lr"])):
+                size = torch.cat([p.flatten() for p in weights]).square().mean().sqrt().item()
+                needed = min(needed, MINIMUM_CHANGE * size / rate)
         if n_steps < needed < math.inf:
             checks.warn_user(
                 f"Fine-tuning has {_steps(n_steps)}, too few for weights to move by "
-                f"{100 * MINIMUM_CHANGE:.0f} % of their size: that takes about {_steps(needed)}. "
-                "Train for more epochs, with smaller batches, or at a higher learning rate.",
+                f"{100 * MINIMUM_CHANGE:.0f} % of their size: that takes about "
+                f"{_steps(math.ceil(needed))}. Train for more epochs, with smaller batches, or at "
+                "a higher learning rate.",
                 ConvergenceWarning,
             )
-
-    def _steps_needed(self, group: dict[str, Any]) -> float:
-        """Return the steps in which a parameter group can move; infinity if it is not trained."""
-        # Norms begin with ones and biases with zeros, which is not the size of what they learn.
-        weights = [p for p in group["params"] if p.requires_grad and p.ndim > 1]
-        rate = group.get("initial_lr", group["lr"])
-        if not weights or rate == 0:
-            return math.inf
-        squares = sum(p.detach().square().sum().item() for p in weights)
-        needed = MINIMUM_CHANGE * math.sqrt(squares / sum(p.numel() for p in weights)) / rate
-        return math.ceil(needed) if math.isfinite(needed) else math.inf
 
 
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:

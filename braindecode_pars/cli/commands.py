@@ -378,7 +378,6 @@ def plan(
     n_windows: Annotated[int | None, typer.Option(min=1)] = None,
     sfreq: float | None = None,
     n_chans: Annotated[int, typer.Option(min=1)] = 1,
-    synthetic: bool = False,
     given: dict[str, Any],
 ) -> None:
     """Print disk, steps and hours of a pretraining run. Nothing is started.
@@ -392,17 +391,12 @@ def plan(
     n_windows : N
         Number of windows in a pass, for a corpus that is not here.
     sfreq
-        Sampling rate in Hz of a corpus that is not here, or of --synthetic, where it is 128 by
-        default.
+        Sampling rate in Hz of a corpus that is not here.
     n_chans : N
         Number of channels, for a corpus that is not here.
-    synthetic
-        Plan a run on signals without recordings.
     """
-    if (corpus is not None) + (n_windows is not None) + synthetic != 1:
-        raise typer.BadParameter(
-            "Pass the folder of a store, or --n-windows and --sfreq, or --synthetic."
-        )
+    if (corpus is None) == (n_windows is None):
+        raise typer.BadParameter("Pass the folder of a store, or --n-windows and --sfreq.")
     with report_failures():
         from braindecode_pars.cli import describing
 
@@ -412,11 +406,9 @@ def plan(
 
 @with_options(_OF_RUNS, run_config, _DEFAULTS)
 def pretrain(
-    store: Path | None = None,
+    store: Path,
     *,
     out: Path,
-    synthetic: bool = False,
-    sfreq: float | None = None,
     resume: bool = False,
     given: dict[str, Any],
 ) -> None:
@@ -434,26 +426,11 @@ def pretrain(
         Folder of a SignalStore.
     out
         Folder for the run and its encoder.
-    synthetic
-        Pretrain on synthetic signals, which are drawn as they are needed, instead of a store: 1/f
-        noise with random exponents. No recordings are used.
-    sfreq
-        Sampling rate of synthetic signals in Hz. Default: 128.
     resume
         Resume the run in --out from its last checkpoint.
     """
-    if (store is not None) == synthetic:
-        raise typer.BadParameter(
-            "Pass the folder of a store, or --synthetic for signals without recordings."
-        )
-    if sfreq is not None and not synthetic:
-        raise typer.BadParameter("--sfreq is for --synthetic; a store has its own sampling rate.")
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
-        from braindecode_pars.cli import describing
-
-        config = run_config(given)
-        data = describing.synthetic_signals(sfreq) if store is None else store
-        runs.pretrain(data, out, config, resume=resume)
+        runs.pretrain(store, out, run_config(given), resume=resume)
 
 
 @with_options(_OF_READING | _OF_TRAINING, reading_of)

@@ -167,17 +167,15 @@ def show_plan(
     config : RunConfig
         Configuration of the run.
     store : Path | None
-        Folder of a store. Without it and ``n_windows``, the run is on synthetic signals.
+        Folder of a store.
     n_windows, sfreq, n_chans
         Number of windows in a pass, sampling rate and number of channels of a corpus that is not
-        here. Synthetic signals have the sampling rate.
+        here.
     """
     seconds = max(config.lengths)
     if store is not None:
         kept = SignalStore.open(store, verbose=0).select(exclude=config.exclude_subjects)
         corpus = runs.CorpusSize.of_store(kept.without_held_out(), seconds)
-    elif n_windows is None:
-        corpus = runs.CorpusSize.of_store(synthetic_signals(sfreq))
     else:
         size: Any = dict(sfreq=sfreq, window_seconds=seconds, n_chans=n_chans)
         corpus = runs.CorpusSize.of_numbers(n_windows, **size)
@@ -194,7 +192,6 @@ def show_plan(
         "disk of the store": decimal(planned.store_bytes),
         "disk of the run": decimal(planned.run_bytes),
         "steps": f"{length} {planned.steps_per_epoch:,} steps of {config.batch_size:,} windows",
-        "windows in all steps": f"{planned.n_examples:,}",
         "devices": f"{planned.n_devices} ({planned.device})",
         "speed": f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
         f"{planned.measured_windows} in {config.precision}",
@@ -202,11 +199,6 @@ def show_plan(
     }
     print_frame(pd.DataFrame(facts.items()), n_text=2, header=False)
     show("Nothing was started. The hours hold if data arrive as fast as they are used.")
-
-
-def synthetic_signals(sfreq: float | None) -> datasets.SyntheticSignals:
-    """Return signals to pretrain on without recordings, at their own sampling rate if None."""
-    return datasets.SyntheticSignals() if sfreq is None else datasets.SyntheticSignals(sfreq)
 
 
 def show_encoders() -> None:

@@ -1,9 +1,8 @@
-"""EEG corpora, samples of real recordings and simulated sleep EEG, as windows; also noise.
+"""EEG corpora, samples of real recordings and simulated sleep EEG, as windows.
 
 :func:`load` reads any source by its name or place. Every corpus module has ``load(path, ...)`` and
 a ``CARD`` that describes the corpus; :mod:`~braindecode_pars.datasets.folder` reads own recordings.
 The samples are in the package: :func:`sleep` and :func:`mental_arithmetic` need no files.
-:class:`SyntheticSignals` has no recordings at all.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401
@@ -11,12 +10,10 @@ from braindecode_pars._common import names
 from braindecode_pars.datasets import folder, simulated
 from braindecode_pars.datasets.any_source import RECIPES, load
 from braindecode_pars.datasets.eegmat import mental_arithmetic
-from braindecode_pars.datasets.synthetic_signals import SyntheticSignals
 from braindecode_pars.datasets.ucddb import sleep
 
 __all__ = [
     "RECIPES",
-    "SyntheticSignals",
     "folder",
     "load",
     "mental_arithmetic",

@@ -163,6 +163,7 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
         net.train_split = skorch.helper.predefined_split(examples.Examples(valid))
     try:
         net.partial_fit(examples.Examples(train), None)  # fit would initialise the net again
+        training.mark_restored_epoch(net)
     finally:
         net.train_split = None  # a pickle of the net has no validation windows
 
@@ -190,7 +191,7 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
             patience=sys.maxsize, threshold=0.0, load_best=True, sink=skorch.utils.noop
         )
         callbacks.append(("restore_best", best))
-    callbacks += [*(params["callbacks"] or []), ("restored_epoch", training.RestoredEpoch())]
+    callbacks += params["callbacks"] or []
     if params["verbose"]:
         callbacks.append(("progress", training.ProgressLine("fine-tuning")))
     return callbacks

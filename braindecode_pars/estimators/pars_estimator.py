@@ -524,7 +524,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         groups : array-like, shape (n_windows,) | None
             Subject of each window, for ``validation`` and the card of the encoder.
             None uses the subjects of the dataset.
-        unlabeled : windows | SignalStore | SyntheticSignals | None
+        unlabeled : windows | SignalStore | None
             Further windows for pretraining, with any montage. A store is cut into windows of the
             same length as those of ``X``, without people of its validation and test splits. With
             ``channels``, only these are used; windows that have none of them keep all their EEG

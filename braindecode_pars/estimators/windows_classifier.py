@@ -1,14 +1,12 @@
 """What all classifiers of windows do with their logits: labels, probabilities, tables, scores."""
 
 from abc import abstractmethod
-from functools import wraps
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import check_scoring
-from sklearn.utils import metadata_routing, validation
+from sklearn.utils import validation
 from torch import Tensor
 
 from braindecode_pars._common import checks, names
@@ -23,7 +21,7 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
 
     # With scikit-learn's metadata routing, groups reach the predictions: FewLabelsClassifier uses
     # them to centre by subject, and the other classifiers ignore them.
-    __metadata_request__score = {"groups": True, "scoring": metadata_routing.UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
@@ -203,15 +201,9 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         )
 
     def score(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        scoring: Any = None,
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> float:
-        """Return the accuracy on the labelled windows, or another score.
+        """Return the accuracy on the labelled windows.
 
         Parameters
         ----------
@@ -225,21 +217,16 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             Weight of each window.
         groups : array-like, shape (n_windows,) | None
             As in ``predict_proba``.
-        scoring : str | callable | list of str | None
-            Another score: the name of a scorer of scikit-learn, such as ``"balanced_accuracy"``,
-            ``"roc_auc_ovr"`` or ``"neg_log_loss"``, a function ``scorer(classifier, X, y)``, or
-            several names. None means accuracy.
 
         Returns
         -------
         float
-            Accuracy between 0 and 1, or the other score; a dict for several names.
+            Accuracy between 0 and 1.
 
         Raises
         ------
         ValueError
-            When windows, labels or weights are malformed, when no window is labelled, or when
-            ``scoring`` is unknown or not defined for these labels.
+            When windows, labels or weights are malformed, or when no window is labelled.
         """
         validation.check_is_fitted(self)
         given = door.as_windows(X, y, groups)
@@ -247,33 +234,8 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
             given, self.unlabeled_label, self.classes_, sample_weight
         )
         # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
-        if scoring is None:
-            is_right = self.predict(given)[labelled] == y
-            return float(np.average(is_right, weights=sample_weight))
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        scored = given[labelled]
-        known = _Predicted(self, given, labelled, scored)
-        return check_scoring(self, scoring)(known, scored, y, **weights)
-
-
-class _Predicted:
-    """A classifier for a scorer: labelled windows are predicted among all windows."""
-
-    def __init__(self, clf: Any, windows: Windows, labelled: np.ndarray, scored: Windows):
-        self._clf, self._all, self._labelled, self._scored = clf, windows, labelled, scored
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and not name.startswith("__sklearn"):
-            raise AttributeError(name)  # as when it is copied
-        own = getattr(self._clf, name)
-        if name not in ("predict", "predict_proba", "decision_function"):
-            return own
-
-        @wraps(own)
-        def predict(X: Any, **params: Any) -> np.ndarray:
-            return own(self._all)[self._labelled] if X is self._scored else own(X, **params)
-
-        return predict
+        is_right = self.predict(given)[labelled] == y
+        return float(np.average(is_right, weights=sample_weight))
 
 
 def read_labelled(

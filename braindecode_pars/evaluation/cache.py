@@ -1,26 +1,22 @@
 """A folder of finished folds, from which an interrupted evaluation resumes.
 
 A saved fold is used again as long as these are the same: the parameters of the estimator, the
-samples, labels and subjects of the data, the versions of this package, braindecode, torch and
-scikit-learn, and the source of the user's own classes and functions in the estimator.
-
-Modules and other functions that this source uses do not count, nor do files that it reads. Delete
-``cache/`` in the folder of the results when a helper of yours changed.
+samples, labels and subjects of the data, and the versions of this package, braindecode, torch and
+scikit-learn. The code of the user does not count, except for the file of a task that is given as
+FILE.py:CLASS: delete ``cache/`` in the folder of the results when code of yours changed.
 """
 
+import copy
 import hashlib
-import inspect
 import random
 import re
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType, FunctionType
 from typing import Any, Self
 
 import braindecode
+import joblib
 import numpy as np
 import sklearn.base
 import torch
@@ -28,9 +24,8 @@ import torch
 import braindecode_pars
 from braindecode_pars._common import checks, files, model_files, tables
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
-from braindecode_pars.pretext import base
 
-_FORMAT = {"format": "braindecode_pars scores", "version": 3}
+_FORMAT = {"format": "braindecode_pars scores", "version": 4}
 #: Settings to which a later run may add entries.
 _GROWING = ("datasets", "methods")
 
@@ -103,16 +98,26 @@ class FoldStore:
             files.replace_file(file, files.to_json(wanted))
         return cls(folder, settings)
 
-    def file_of(self, fold: Fold) -> Path:
-        """Return the file of a fold, whose name has a digest of all that its result depends on."""
+    def file_of(self, fold: Fold) -> Path | None:
+        """Return the file of a fold, whose name has a digest of all that its result depends on.
+
+        It is None for a method without a description, whose folds are not stored.
+        """
+        if fold.method not in self.settings["methods"]:
+            return None
         parts = [fold.method, fold.dataset, f"subject-{fold.subject}"]
         parts += [f"n{fold.n_train_subjects}", f"seed{fold.seed}"]
         name = _file_name("_".join(part for part in parts if part))
         content = self.digest_of(fold, fold.train, fold.test, fold.valid, fold.pretrain)
         return self.folder / "cache" / f"{name}_{digest(fold.key, content)}.json"
 
-    def encoder_of(self, fold: Fold) -> Path:
-        """Return the folder of the encoder that a fold shares, with a digest of its origin."""
+    def encoder_of(self, fold: Fold) -> Path | None:
+        """Return the folder of the encoder that a fold shares, with a digest of its origin.
+
+        It is None for a method without a description, whose encoders are not stored.
+        """
+        if fold.method not in self.settings["methods"]:
+            return None
         content = self.digest_of(fold, fold.pretrain)
         return self.folder / "encoders" / f"{_file_name(fold.method)}_{content}"
 
@@ -144,13 +149,19 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     -------
     dict
         Class and parameters, those of inner estimators too; digests of other objects, and of what a
-        given estimator has learned; the versions of packages; and a digest of the source of each of
-        the user's classes and functions. As JSON takes them.
+        given estimator has learned; and the versions of packages. As JSON takes them.
+
+    Raises
+    ------
+    ValueError
+        When the content of a parameter is not known by a digest, such as that of a lambda.
     """
-    walk = _Walk()
     # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
-    described = walk.describe(with_seed(sklearn.base.clone(estimator), 0))
-    return {**described, "versions": versions(), "sources": walk.sources}
+    unfitted = with_seed(sklearn.base.clone(estimator), 0)
+    try:
+        return {**_described(unfitted), "versions": versions()}
+    except RecursionError as error:
+        raise ValueError(f"{type(estimator).__name__} contains itself") from error
 
 
 def versions() -> dict[str, str]:
@@ -202,118 +213,66 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-class _Walk:
-    """One walk over an estimator, everything that it holds, and the user's code in it.
-
-    Attributes
-    ----------
-    sources : dict
-        Digest of the source of each of the user's classes, with their base classes, and functions.
-    """
-
-    def __init__(self) -> None:
-        self.sources: dict[str, str] = {}
-        # By identity; the objects are kept, so that no other object gets their identity.
-        self._met: dict[int, tuple[Any, Any]] = {}
-
-    def describe(self, value: Any) -> Any:
-        """Describe a value as JSON takes it."""
-        match value:
-            case float() if not np.isfinite(value):
-                return repr(value)
-            case None | bool() | int() | float() | str():
-                return value
-            case np.generic():
-                return self.describe(value.item())
-            case np.ndarray() | torch.Tensor():
-                return digest_array(value)
-            case bytes():
-                return digest(value)
-            case Mapping():
-                return {str(name): self.describe(each) for name, each in value.items()}
-            case set() | frozenset():
-                return sorted(map(self.describe, value), key=repr)
-            case list() | tuple():
-                return [self.describe(each) for each in value]
-        if id(value) not in self._met:
-            self._met[id(value)] = value, "itself"
-            self._met[id(value)] = value, self._object(value)
-        return self._met[id(value)][1]
-
-    def _object(self, value: Any) -> Any:
-        if isinstance(value, type | FunctionType):
-            return self._code(value)
-        kind = self.describe(type(value))
-        if isinstance(value, _GENERATORS):
-            return kind
-        if hasattr(value, "get_params"):
-            return {"class": kind, **self._parameters(value)}
-        if isinstance(value, torch.nn.Module):  # also one that cannot be pickled
-            state: Any = {k: v for k, v in vars(value).items() if k not in _OF_EVERY_MODULE}
-        else:
-            try:
-                state = value.__reduce_ex__(4)  # what pickle would store
-            except Exception:  # an object that cannot be pickled, such as a lock
-                state = ()
-            state = [list(part) if isinstance(part, Iterator) else part for part in state]
-        return f"{type(value).__name__} {digest(kind, self.describe(state))}"
-
-    def _code(self, thing: Any) -> str:
-        """Return the name of a class or function, and a digest of what a function was made with."""
-        for each in getattr(thing, "__mro__", [thing]):
-            if is_own(each.__module__ or ""):
-                self.sources[f"{each.__module__}.{each.__qualname__}"] = digest(_source_of(each))
-        name = f"{thing.__module__}.{thing.__qualname__}"
-        if not isinstance(thing, FunctionType):
-            return name
-        held = [cell.cell_contents for cell in thing.__closure__ or () if cell != CellType()]
-        made_with: list[Any] = [thing.__defaults__, thing.__kwdefaults__, held]
-        if "<lambda>" in name:  # several in a module have one name
-            made_with += _source_of(thing)
-        return f"{name} {digest(self.describe(made_with))}" if any(made_with) else name
-
-    def _parameters(self, estimator: Any) -> dict[str, Any]:
-        """Describe parameters, and what clone() does not remove of a fitted estimator."""
-        given = sorted(estimator.get_params(deep=False).items())
-        params = {name: value for name, value in given if name not in _IMMATERIAL}
-        for name in {"encoder", "weights"} & params.keys():
-            if isinstance(params[name], str | Path):
-                params[name] = _saved_encoder(params[name])
-        # Tasks of the user that are given by name or file, also as parts of a sum
-        settings = params.get("pretext_params")
-        parts = settings.get("tasks") if isinstance(settings, Mapping) else None
-        own: list[type] = []
-        for name in (params.get("pretext"), *(parts if isinstance(parts, Mapping) else ())):
-            with suppress(ValueError):  # the fit will say so
-                own += [base.find_task(name)] if isinstance(name, str) else []
-        if own := [each for each in own if is_own(each.__module__)]:
-            params["own_tasks"] = own  # their source counts
-            if checks.names_file(params["pretext"]):
-                params["pretext"] = own[0]  # wherever the file is
-        learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
-        net = getattr(estimator, "net_", estimator)
-        module = getattr(net, "module_", getattr(estimator, "encoder_", None))
-        if isinstance(module, torch.nn.Module):
-            # The vote also has classifiers on the features of its encoder.
-            kept = ("classes_", "views_", "tangent_space_", "recenter_")
-            of_vote = {name: learned[name] for name in kept if name in learned}
-            learned = {"weights": module.state_dict(), **of_vote}
-        if learned:
-            params["learned"] = digest(self.describe(learned))
-        return self.describe(params)
+def _described(value: Any) -> Any:
+    """Describe a value as JSON takes it, in the same way in every process."""
+    match value:
+        case float() if not np.isfinite(value):
+            return repr(value)
+        case str() if checks.names_file(value):  # FILE.py:CLASS, wherever the file is
+            file, _, name = value.rpartition(":")
+            path = Path(file).expanduser()
+            return f"{name} {files.checksum_of_file(path)}" if path.is_file() else value
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return _described(value.item())
+        case np.ndarray() | torch.Tensor():
+            return digest_array(value)
+        case Mapping():
+            return {str(_described(name)): _described(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_described(each) for each in value]
+    return _described_object(value)
 
 
-def _source_of(thing: Any) -> list[str]:
-    """Return the source of a class or function; of what was typed in, the code of its functions."""
+def _described_object(value: Any) -> Any:
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "get_params"):
+        return {"class": _described_object(type(value)), **_parameters(value)}
+    name = getattr(value, "__name__", type(value).__name__)
+    if isinstance(value, _GENERATORS):
+        return name
+    if isinstance(value, torch.nn.Module):
+        state = {k: v for k, v in vars(value).items() if k not in _OF_EVERY_MODULE}
+        return f"{name} {digest(_described(state))}"
     try:
-        return [inspect.getsource(thing)]
-    except (OSError, TypeError):
-        if isinstance(thing, FunctionType):
-            code = thing.__code__
-            return [code.co_code.hex(), repr(code.co_names), repr(code.co_consts)]
-        parts = vars(thing).values() if isinstance(thing, type) else ()
-        functions = [part for part in parts if isinstance(part, FunctionType)]
-        return [text for function in functions for text in _source_of(function)]
+        content = {joblib.hash(value), joblib.hash(copy.deepcopy(value))}
+    except Exception as error:  # pickle, and the object's own methods, raise any
+        raise ValueError(f"{name} cannot be pickled") from error
+    if len(content) > 1:
+        raise ValueError(f"a copy of {name} differs from it")
+    return f"{name} {content.pop()}"
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Describe parameters, and what clone() does not remove of a fitted estimator."""
+    given = sorted(estimator.get_params(deep=False).items())
+    params = {name: value for name, value in given if name not in _IMMATERIAL}
+    for name in {"encoder", "weights"} & params.keys():
+        if isinstance(params[name], str | Path):
+            params[name] = _saved_encoder(params[name])
+    learned = {k: v for k, v in vars(estimator).items() if re.fullmatch("[^_].*_", k)}
+    net = getattr(estimator, "net_", estimator)
+    module = getattr(net, "module_", getattr(estimator, "encoder_", None))
+    if isinstance(module, torch.nn.Module):
+        # The vote also has classifiers on the features of its encoder.
+        kept = ("classes_", "views_", "tangent_space_", "recenter_")
+        of_vote = {name: learned[name] for name in kept if name in learned}
+        learned = {"weights": module.state_dict(), **of_vote}
+    if learned:
+        params["learned"] = digest(_described(learned))
+    return _described(params)
 
 
 def _saved_encoder(encoder: str | Path) -> str:
@@ -329,17 +288,6 @@ def _saved_encoder(encoder: str | Path) -> str:
     return f"{Path(encoder).name} {content}"
 
 
-def is_own(module: str) -> bool:
-    """Whether a module is the user's: not Python's, this package's or another installed one's."""
-    top = module.partition(".")[0]
-    if top == "__main__":  # a script or a notebook, whichever program runs it
-        return True
-    if top in sys.stdlib_module_names or top in ("", "builtins", "braindecode_pars"):
-        return False
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return not (file and {"site-packages", "dist-packages"} & {*Path(file).parts})
-
-
 def digest(*parts: Any) -> str:
     """Return twelve hexadecimal digits that change with the text of any part."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
@@ -351,6 +299,4 @@ def digest_array(array: np.ndarray | torch.Tensor) -> str:
         # As bytes, because NumPy has no bfloat16.
         content = array.detach().cpu().to_dense().contiguous().reshape(-1).view(torch.uint8)
         return f"{array.dtype}{tuple(array.shape)} {files.checksum_of(content.numpy())}"
-    if array.dtype.hasobject:
-        return f"{array.dtype}{array.shape} {digest(array.tolist())}"
-    return f"{array.dtype}{array.shape} {files.checksum_of(np.ascontiguousarray(array))}"
+    return f"{array.dtype}{array.shape} {joblib.hash(np.ascontiguousarray(array))}"

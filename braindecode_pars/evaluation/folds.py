@@ -22,7 +22,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
 from braindecode_pars.baselines import linear_probe, smoothing
-from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.estimators import windows_classifier
 from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation import cache
@@ -134,7 +133,9 @@ def run_folds(
     Warns
     -----
     UserWarning
-        When a saved fold is damaged or was edited, so that it is run again; at the end, once for
+        When a saved fold is damaged or was edited, so that it is run again; when the folds of a
+        method are not stored, because a parameter such as a lambda cannot be compared with that of
+        another call; at the end, once for
         each warning of the folds, with their number, such as that of channels that are not used;
         when a score is undefined, when an
         encoder was pretrained on a test subject, and when the training subjects of an encoder are
@@ -181,9 +182,8 @@ def run_folds(
     store = None
     if out is not None:
         datasets = {name: cache.describe_corpus(corpus) for name, corpus in corpora.items()}
-        methods = {name: cache.describe_estimator(each) for name, each in estimators.items()}
         store = cache.FoldStore.open(
-            out, protocol=folds[0].protocol, datasets=datasets, methods=methods
+            out, protocol=folds[0].protocol, datasets=datasets, methods=_described(estimators)
         )
     places = [None if store is None else store.file_of(fold) for fold in folds]
     results = _read_finished(folds, places, metrics)
@@ -236,6 +236,22 @@ def run_folds(
     warn_of_undefined(scores.attrs["undefined"])
     warn_of_leaks(names, [result["seen"] for result in in_order], warned)
     return scores
+
+
+def _described(estimators: Mapping[str, BaseEstimator]) -> dict[str, dict[str, Any]]:
+    """Return the description of each method; warn of those whose fits are not stored."""
+    described, reasons = {}, []
+    for name, estimator in estimators.items():
+        try:
+            described[name] = cache.describe_estimator(estimator)
+        except ValueError as error:
+            reasons.append(f"{name} ({error})")
+    if reasons:
+        checks.warn_user(
+            f"The fits of {', '.join(reasons)} are not stored, and run again in every call. In the "
+            "parameters, use functions and classes of a module instead."
+        )
+    return described
 
 
 def _read_finished(
@@ -514,8 +530,7 @@ def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
         module = getattr(part, "module", None)
         unknown |= isinstance(module, torch.nn.Module) and hasattr(module, "encoder")
         for _, callback in getattr(part, "callbacks_", ()):  # ... or pretrain on further windows
-            further = getattr(callback, "unlabeled", None)
-            unknown |= further is not None and not isinstance(further, SyntheticSignals)
+            unknown |= getattr(callback, "unlabeled", None) is not None
     return {"subjects": seen_by(cards, people), "unknown": unknown}
 
 

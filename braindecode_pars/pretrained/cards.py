@@ -14,7 +14,7 @@ import jinja2
 
 from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.model_files import LoadReport
-from braindecode_pars._common.subjects import NO_SUBJECT, SeenSubjects, public_corpora, whole
+from braindecode_pars._common.subjects import SeenSubjects, public_corpora, whole
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.windows.preprocessing import (
     AVERAGE,
@@ -55,9 +55,9 @@ class EncoderCard:
         Arguments of the task that differ from its defaults.
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
-        there were none, as with synthetic signals; None when they are unknown. A subject without a
-        corpus may be of any, but not a number, which is in many corpora. A shared encoder has no
-        names, see :meth:`without_names`.
+        there were none; None when they are unknown. A subject without a corpus may be of any, but
+        not a number, which is in many corpora. A shared encoder has no names, see
+        :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning afterwards; None when they are unknown.
     n_windows, epochs : int
@@ -334,7 +334,6 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
         if group is None:
             return None
         subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
-    subjects.discard(NO_SUBJECT)
     # Sorting by type first allows mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))
 

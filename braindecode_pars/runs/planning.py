@@ -33,12 +33,8 @@ class RunPlan(NamedTuple):
     ----------
     parameters : int
         Number of parameters of the encoder and of the layers of the task.
-    n_windows : int
-        Number of windows in a pass over the corpus.
     steps_per_epoch, n_steps : int
         Number of steps in an epoch and in the run.
-    n_examples : int
-        Number of windows in all steps.
     store_bytes, run_bytes : int
         Disk of the store, and of the folder of the run with its checkpoints, in bytes.
     device : str
@@ -56,14 +52,12 @@ class RunPlan(NamedTuple):
     --------
     >>> from braindecode_pars.runs import RunPlan
     >>> RunPlan._fields[:2]
-    ('parameters', 'n_windows')
+    ('parameters', 'steps_per_epoch')
     """
 
     parameters: int
-    n_windows: int
     steps_per_epoch: int
     n_steps: int
-    n_examples: int
     store_bytes: int
     run_bytes: int
     device: str
@@ -125,13 +119,10 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     if config.epochs is None:  # at most
         by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
         n_steps = math.ceil(min(by_time, config.step_limit))  # by time, where this is NaN
-    n_examples = n_steps * config.batch_size
     return RunPlan(
         parameters=parameters,
-        n_windows=corpus.n_windows,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
-        n_examples=n_examples,
         store_bytes=corpus.store_bytes,
         run_bytes=run_folder.KEPT * _SAVED * parameters + 4 * computing.n_parameters(task.encoder),
         device=f"CPU, {torch.get_num_threads()} threads"
@@ -140,7 +131,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
         n_devices=n_devices,
         measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
-        hours=n_examples / rate / n_devices / 3600,
+        hours=n_steps * config.batch_size / rate / n_devices / 3600,
     )
 
 
@@ -240,15 +231,13 @@ class CorpusSize(NamedTuple):
         return cls(n_windows, float(sfreq), n_samples * _BYTES, n_chans)
 
     @classmethod
-    def of_store(
-        cls, store: SignalStore | steps.SignalSource, window_seconds: float = 30.0
-    ) -> Self:
-        """Return the size of a store, or of synthetic signals.
+    def of_store(cls, store: SignalStore, window_seconds: float = 30.0) -> Self:
+        """Return the size of a store.
 
         Parameters
         ----------
-        store : SignalStore | SyntheticSignals
-            Store of the corpus, or signals without a store.
+        store : SignalStore
+            Store of the corpus.
         window_seconds : float
             Length of a window in seconds.
 
@@ -261,8 +250,6 @@ class CorpusSize(NamedTuple):
         ValueError
             When every recording is shorter than a window, or every one of a corpus with a share.
         """
-        if isinstance(store, steps.SignalSource):
-            return cls(store.n_windows, store.sfreq, 0)
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
         n_chans = min(int(of_store.n_chans.max()), examples.MOST)
         return cls(of_store.n_windows, store.sfreq, store.n_bytes, n_chans)

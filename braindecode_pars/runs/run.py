@@ -43,9 +43,7 @@ from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
 from braindecode_pars.runs.steps import (
     AllChannelSteps,
     EpochLoader,
-    SignalSource,
     Steps,
-    SyntheticSteps,
 )
 from braindecode_pars.signal_store import SignalStore
 
@@ -66,14 +64,14 @@ _PACKAGES = ("braindecode_pars", "braindecode", "torch", "skorch", "accelerate",
 
 
 def pretrain(
-    store: SignalStore | SignalSource | str | Path,
+    store: SignalStore | str | Path,
     out: str | Path,
     config: RunConfig | None = None,
     *,
     resume: bool = False,
     verbose: int = 1,
 ) -> Path:
-    """Pretrain an encoder on a store of recordings, or on synthetic signals.
+    """Pretrain an encoder on a store of recordings.
 
     Under ``torchrun``, the processes share each step: their gradients are averaged, and the first
     process writes all files. A run that was killed at any time can resume from its last
@@ -82,10 +80,8 @@ def pretrain(
 
     Parameters
     ----------
-    store : SignalStore | path | SyntheticSignals
+    store : SignalStore | path
         Store to pretrain on. Of a store with labels, the validation and test subjects are left out.
-        With :class:`~braindecode_pars.datasets.SyntheticSignals` there are no recordings, and the
-        encoder's card has no subjects.
     out : path
         Folder for the run. It gets ``run.json`` (configuration, store, versions),
         ``metrics.csv`` and ``checkpoints/``. At the end it gets ``encoder.safetensors`` and
@@ -154,12 +150,11 @@ def pretrain(
     # Build everything that can raise an error before anything is written.
     accelerator = _accelerator(config)
     is_main = accelerator.is_main_process
-    if not isinstance(store, SignalStore | SignalSource):
+    if not isinstance(store, SignalStore):
         # Opening may compare the samples with their checksums. The first process does so for all.
         with accelerator.main_process_first():
             store = SignalStore.open(store, verbose=verbose if is_main else 0)
-    if isinstance(store, SignalStore):
-        store = store.select(exclude=config.exclude_subjects).without_held_out()
+    store = store.select(exclude=config.exclude_subjects).without_held_out()
     config, task, before = begun_task(config, store.sfreq)
     sized, steps = _sized(config, store, accelerator)
 
@@ -203,7 +198,7 @@ def pretrain(
 
 
 def _train(
-    steps: Steps | SyntheticSteps,
+    steps: Steps,
     task: base.PretextTask,
     config: SizedRunConfig,
     accelerator: accelerate.Accelerator,
@@ -284,8 +279,8 @@ def _accelerator(config: RunConfig) -> accelerate.Accelerator:
 
 
 def _sized(
-    config: RunConfig, store: SignalStore | SignalSource, accelerator: accelerate.Accelerator
-) -> tuple[SizedRunConfig, Steps | SyntheticSteps]:
+    config: RunConfig, store: SignalStore, accelerator: accelerate.Accelerator
+) -> tuple[SizedRunConfig, Steps]:
     """Return the configuration without open sizes, and the data of this process."""
     # Sizes of a batch.
     n_processes = accelerator.num_processes
@@ -299,13 +294,6 @@ def _sized(
     # Data, and the length of an epoch.
     takes_all = base.encoder_kind_of(config.task) == SPACE_TIME
     make_steps: Any = AllChannelSteps if takes_all else Steps
-    if isinstance(store, SignalSource):
-        make_steps = SyntheticSteps
-        if takes_all:
-            raise ValueError(
-                f"The task {config.task!r} compares channels, and synthetic signals have one; use "
-                "a store of recordings."
-            )
     own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
     lengths, measured, longest = config.in_samples(store.sfreq), None, math.inf
     if config.epochs is None:
@@ -319,14 +307,16 @@ def _sized(
     return SizedRunConfig(**{**vars(config), **sizes}), steps
 
 
-def _split_by_subject(store: Any, n_times: int, seed: int) -> tuple[Any, Any]:
+def _split_by_subject(
+    store: SignalStore, n_times: int, seed: int
+) -> tuple[SignalStore, SignalStore]:
     """Return a store to train on, and one of the held-out subjects.
 
-    With fewer than three known subjects that have a crop of ``n_times``, and of synthetic signals,
-    both are the same: the held-out loss is then that of other crops.
+    With fewer than three known subjects that have a crop of ``n_times``, both are the same: the
+    held-out loss is then that of other crops.
     """
     subjects: list[Any] = []
-    if isinstance(store, SignalStore) and store.recordings["subject"].notna().all():
+    if store.recordings["subject"].notna().all():
         subjects = store.recordings.query("n_times >= @n_times")["subject"].unique().tolist()
     chosen = [subjects[i] for i in held_out.choose(len(subjects), seed)]
     return (store.select(exclude=chosen), store.select(chosen)) if chosen else (store, store)
@@ -368,7 +358,7 @@ def build_task(
 
 def _overview(
     task: base.PretextTask,
-    steps: Steps | SyntheticSteps,
+    steps: Steps,
     config: SizedRunConfig,
     accelerator: accelerate.Accelerator,
     first_epoch: int,
@@ -391,7 +381,7 @@ def _overview(
     )
 
 
-def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) -> cards.EncoderCard:
+def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> cards.EncoderCard:
     n_steps = len(net.history) * config.steps_per_epoch
     return cards.EncoderCard(
         sfreq=steps.store.sfreq,
@@ -407,7 +397,6 @@ def _card(config: SizedRunConfig, steps: Steps | SyntheticSteps, net: RunNet) ->
         **training.card_losses(net.history),
         sham=config.sham,
         preprocessing=replace(steps.store.preprocessing, window_seconds=max(config.lengths)),
-        about=steps.about if config.encoder is None else {},
     )
 
 

@@ -85,11 +85,8 @@ class RunFolder:
 
         # A resumed run must have the same configuration and the same data.
         if resume:
-            names = {"checksum of the store": "checksum", "synthetic": "synthetic"}
             settings = (
-                _LATER
-                | run["configuration"]
-                | {text: run["store"].get(name) for text, name in names.items()}
+                _LATER | run["configuration"] | {"checksum of the store": run["store"]["checksum"]}
                 for run in (before, described)
             )
             if found := files.changed_settings(*settings, ignore=_MAY_DIFFER):

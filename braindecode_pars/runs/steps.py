@@ -1,10 +1,9 @@
-"""The data of each step of a run, recorded or synthetic: they depend on the seed and its number."""
+"""The data of each step of a run: they depend on the seed and its number."""
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +12,6 @@ from braindecode_pars._common.channel_names import electrode_positions
 from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import examples
-from braindecode_pars.windows.preprocessing import Preprocessing
 
 #: Purposes of the random generators. The purpose is part of a generator's seed, so that
 #: generators for different purposes are independent.
@@ -21,60 +19,7 @@ ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
 @dataclass(eq=False, repr=False)
-class StepsOfRun(torch.utils.data.Dataset):
-    """What the data of the steps of a run share, with and without recordings.
-
-    Parameters
-    ----------
-    store, n_times, batch_size, seed, process, n_processes
-        As in :class:`Steps`.
-    held_out : StepsOfRun | None
-        Data that the held-out loss is measured on, where it decides on the length of a run.
-    """
-
-    store: Any
-    n_times: Any
-    batch_size: int
-    _: KW_ONLY
-    seed: int = 0
-    process: int = 0
-    n_processes: int = 1
-    held_out: Any = None
-    #: Number of windows in a pass over the data.
-    n_windows: int = field(init=False)
-
-    #: Items are examples of a pretext task, not windows.
-    has_examples: ClassVar[bool] = True
-    #: Facts for the encoder's card beside those of all runs.
-    about: ClassVar[dict[str, Any]] = {}
-
-    def __post_init__(self) -> None:
-        self.sfreq = self.store.sfreq
-        lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
-        if min(lengths) < 1:
-            raise ValueError(
-                f"At {self.sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
-            )
-        self.in_turns, self.n_times = lengths, max(lengths)
-        share = self.batch_size // self.n_processes
-        self.own_examples = slice(self.process * share, (self.process + 1) * share)
-
-    def __getitem__(self, step: int) -> tuple[Any, int]:
-        """Return the signals of this process and the step's seed.
-
-        The signals are float32, of shape (share, n_times) with the n_times of this step; of
-        :class:`AllChannelSteps`, they are a dict. The seed is that of the task's random draws.
-        """
-        signals = self._signals_of(step, self.in_turns[step % len(self.in_turns)])
-        (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
-        return signals, int(seed)
-
-    @abstractmethod
-    def _signals_of(self, step: int, n_times: int) -> Any:
-        """Return the signals of this process in a step, float32 (share, n_times)."""
-
-
-class Steps(StepsOfRun):
+class Steps(torch.utils.data.Dataset):
     """The training data of one process; item ``step`` is the data of that step.
 
     A pass over the data visits each recording as many times as it has whole windows, in random
@@ -100,6 +45,8 @@ class Steps(StepsOfRun):
     process, n_processes : int
         Index of this process, and number of processes. Each process reads an equal number of
         consecutive examples of every step.
+    held_out : Steps | None
+        Data that the held-out loss is measured on, where it decides on the length of a run.
 
     Raises
     ------
@@ -108,10 +55,29 @@ class Steps(StepsOfRun):
     """
 
     store: SignalStore
+    n_times: Any
+    batch_size: int
+    _: KW_ONLY
+    seed: int = 0
+    process: int = 0
+    n_processes: int = 1
+    held_out: Any = None
+    #: Number of windows in a pass over the data.
+    n_windows: int = field(init=False)
+
+    #: Items are examples of a pretext task, not windows.
+    has_examples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        store, n_times = self.store, self.n_times
+        store, self.sfreq = self.store, self.store.sfreq
+        lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
+        if min(lengths) < 1:
+            raise ValueError(
+                f"At {self.sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
+            )
+        self.in_turns, self.n_times = lengths, max(lengths)
+        n_times, share = self.n_times, self.batch_size // self.n_processes
+        self.own_examples = slice(self.process * share, (self.process + 1) * share)
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -140,6 +106,19 @@ class Steps(StepsOfRun):
 
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
+    def __getitem__(self, step: int) -> tuple[Any, int]:
+        """Return the signals of this process and the step's seed.
+
+        The signals are float32, of shape (share, n_times) with the n_times of this step; of
+        :class:`AllChannelSteps`, they are a dict. The seed is that of the task's random draws.
+        """
+        n_times = self.in_turns[step % len(self.in_turns)]
+        # All processes draw the channels and starts of the whole batch, and read their own part.
+        recordings = self.recordings_of(step)
+        signals = self._crops(recordings, n_times, CROPS, step, read=self.own_examples)
+        (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
+        return signals, int(seed)
+
     @property
     def subjects(self) -> list | None:
         """Subjects of the recordings that are long enough for a window; None if one is unknown."""
@@ -160,10 +139,6 @@ class Steps(StepsOfRun):
             f"{len(self.lengths)} recordings of {len(self.store.subjects)} subjects, {hours:.1f} "
             f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
         )
-
-    def _signals_of(self, step: int, n_times: int) -> Any:
-        # All processes draw the channels and starts of the whole batch, and read their own part.
-        return self._crops(self.recordings_of(step), n_times, CROPS, step, read=self.own_examples)
 
     def first_pass(self, n: int) -> Any:
         """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
@@ -284,93 +259,6 @@ def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float])
     return {name: min(n, max(1, round(unit * shares[name]))) for name, n in n_windows.items()}
 
 
-@runtime_checkable
-class SignalSource(Protocol):
-    """What a run needs of signals without recordings: ``datasets.SyntheticSignals`` has it.
-
-    Its attributes are what decides on the signals, as JSON takes them.
-
-    Attributes
-    ----------
-    sfreq : float
-        Sampling rate in Hz.
-    n_windows : int
-        Number of signals in a pass.
-    preprocessing : Preprocessing
-        Rate and band of the signals.
-    """
-
-    sfreq: float
-    n_windows: int
-
-    @property
-    def preprocessing(self) -> Preprocessing: ...
-
-    def draw(self, n: int, n_times: int, rng: np.random.Generator) -> np.ndarray:
-        """Return signals, float32 (n, n_times), that depend only on the generator."""
-
-
-class SyntheticSteps(StepsOfRun):
-    """The signals of one process, in the place of :class:`Steps`.
-
-    The signals of a step are drawn for the step alone. They depend only on the source, the seed and
-    the step number.
-
-    Parameters
-    ----------
-    store : SignalSource
-        Source of the signals.
-    n_times, batch_size, seed, process, n_processes
-        As in ``Steps``.
-
-    Raises
-    ------
-    ValueError
-        When a signal has no sample.
-    """
-
-    store: SignalSource
-
-    #: The signals have no subject and no corpus.
-    subjects: list = []  # noqa: RUF012
-    in_pass: dict[str, int] = {}  # noqa: RUF012
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.n_windows = self.store.n_windows
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """The data in ``run.json``: the settings of the source, no recordings and no subjects."""
-        settings = dict(vars(self.store))
-        known = dict(path=None, checksum=None, sfreq=self.sfreq, synthetic=settings)
-        return {**known, "recordings": [], "subjects": self.subjects}
-
-    about: ClassVar[dict[str, Any]] = {
-        "description": "Pretrained on synthetic signals: without recordings, and without subjects.",
-        "corpora": ["synthetic signals"],
-        "reference": "none",
-    }
-
-    def __str__(self) -> str:
-        return f"Synthetic signals at {self.sfreq:g} Hz: no recordings, no subjects"
-
-    def _signals_of(self, step: int, n_times: int) -> torch.Tensor:
-        # All processes draw the whole batch, so that their number does not matter.
-        return self._draw(self.batch_size, n_times, CROPS, step)[self.own_examples]
-
-    def first_pass(self, n: int) -> torch.Tensor:
-        """Return n of the longest signals, other ones than those of the steps.
-
-        They are the same for all processes.
-        """
-        return self._draw(n, self.n_times, FIRST_PASS)
-
-    def _draw(self, n: int, n_times: int, *purpose: int) -> torch.Tensor:
-        rng = np.random.default_rng([self.seed, *purpose])
-        return torch.from_numpy(self.store.draw(n, n_times, rng))
-
-
 class EpochLoader(torch.utils.data.DataLoader):
     """Loader of a range of steps; each iteration over it yields one epoch.
 
@@ -388,9 +276,7 @@ class EpochLoader(torch.utils.data.DataLoader):
         Further arguments of torch's DataLoader.
     """
 
-    def __init__(
-        self, steps: StepsOfRun, first: int, last: int, steps_per_epoch: int, **options: Any
-    ):
+    def __init__(self, steps: Steps, first: int, last: int, steps_per_epoch: int, **options: Any):
         # Without a generator, DataLoader draws a seed from torch's global one.
         options |= dict(generator=torch.Generator(), sampler=range(first, last))
         super().__init__(steps, batch_size=None, **options)

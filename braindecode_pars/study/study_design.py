@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -136,13 +137,20 @@ class Method:
     references: tuple[str, ...] = ()
     additional_data: str = ""
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Digest of the classifier, encoder or pretext task, also of the code of the user."""
+        """Digest of the classifier, encoder or pretext task.
+
+        It is random if the estimator has no description, so that no other study uses its scores.
+        """
         described: Any = self.estimator
         if described is None:
             described = PARSEmbedder(self.task, encoder=self.encoder)
-        return cache.digest(cache.describe_estimator(described))
+        try:
+            return cache.digest(cache.describe_estimator(described))
+        except ValueError as error:
+            checks.warn_user(f"{self.name} is scored again in every call, because {error}.")
+            return secrets.token_hex(6)
 
 
 @dataclass(frozen=True)
@@ -395,14 +403,14 @@ def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Itera
 
 def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
     for name, encoder in encoders.items():
-        has_subjects = bool(pretrained.load_encoder(encoder).card.subjects)
+        has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
         method = Method(
             f"{name} (pretrained on other data)",
             "bundled",
             views=("encoder",),
             encoder=encoder,
             references=(RANDOM,),
-            additional_data=OTHER_SUBJECTS if has_subjects else "synthetic signals",
+            additional_data="" if has_no_subjects else OTHER_SUBJECTS,
         )
         yield StudyStep(method.name, "bundled", (method,))
     if "small" in encoders:

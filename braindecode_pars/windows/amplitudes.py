@@ -5,14 +5,13 @@ A few windows at equal distances stand for the whole data.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common import computing
 from braindecode_pars._common.checks import listed, warn_user
 from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
@@ -144,9 +143,7 @@ def warn_of_amplitudes(windows: Windows) -> None:
         When their amplitudes are not those of EEG in any usual unit, or channels are flat.
     """
     is_stored = windows.shapes is not None
-    # Where a store may be, synthetic signals may be too, which are drawn when they are read.
-    with computing.seeded(0) if is_stored else nullcontext():
-        looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
+    looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
     scale = agreed(windows.recordings["preprocessing"].tolist()).scale
     if not is_stored and (problem := amplitude_problem(looked_at.values(), scale)):
         warn_user(problem)

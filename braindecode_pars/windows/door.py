@@ -45,7 +45,7 @@ def as_windows(
     X : Any
         Source of windows: a braindecode windows dataset, a torch Subset or ConcatDataset of these,
         a skorch SliceDataset, an mne.Epochs, a list of datasets or Epochs, which are joined, a list
-        of windows or tuples, an array, or a SignalStore, SyntheticSignals or their windows.
+        of windows or tuples, an array, or a SignalStore or its windows.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
         Labels and subjects. They replace those of ``X``. The labels of an mne.Epochs are its event
         codes; its subjects are the column ``subject`` of its metadata, if there is one.
@@ -53,7 +53,7 @@ def as_windows(
         Sampling rate in Hz, for windows without a known rate.
     n_times : int | None
         Length in samples of the windows into which a SignalStore is cut, to pretrain on; people of
-        its validation and test splits are left out. Also that of SyntheticSignals.
+        its validation and test splits are left out.
 
     Returns
     -------
@@ -74,9 +74,7 @@ def as_windows(
                 f"A {type(X).__name__} has windows of any length; pass n_times where it is an "
                 "argument, or windows of n_times samples, such as store.windows(n_times)."
             )
-        if hasattr(X, "without_held_out"):  # of people
-            X = X.without_held_out()
-        X = X.windows(n_times)
+        X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
     if sfreq is not None:
         remedy = "leave sfreq out, or resample them"

@@ -73,18 +73,15 @@ class SingleChannelWindows(torch.utils.data.Dataset):
 
     Parameters
     ----------
-    dataset : torch.utils.data.Dataset | SignalStore | SyntheticSignals | list of these
+    dataset : torch.utils.data.Dataset | SignalStore | list of these
         One corpus, or a list of corpora. A corpus is a dataset whose items are windows of shape
         (n_chans, n_times), or tuples that begin with a window, as in braindecode's windows
         datasets. A corpus may also be a SignalStore, which is cut into windows of ``n_times``
-        samples; only the crops are read from disk. Of
-        :class:`~braindecode_pars.datasets.SyntheticSignals`, every crop is a new signal. Channels
-        that are marked as bad, and channels that are not EEG by their MNE type or their name, are
-        not drawn, and a warning names them.
+        samples; only the crops are read from disk. Channels that are marked as bad, and channels
+        that are not EEG by their MNE type or their name, are not drawn, and a warning names them.
     n_times : int | None
         Length of a crop in samples. None means the length of the first window; with several
-        corpora, the shortest of these lengths. A SignalStore or SyntheticSignals alone needs a
-        number.
+        corpora, the shortest of these lengths. A SignalStore alone needs a number.
 
     Attributes
     ----------

@@ -3,11 +3,12 @@
     python docs/experiments/audit.py FOLDER ENCODERS
 
 FOLDER has PhysioNet's motor imagery recordings, and ENCODERS the runs of the encoders that were in
-the package of version 0.2.0, as ``reproduce.py`` pretrains them. Every encoder is audited on the
-sample in the package (24 people, rest and mental arithmetic), on trials of motor imagery (people
-51 to 70; each run is a session), and on the channels that both have. No encoder was trained on
-these people. Writes ``docs/measured/audits.csv``, and the entry ``audit`` of the card of each
-encoder; the weights stay the same.
+the package of version 0.2.0, as ``reproduce.py`` pretrains them, and of ``synthetic_signals.py``
+the encoder noise. Every encoder is audited on the sample in the package (24 people, rest and mental
+arithmetic), on trials of motor imagery (people 51 to 70; each run is a session), and on the
+channels that both have. No encoder was trained on these people. Writes
+``docs/measured/audits.csv``, and the entry ``audit`` of the card of each encoder; the weights stay
+the same.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main(eeg: Path, folder: Path) -> None:
     }
     encoders = {name: packaged_folder(name) for name in packaged_names()}
     former = {name: folder / run for name, run in FORMER.items()}
+    former = {"features-noise": folder / "noise", **former}
     found = []
     for name, (title, windows, seconds) in corpora.items():
         audit = audit_encoder(encoders | former, windows)

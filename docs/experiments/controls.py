@@ -6,10 +6,10 @@
 
 FOLDER has PhysioNet's motor imagery recordings. OUT gets the scores of every fit, and an
 interrupted command resumes from there. ``OUT/encoders`` has the runs of the encoders that are not
-in the package, as ``reproduce.py`` pretrains them. At the end ``docs/measured/controls/TASK.csv``
-is written. Every method is a linear classifier of frozen features, and all have the same labelled
-people in a draw. The sample of arithmetic has no frontal channels, so slow voltages are left out
-there.
+in the package, as ``reproduce.py`` pretrains them, and ``synthetic_signals.py`` the one of noise.
+At the end ``docs/measured/controls/TASK.csv`` is written. Every method is a linear classifier of
+frozen features, and all have the same labelled people in a draw. The sample of arithmetic has no
+frontal channels, so slow voltages are left out there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ TASKS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
 DESIGNS = {"arithmetic": ((4, 8), 20), "imagery": ((4,), 20), "hands": ((4, 16), 20)}
 #: On imagery the others were left out for their time.
 CHOSEN = {"imagery": ("slow", "eyes", "labels")}
-PACKAGED = ("small", "noise")
 BASELINES = (
     *("classical-features", "tangent-space", "tangent-space-8-30"),
     *("band-power", "amplitude", "slow-voltages"),
@@ -79,7 +78,7 @@ def methods(names: tuple[str, ...], folder: Path) -> dict[str, BaseEstimator]:
     torch.manual_seed(0)  # one random encoder for all draws
     random = PatchEncoder(**load_encoder("small").encoder.config)
     former = {name: folder / run for name, run in FORMER.items()}
-    encoders = {name: name for name in PACKAGED} | former | {"random encoder": random}
+    encoders = {"small": "small", "noise": folder / "noise", **former, "random encoder": random}
     probes = {
         name: LinearProbe(PARSEmbedder(encoder=encoder, pooling="channels", verbose=0), C=C)
         for name, encoder in encoders.items()

@@ -56,7 +56,7 @@ from braindecode_pars import (
 )
 from braindecode_pars.baselines import METHODS, make_methods
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators import LinearProbe, NetworkClassifier
+from braindecode_pars.estimators import LinearProbe, NetworkClassifier, RiemannianCentering
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions
 from braindecode_pars.pretext import PRETEXT_TASKS, AllChannelTask, make_task
 from braindecode_pars.pretrained import load_encoder, packaged_encoders
@@ -318,7 +318,7 @@ def methods(folder: Path, saved: Path) -> Values:
 
 
 def adaptation(folder: Path, saved: Path) -> Values:
-    """Yield probabilities after adaptation to a new subject, without labels and with some."""
+    """Yield probabilities after adaptation to a new subject, and centered features."""
     X, y, subjects = as_sklearn(nights())
     is_new = subjects == 4
     few = np.flatnonzero(is_new)[:12]
@@ -329,6 +329,14 @@ def adaptation(folder: Path, saved: Path) -> Values:
         fitted = classifier.fit(X[~is_new], y[~is_new])
         yield f"{name}.windows", fitted.adapt(X[is_new]).predict_proba(X[is_new])
         yield f"{name}.labels", fitted.adapt(X[few], y[few]).predict_proba(X[is_new])
+    searched = FewLabelsClassifier(recenter=None, C=None, prior_strength=None, verbose=0)
+    fitted = searched.fit(X[~is_new], y[~is_new])
+    yield "searched.labels", fitted.adapt(X[few], y[few]).predict_proba(X[is_new])
+    running = SubjectCentering(evaluation.LogBandPower(), running=True)
+    yield "running", running.fit(X[~is_new]).transform(X[is_new])
+    riemannian = RiemannianCentering(evaluation.SpatialCovariance())
+    yield "riemannian", riemannian.fit(X).transform(X)
+    yield "classical", evaluation.ChannelFeatures().fit_transform(X)
 
 
 # Folders on disk ----------------------------------------------------------------------------------

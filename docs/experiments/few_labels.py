@@ -5,9 +5,10 @@
     python docs/experiments/few_labels.py imagery ENCODERS OUT --eeg FOLDER
     python docs/experiments/few_labels.py hands ENCODERS OUT --eeg FOLDER
 
-ENCODERS has the runs of the other pretraining seeds, small-1, small-2, noise-1 and noise-2, and
-FOLDER PhysioNet's motor imagery recordings. OUT gets the scores of every fit, and an interrupted
-command resumes from there. At the end ``docs/measured/few_labels/TASK.csv`` is written.
+ENCODERS has the runs of the other pretraining seeds, small-1 and small-2, and of noise, noise-1 and
+noise-2 (``synthetic_signals.py``). FOLDER has PhysioNet's motor imagery recordings. OUT gets the
+scores of every fit, and an interrupted command resumes from there. At the end
+``docs/measured/few_labels/TASK.csv`` is written.
 
 Every method is a logistic regression with C = 0.01 on standardised features, or a vote of some. All
 have the same labelled people in a draw. Each is also given the mean of every subject, which is

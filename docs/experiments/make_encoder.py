@@ -50,15 +50,6 @@ EEGMMIDB: dict[str, Any] = {
     "reference": "average",
 }
 
-#: The same of synthetic signals.
-SYNTHETIC: dict[str, Any] = {
-    "licence": "BSD-3-Clause",
-    "attribution": ["Synthetic signals of braindecode_pars: there are no recordings to cite."],
-    "corpora": ["synthetic signals"],
-    "band": [0.5, 45],
-    "reference": "none",
-}
-
 #: What the encoders must not be used for.
 LIMITS = (
     "Not for diagnosis, nor for any decision about a person. Tested on waking EEG of healthy "
@@ -71,30 +62,6 @@ SEED = 0
 
 #: Settings of a run that have options of another form, or do not change its result.
 _OTHER_OPTIONS = ("task_params", "exclude_subjects", "device", "num_workers")
-
-_SYNTHETIC_README = """\
-# {name}
-
-{description}
-They are 1/f noise at {sfreq:g} Hz, filtered to {low:g}-{high:g} Hz; it has seen no recording. The
-encoder has the licence of the package, BSD-3-Clause.
-
-- Loss on EEG, of {held_out_people} of the *EEG Motor Movement/Imagery Dataset*
-  1.0.0: {loss:.3f} ({n_crops} random crops). 1 is the chance level on noise; it can be
-  exceeded, since features of EEG differ more from the mean of the noise than noise does.
-- Date: {date}
-- Machine: {machine}
-- Development people: {development}
-- {limits}
-
-`encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
-it again, and to make this folder with a store of recordings for the loss:
-
-```sh
-{command}
-python docs/experiments/make_encoder.py RUN HELD_OUT_STORE {name}
-```
-"""
 
 _README = """\
 # {name}
@@ -174,20 +141,17 @@ def make(
     _check_size(pretrained)
     loss = held_out_loss(run, store, seed=SEED)
     about = _about(name, run, pretrained.card, store, loss)
-    card = replace(pretrained.card, about=about)
-    if card.subjects:  # rather than the names of 37 channels
-        prepared = replace(card.preprocessing, reference=about["reference"])
-        card = replace(card, preprocessing=prepared)
+    # Rather than the names of 37 channels
+    prepared = replace(pretrained.card.preprocessing, reference=about["reference"])
+    card = replace(pretrained.card, about=about, preprocessing=prepared)
     encoder = copy.deepcopy(pretrained.encoder).half()
     folder = save_encoder(encoder, card, out or FOLDER / name)
     replace_file(folder / "README.md", _readme(card))
     return folder
 
 
-def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
+def command_of(config: RunConfig) -> str:
     """Return the command that starts a run with this configuration, whatever the defaults are.
-
-    With ``synthetic``, it is a run on synthetic signals with their default settings.
 
     Examples
     --------
@@ -197,8 +161,6 @@ def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
     'braindecode-pars pretrain STORE --out RUN --task spectral --epochs 1000 ...'
     """
     words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
-    if synthetic:
-        words[2] = "--synthetic"
     if params_of(config.task, None):  # the defaults of a laptop would add arguments of the task
         words.append("--paper")
     if config.epochs is None and config.max_steps is None and config.minutes is None:
@@ -210,7 +172,8 @@ def command_of(config: RunConfig, *, synthetic: bool = False) -> str:
         if value is None or value is False or is_whole or entry.name in _OTHER_OPTIONS:
             continue
         option = f"--{entry.name.replace('_', '-')}"
-        words += [option] if value is True else [option, str(value)]
+        several = value if isinstance(value, tuple) else (value,)
+        words += [option] if value is True else [w for v in several for w in (option, str(v))]
     for key, value in config.task_params.items():
         shown = json.dumps(value) if isinstance(value, Mapping) else value
         words += ["--set", f"{key}={shown}"]
@@ -233,18 +196,16 @@ def _about(
 ) -> dict[str, Any]:
     """Return the facts that training does not know."""
     described = read_json(run / "run.json")
-    if card.subjects is None:
+    if not card.subjects:
         raise ValueError(f"The subjects of the run in {run} are unknown; the card must have them.")
-    synthetic = not card.subjects
-    signals = "synthetic signals" if synthetic else "waking EEG"
     joint = card.task_params.get("tasks", ())
     tasks = f"tasks {' and '.join(joint)}" if joint else f"task {card.task}"
     return {
         "name": name,
-        "description": f"An encoder that was pretrained on {signals} with the {tasks}.",
-        **(SYNTHETIC if synthetic else EEGMMIDB),
-        "people": ["no subjects"] if synthetic else [_people(card.subjects)],
-        "channels": ["one channel"] if synthetic else _channels(store),
+        "description": f"An encoder that was pretrained on waking EEG with the {tasks}.",
+        **EEGMMIDB,
+        "people": [_people(card.subjects)],
+        "channels": _channels(store),
         "limits": LIMITS,
         **_development(name),
         "held_out": {
@@ -255,7 +216,7 @@ def _about(
             "seed": SEED,
         },
         "date": described["sessions"][-1]["started"][:10],
-        "command": command_of(RunConfig(**described["configuration"]), synthetic=synthetic),
+        "command": command_of(RunConfig(**described["configuration"])),
         "machine": _machine(described["sessions"][-1], run / "metrics.csv"),
     }
 
@@ -306,7 +267,7 @@ def _machine(session: Mapping[str, Any], metrics: Path) -> str:
 def _readme(card: EncoderCard) -> str:
     about, held_out = card.about, card.about["held_out"]
     low, high = about["band"]
-    return (_README if card.subjects else _SYNTHETIC_README).format(
+    return _README.format(
         name=about["name"],
         description=about["description"],
         cite="\n".join(f"- {reference}" for reference in about["attribution"]),

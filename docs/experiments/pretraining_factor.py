@@ -42,10 +42,10 @@ from real_recordings import (
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 from stored_table import store_table
+from synthetic_signals import SyntheticSignals, pretrain_on
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, runs
 from braindecode_pars.baselines import CENTRED
-from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -72,6 +72,9 @@ class RandomPhases:
         self.sfreq = store.sfreq
         self.n_windows = 6400
         self._store = store
+
+    def __repr__(self) -> str:
+        return f"RandomPhases of {self._store!r}"
 
     @property
     def preprocessing(self) -> Any:
@@ -167,8 +170,11 @@ def pretrain(name: str, seed: int, encoders: Path, eeg: Path) -> Path:
         store = _store(encoders / "store", eeg)
         source, epochs, settings = VARIANTS[name]
         config = RunConfig(**{**PRETRAINING, **SIZES, "epochs": epochs}, **settings, seed=seed)
-        signals = store if source is None else source(store)
-        runs.pretrain(signals, run, config, resume=(run / "run.json").exists())
+        resume = (run / "run.json").exists()
+        if source is None:
+            runs.pretrain(store, run, config, resume=resume)
+        else:
+            pretrain_on(source(store), run, config, resume=resume)
     return run
 
 

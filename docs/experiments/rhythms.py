@@ -1,6 +1,6 @@
 """How small a rhythm do encoders, classical features and band power find, by its frequency?
 
-    python docs/experiments/rhythms.py
+    python docs/experiments/rhythms.py ENCODERS
 
 A sine with a random phase is added to half of the windows of each person, the same in all channels:
 rest and mental arithmetic of EEGMAT, windows of 10 s, four channels. Logistic regression on frozen
@@ -8,11 +8,13 @@ features tells the two halves apart, on people that it was not fitted on. Encode
 task are pretrained on the first twelve people of the sample, with the defaults of ``PARSEmbedder``
 and 200 steps of 48 crops, and all methods are scored on the other twelve.
 ``docs/measured/rhythms.csv`` gets the balanced accuracy of each amplitude, the mean and standard
-deviation over draws of the halves. The command takes six minutes of one core.
+deviation over draws of the halves. ENCODERS/noise is the encoder of ``synthetic_signals.py``. The
+command takes six minutes of one core.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +40,7 @@ MEASURED = Path(__file__).parents[1] / "measured" / "rhythms.csv"
 FREQUENCIES = (3.3, 6.3, 10.3, 20.3, 38.3)
 AMPLITUDES = tuple(1e-6 * 2.0**step for step in range(-2, 4))
 CHANNELS = ["F3", "F4", "P3", "P4"]
-PACKAGED = ("small", "noise", "pars-sleep")
+PACKAGED = ("small", "pars-sleep")
 N_PRETRAINING, N_STEPS, N_SEEDS, N_HALVES = 12, 200, 2, 3
 #: Settings of all encoders.
 _ALIKE: dict[str, Any] = dict(
@@ -46,24 +48,25 @@ _ALIKE: dict[str, Any] = dict(
 )
 
 
-def main() -> None:
+def main(encoders: Path) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     names = datasets.mental_arithmetic().description["subject"].unique().tolist()
     X, _, people = as_sklearn(datasets.mental_arithmetic(names[N_PRETRAINING:]))
     rows = []
-    for key, features in tqdm(methods(names[:N_PRETRAINING])):
+    for key, features in tqdm(methods(names[:N_PRETRAINING], encoders)):
         rows += [key | row for row in scores_of(features, X, people)]
-    command = "python docs/experiments/rhythms.py"
+    command = "python docs/experiments/rhythms.py ENCODERS"
     store_table(pd.DataFrame(rows), MEASURED, command, index=False, float_format="%.4g")
 
 
-def methods(names: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
+def methods(names: list[str], encoders: Path) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield fitted transformers of windows, with their name and seed of pretraining."""
     unlabelled, _, _ = as_sklearn(datasets.mental_arithmetic(names))
     for name, features in (
         ("classical features", ChannelFeatures(channels=CHANNELS)),
         ("band power", LogBandPower(channels=CHANNELS)),
         *((name, PARSEmbedder(encoder=name, **_ALIKE)) for name in PACKAGED),
+        ("noise", PARSEmbedder(encoder=encoders / "noise", **_ALIKE)),
     ):
         yield dict(method=name, seed=0), features.fit(unlabelled)
     epochs = N_STEPS * _ALIKE["pretrain_batch_size"] // len(unlabelled)
@@ -106,4 +109,4 @@ def halves(people: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -9,10 +9,11 @@
 FOLDER has the recordings of the UCD Sleep Apnea Database. The first command pretrains every task on
 six of the twelve people, without labels, and once more on the other six: the four tasks of the
 paper, a sham of each (``PARSEmbedder(sham=True)``) and PARS with 200 steps, with three seeds; what
-else there is with one. An interrupted command goes on when it is given again. The others write
-tables in ``docs/measured/sleep``; ``probes`` with ``--only`` adds rows to the stored ones. Every
-person is scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of
-the others. Settings of pretraining are those before 2026-11-28, all others today's.
+else there is with one. OUT/encoders/noise is the encoder of ``synthetic_signals.py``. An
+interrupted command goes on when it is given again. The others write tables in
+``docs/measured/sleep``; ``probes`` with ``--only`` adds rows to the stored ones. Every person is
+scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of the others.
+Settings of pretraining are those before 2026-11-28, all others today's.
 """
 
 from __future__ import annotations
@@ -222,8 +223,8 @@ def sources(out: Path, half: int, windows: BaseConcatDataset) -> dict[str, Trans
             if (folder / "encoder.json").exists():
                 shown = f"{name}{LINEAR * (tokenizer == 'linear')}, seed {seed}"
                 found[shown] = PARSEmbedder(encoder=folder, pooling="channels", verbose=0)
-    for name in ("small", "noise"):
-        found[name] = PARSEmbedder(encoder=name, pooling="channels", verbose=0)
+    for name, encoder in (("small", "small"), ("noise", out / "encoders" / "noise")):
+        found[name] = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
     return found | {"classical features": ChannelFeatures(), "band power": LogBandPower()}
 
 

@@ -165,6 +165,7 @@ def drifting():
     return BaseConcatDataset(recordings)
 
 
+@pytest.mark.slow
 def test_every_method_is_compared_by_name(drifting, tmp_path):
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
     folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path / "run")
@@ -284,7 +285,7 @@ def test_sizes_may_differ_on_purpose(tmp_path):
 
 
 def test_several_encoders_are_methods_of_their_names():
-    encoders = {"PARS": "small", "MAE": "noise"}
+    encoders = {"PARS": "small", "MAE": "pars-sleep"}
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
     networks = [
         *("scratch, frozen", "PARS, frozen", "MAE, frozen"),
@@ -292,8 +293,8 @@ def test_several_encoders_are_methods_of_their_names():
     ]
     assert list(methods) == ["scratch", "PARS probe", "MAE probe", *networks]
     frozen = methods["MAE, frozen"]
-    assert (frozen.encoder, frozen.finetune_epochs) == ("noise", 3)
-    assert methods["MAE probe"].transformer.encoder == "noise"
+    assert (frozen.encoder, frozen.finetune_epochs) == ("pars-sleep", 3)
+    assert methods["MAE probe"].transformer.encoder == "pars-sleep"
     centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
     assert list(centred) == [f"{n}{CENTRED}" for n in ("PARS probe", "MAE probe", *networks)]
     with pytest.raises(ValueError, match="Two methods are called 'scratch, frozen'"):

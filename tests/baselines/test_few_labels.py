@@ -110,10 +110,13 @@ def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
 
 
 @pytest.mark.filterwarnings("ignore:These parameters are not saved", "ignore:ChannelFeatures")
-@pytest.mark.parametrize("recenter", ["subject", None])
 @pytest.mark.parametrize(
-    ("view", "transformer"),
-    [("hand_crafted", ChannelFeatures()), ("encoder", None), ("band_power", LogBandPower())],
+    ("view", "transformer", "recenter"),
+    [
+        ("hand_crafted", ChannelFeatures(), None),
+        ("encoder", None, "subject"),
+        ("band_power", LogBandPower(), "subject"),
+    ],
 )
 def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transformer, recenter):
     X, y, groups = data

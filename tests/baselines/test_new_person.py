@@ -55,12 +55,12 @@ def simulated_people(n_people, *, offset, turn, seed, n_windows=80, n_features=2
 @pytest.mark.parametrize(("offset", "turn"), [(1, 1), (0, 0)], ids=["differing", "alike"])
 def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
     X, y, groups = simulated_people(20, offset=offset, turn=turn, seed=2)
-    Z, t, people = simulated_people(50, offset=offset, turn=turn, seed=3)
+    Z, t, people = simulated_people(25, offset=offset, turn=turn, seed=3)
     others = LinearProbe(Means(), prior_strength=None).fit(X, y, groups=groups)
     clf = others.classifier_
     for n in (1, 4, 16):
         scores = []
-        for person in range(50):
+        for person in range(25):
             own, labels = Z[people == person].mean(axis=2), t[people == person]
             first, rest = (new_person.first_of_each_class(labels, k) for k in (n, 16))
             train = own[first], labels[first]

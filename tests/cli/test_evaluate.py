@@ -206,6 +206,7 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
     assert "PARS, frozen 0.750 ± 0.707 0.75 " in found
 
 
+@pytest.mark.slow
 def test_controls(encoders, tmp_path):
     arguments = [
         *("controls", *SMALL, "--encoder", f"PARS={encoders / 'pars'}", "--method", "probe"),
@@ -249,6 +250,7 @@ def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
     assert set(scores["subject"].astype(str)) == {"1", "2", "3", "4"}
 
 
+@pytest.mark.slow
 def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     output = evaluate(
         *("compare", *SMALL, "--set", "finetune_epochs=1", "--method", "scratch"),

@@ -112,6 +112,7 @@ def test_classes_that_follow_the_recordings_are_a_warning_once(tmp_path):
 VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The windows were prepared otherwise.*reference as recorded")
 def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     model = tmp_path / "my model"

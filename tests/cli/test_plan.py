@@ -36,19 +36,12 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
         "pars with 14,304,257 parameters",
         "disk of the store 108.0 GB",
         "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
-        "windows in all steps 1,500,160,000",
         "1,000 windows/s on each, measured on steps of 8",
         "417 h (17.4 days)",
         "Nothing was started.",
     ):
         assert words in printed
     assert "laptop" not in printed
-
-
-def test_without_recordings():
-    printed = plan("--synthetic", "--sfreq", 100, *SMALL)
-    assert "6,400 at 100 Hz" in printed
-    assert "disk of the store 0 bytes" in printed
 
 
 def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):

@@ -21,7 +21,8 @@ from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars.baselines.new_person import first_of_each_class
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import find_recordings, predict_recordings, show_summary
-from braindecode_pars.predictions import sleep_statistics
+from braindecode_pars.plotting import style
+from braindecode_pars.predictions import night_figures, sleep_statistics
 from braindecode_pars.predictions.recording import class_texts
 from braindecode_pars.predictions.results import summary_row, write_summary
 from braindecode_pars.windows.door import as_windows
@@ -154,11 +155,15 @@ class StandIn:
 
 
 @pytest.fixture
-def clf(monkeypatch):
+def undrawn(monkeypatch):
+    """Figures are empty files."""
+    monkeypatch.setattr(night_figures, "hypnodensity", lambda frame: [mock.Mock()])
+    monkeypatch.setattr(style, "save_figure", lambda ax, file, **options: file.touch())
+
+
+@pytest.fixture
+def clf(undrawn, monkeypatch):
     model = StandIn()
-    figures = predicting.plotting
-    monkeypatch.setattr(figures, "hypnodensity", lambda frame: [mock.Mock()])
-    monkeypatch.setattr(figures.style, "save_figure", lambda ax, file, **options: file.touch())
     monkeypatch.setattr(PARSClassifier, "load", lambda *args, **options: model)
     return model
 
@@ -269,7 +274,7 @@ def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):
 def test_an_interrupted_write_leaves_nothing(clf, call, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         interrupt = mock.Mock(side_effect=KeyboardInterrupt)
-        patch.setattr(predicting.plotting, "night_page", interrupt)
+        patch.setattr(night_figures, "night_page", interrupt)
         with pytest.raises(KeyboardInterrupt):
             call("a.edf")
     assert names(tmp_path / "out") == ["predictions.json", "summary.csv"]
@@ -471,7 +476,7 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     assert "summary.csv, which names the findings" in result.output
 
 
-def test_recordings_of_the_training_are_named(model, night, tmp_path):
+def test_recordings_of_the_training_are_named(model, night, undrawn, tmp_path):
     """The model was trained on the subjects 1 to 4."""
     for name in ("sub-2_eeg.fif", "3/night_raw.fif", "5/night_raw.fif"):
         save(night, tmp_path / "data" / name)
@@ -484,7 +489,7 @@ def test_recordings_of_the_training_are_named(model, night, tmp_path):
     assert findings.str.contains("subject_in_training").tolist() == [True, False, True]
 
 
-def test_each_bad_recording_is_one_sentence(model, night, tmp_path):
+def test_each_bad_recording_is_one_sentence(model, night, undrawn, tmp_path):
     data = tmp_path / "data"
     save(night, data / "good_raw.fif")
     save(night.copy().crop(tmax=20), data / "short_raw.fif")
@@ -560,7 +565,7 @@ def annotated_night(nights, file, names, duration, *, one_class=False):
 @pytest.mark.parametrize(
     "given", ["annotations", "marks", "same names", "other names", "table", "none", "one class"]
 )
-def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, tmp_path, given):
+def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, undrawn, tmp_path, given):
     with pytest.warns(UserWarning, match="not saved"):  # what another fit would need
         vote = FewLabelsClassifier.load(few_labels_model)
     names = dict(enumerate(class_texts(vote)))

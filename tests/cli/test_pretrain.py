@@ -167,21 +167,6 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, interrupted)
     assert "is already finished" in pretrain(store, "--out", out, *SMALL, "--resume")
 
 
-def test_a_run_without_recordings_and_its_resumption(tmp_path, interrupted):
-    out, small = tmp_path / "run", [*SMALL, "--task", "features", "--epochs", 2]
-    interrupted("--synthetic", "--sfreq", 100, "--out", out, *small)
-    again = ["--synthetic", "--out", out, *small, "--resume"]
-    assert "synthetic.sfreq is 128.0, was 100.0" in pretrain(*again, code=1)
-    printed = pretrain(*again, "--sfreq", 100)
-    assert "Synthetic signals at 100 Hz: no recordings, no subjects" in printed
-    assert "2 epochs, 1 of them done" in printed
-    card = load_encoder(out).card
-    assert (card.subjects, card.sfreq) == ([], 100)
-    shown = runner.invoke(app, ["encoders", str(out)]).output
-    assert "- Pretraining: no subjects" in shown
-    assert "- Band: 0.5-45 Hz" in shown
-
-
 def test_help_has_the_defaults_of_both(tmp_path):
     for command in ("pretrain", "plan"):
         shown = runner.invoke(app, [command, "--help"]).output.replace("│", " ")

@@ -161,6 +161,7 @@ def test_windows_are_those_of_the_recordings_within_half_a_step(windows, origina
         assert (np.abs(original) > 127 * step).mean() < 0.01
 
 
+@pytest.mark.slow
 def test_the_script_makes_the_same_arrays_again(originals, tmp_path):
     make_sleep(originals, tmp_path / "again.npz")
     with np.load(SAMPLE) as stored, np.load(tmp_path / "again.npz") as again:

@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 
 from braindecode_pars import runs
 from braindecode_pars.cli import app
-from braindecode_pars.datasets import SyntheticSignals
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
@@ -117,7 +116,7 @@ def test_an_audit_is_written_onto_the_card_and_no_weight_changes(made):
         dict(task="spectral", task_params={"mask_ratio": 0.4}, tokenizer="spectral", lr=2e-3),
         dict(task_params={"sampling": "random", "n_patches": 5}, exclude_subjects=["a b", "7"]),
         dict(compile=True, micro_batch_size=4, precision="bfloat16", warmup=0.05, seed=3),
-        dict(task="joint", task_params={"tasks": {"mae": 1.0}}, window_seconds=2.5),
+        dict(task="joint", task_params={"tasks": {"mae": 1.0}}, window_seconds=(3.0, 2.5)),
     ],
 )
 def test_the_command_starts_a_run_with_the_same_configuration(changes, monkeypatch):
@@ -156,20 +155,7 @@ def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished
         make(finished, mixed, "spectral-noise", tmp_path / "out")
     with pytest.raises(ValueError, match="Spectral"):
         make(finished, folder / "others", "../Spectral", tmp_path / "out")
-    for taken in ("small", "features-noise"):
+    for taken in ("small", "features-eegmmidb"):
         with pytest.raises(ValueError, match=taken):
             make(finished, folder / "others", taken, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_an_encoder_without_recordings(others, tmp_path):
-    source = SyntheticSignals(100, band=(0.5, 45), n_windows=20)
-    out = run(source, tmp_path / "run", task="mae", epochs=1)
-    folder = make(out, others, "mae-noise", tmp_path / "mae-noise")
-    card = load_encoder(folder).card
-    assert (card.subjects, card.about["people"]) == ([], ["no subjects"])
-    assert card.about["licence"] == "BSD-3-Clause"
-    assert " pretrain --synthetic --out RUN " in card.about["command"]
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    assert "it has seen no recording" in text
-    assert "Open Data Commons" not in text

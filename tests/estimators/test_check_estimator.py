@@ -159,11 +159,16 @@ CHECKS = parametrize_with_checks(
 ).mark
 
 
-#: Checks with hundreds of windows, whose covariances take seconds. FlatProbe runs the same ones on
-#: the same base class, and test_few_labels compares the vote with a plain recomputation.
-SLOW_FOR_THE_VOTE = {
+#: Checks with many windows or fits. In the quick tests, PARSClassifier and LinearProbe, whose base
+#: classes the others share, stand for all.
+LONG = {
     *("check_classifiers_train", "check_methods_subset_invariance"),
     *("check_estimators_dtypes", "check_classifiers_classes"),
+    *("check_regressor_data_not_an_array", "check_classifier_data_not_an_array"),
+    *("check_transformer_data_not_an_array", "check_regressors_train", "check_regressors_int"),
+    *("check_fit_idempotent", "check_dtype_object", "check_estimators_pickle"),
+    *("check_methods_sample_order_invariance", "check_supervised_y_2d"),
+    *("check_pipeline_consistency", "check_transformer_general"),
 }
 
 
@@ -172,7 +177,7 @@ def marked(case):
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
     name = CHECKS.kwargs["ids"](values[1])
     is_slow = "(readonly_memmap" in name
-    is_slow |= isinstance(values[0], FlatVote) and name in SLOW_FOR_THE_VOTE
+    is_slow |= not isinstance(values[0], FlatClassifier | FlatProbe) and name in LONG
     return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if is_slow else [])])
 
 

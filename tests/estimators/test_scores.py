@@ -1,11 +1,11 @@
-"""Labels, probabilities and scores from logits; any score of scikit-learn, of labelled windows."""
+"""Labels, probabilities and scores from logits."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss, make_scorer, roc_auc_score
+from sklearn.metrics import get_scorer, roc_auc_score
 from support.small_estimators import classifier
 
 from braindecode_pars import as_sklearn
@@ -64,9 +64,6 @@ def test_weights_that_do_not_fit_the_windows_raise(weights):
         Fixed([0, 1, 2]).score(WINDOWS, [0, 1, 1], sample_weight=weights)
 
 
-SCORES = ["accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc", "f1_macro"]
-
-
 @pytest.fixture(scope="module")
 def awake(nights):
     """A classifier of awake and asleep, and labels of which some are missing."""
@@ -77,59 +74,19 @@ def awake(nights):
     return clf, X, names, names != "?"
 
 
-def expected(clf, X, y, weights=None):
-    """Each score by its own function of scikit-learn."""
-    p, predicted = clf.predict_proba(X).astype(float), clf.predict(X)
-    p /= p.sum(axis=1, keepdims=True)
-    y = y.astype(str)
-    return {
-        "accuracy": np.average(predicted == y, weights=weights),
-        "balanced_accuracy": balanced_accuracy_score(y, predicted, sample_weight=weights),
-        "neg_log_loss": -log_loss(y, p, sample_weight=weights),
-        "roc_auc": roc_auc_score(y, p[:, 1], sample_weight=weights),
-        "f1_macro": f1_score(y, predicted, average="macro", sample_weight=weights),
-    }
-
-
 @pytest.mark.parametrize("weighted", [False, True])
-def test_scores_by_name(awake, weighted):
+def test_other_scores_are_those_of_scikit_learn(awake, weighted):
+    """Of its scorers, which take labelled windows, and of its functions on predictions."""
     clf, X, y, labelled = awake
-    weights = np.linspace(0.5, 2, 96) if weighted else None
-    kept = np.flatnonzero(labelled)
-    values = expected(clf, X[kept], y[kept], None if weights is None else weights[kept])
-    found = {name: clf.score(X, y, weights, scoring=name) for name in SCORES}
-    assert found == pytest.approx(values, rel=1e-5)
-
-
-def test_several_scores_and_a_function(awake):
-    clf, X, y, _ = awake
-    several = clf.score(X, y, scoring=SCORES)
-    assert several == {name: clf.score(X, y, scoring=name) for name in SCORES}
-    assert (
-        clf.score(X, y, scoring=make_scorer(balanced_accuracy_score))
-        == several["balanced_accuracy"]
-    )
-    assert clf.score(X, y) == several["accuracy"]
-    own = clf.score(X, y, scoring=lambda clf, X, y: np.mean(clf.predict(X) == y))
-    assert own == several["accuracy"]
-    assert clf.score(X, y, scoring=lambda clf, X, y: len(X)) == np.sum(y != "?")
-
-
-def test_the_labels_of_a_dataset(nights):
-    clf = classifier(pretext=None).fit(nights)
-    y = as_sklearn(nights)[1]
-    value = balanced_accuracy_score(y, clf.predict(nights))
-    assert clf.score(nights, scoring="balanced_accuracy") == value
-    assert 0 <= clf.score(nights, scoring="roc_auc_ovr") <= 1
+    weights = {"sample_weight": np.linspace(0.5, 2, 96)[labelled]} if weighted else {}
+    X, y = X[np.flatnonzero(labelled)], y[labelled].astype(str)
+    assert get_scorer("accuracy")(clf, X, y, **weights) == clf.score(X, y, **weights)
+    p = clf.predict_proba(X)[:, 1]
+    expected = roc_auc_score(y, p, **weights)
+    assert get_scorer("roc_auc")(clf, X, y, **weights) == pytest.approx(expected)
 
 
 def test_weights_of_unlabelled_windows_only(awake):
     clf, X, y, labelled = awake
     with pytest.raises(ValueError, match="sample_weight"):
         clf.score(X, y, 1.0 * ~labelled)
-
-
-def test_an_unknown_score(awake):
-    clf, X, y, _ = awake
-    with pytest.raises(ValueError, match="kappa"):
-        clf.score(X, y, scoring="kappa")

@@ -58,8 +58,12 @@ def plain(name):
     return MODELS[name]().fit(X, Y)
 
 
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("name", MODELS)
+#: Each model in two states, and one model in each: all that a model does is in one context.
+PAIRS = [(name, state) for name in MODELS for state in (default_double, torch.inference_mode)]
+PAIRS += [("pretrained", state) for state in STATES if ("pretrained", state) not in PAIRS]
+
+
+@pytest.mark.parametrize(("name", "state"), PAIRS)
 def test_fit_and_predict_are_those_of_any_state(name, state):
     expected = plain(name)
     with state():

@@ -42,6 +42,12 @@ def number(table, what, measure, erased="nothing"):
     return rows.set_index("erased").loc[erased]
 
 
+@pytest.fixture
+def untrained(monkeypatch):
+    """An audit without the accuracies of classifiers, which take most of its time."""
+    monkeypatch.setattr(person, "accuracies", lambda *_, **__: np.zeros(5))
+
+
 # Shares of variance ------------------------------------------------------------------------------
 
 
@@ -59,7 +65,7 @@ def test_a_share_of_variance_is_that_of_an_anova():
         assert variance_share(X, labels) == pytest.approx(np.mean(expected))
 
 
-def test_a_recording_is_not_taken_for_a_person():
+def test_a_recording_is_not_taken_for_a_person(untrained):
     """Recordings differ, and people do not: windows alone would be far above their permutations."""
     X, classes, people, recordings = simulated(of_person=0.0, of_recording=2.0)
     found = number(audit_person(X, classes, people, recordings), "person", SHARE)
@@ -93,12 +99,11 @@ def test_permuted_shares_are_those_of_a_plain_permutation():
     assert found.std() == pytest.approx(np.std(plain), rel=0.4)
 
 
-def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(monkeypatch):
-    monkeypatch.setattr(person, "accuracies", lambda *_, **__: np.zeros(5))  # which take time
+def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(untrained):
     p = []
     for seed in range(40):
         X, classes, people, recordings = simulated(0.0, 1.0, 0.0, seed=seed)
-        table = audit_person(X[:, :4], classes, people, recordings, n_permutations=39)
+        table = audit_person(X[:, :4], classes, people, recordings, n_permutations=19)
         p.append(table["p"].dropna().to_numpy())
     assert np.shape(p) == (40, 3)
     for each in np.transpose(p):
@@ -106,7 +111,7 @@ def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(m
         assert (each <= 0.05).mean() < 0.15
 
 
-def test_where_nothing_can_be_permuted_p_is_one():
+def test_where_nothing_can_be_permuted_p_is_one(untrained):
     """No two recordings have the same classes, so no recording can be given to another person."""
     people, recordings = np.repeat([0, 1], 40), np.repeat(range(4), 20)
     # The classes a; b, c; a, b; c of the recordings
@@ -128,7 +133,7 @@ def test_one_person_with_one_recording_makes_all_nulls_those_of_time():
 
 
 @pytest.mark.parametrize(("of_class", "low", "high"), [(0.0, 0.05, 0.999), (3.0, 0.0, 0.05)])
-def test_a_class_that_is_frequent_in_some_people_is_not_significant(of_class, low, high):
+def test_a_class_that_is_frequent_in_some_people_is_not_significant(untrained, of_class, low, high):
     """Recordings of one class each, three of four of it in half of the people, who differ."""
     rng, n = np.random.default_rng(0), 5
     people = np.repeat(range(12), 4 * n)
@@ -248,7 +253,7 @@ def test_people_are_at_chance_on_later_windows_and_the_class_stays():
     assert set(table["held_out"]) == {"nothing", "time blocks", "people"}
 
 
-def test_directions_agree_where_people_have_the_same():
+def test_directions_agree_where_people_have_the_same(untrained):
     for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
         given = simulated(of_class=3.0 * (own_way == 0), own_way=own_way)
         found = number(audit_person(*given, n_permutations=50), "class", COSINE)
@@ -256,7 +261,7 @@ def test_directions_agree_where_people_have_the_same():
         assert (found["p"] < 0.05) == (own_way == 0)
 
 
-def test_the_cosine_is_that_of_a_plain_computation():
+def test_the_cosine_is_that_of_a_plain_computation(untrained):
     X, classes, people, recordings = simulated(own_way=0.3)
     X = (X - X.mean(0)) / X.std(0)
     ways = []

@@ -296,11 +296,12 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
         assert net(torch.randn(2, n_chans, n_times)).shape == (2, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "backend"),
     [
-        ("both", "eager"),  # what is traced is that of any backend; generating code takes long
-        pytest.param("attention", "inductor", marks=pytest.mark.slow),
+        ("both", "eager"),  # what is traced is that of any backend
+        ("attention", "inductor"),
     ],
 )
 @torch.no_grad()

@@ -151,7 +151,7 @@ LONG = [f"PARS, pretrained on a corpus of other subjects, run {i}" for i in rang
     "names",
     [
         ["_mlp", "_cross", "$$", "a $ and $"],  # as they are: neither hidden nor mathematics
-        [f"m{i}" for i in range(40)],
+        [f"m{i}" for i in range(24)],
         LONG,
         ["PARS (pretrained on this dataset), linear probe, subject-centered (transductive)"],
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.predictions import (
+from braindecode_pars.predictions.night import (
     check_predictions,
     classes_of,
     sleep_statistics,

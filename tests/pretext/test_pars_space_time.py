@@ -196,6 +196,7 @@ def test_a_decoder_of_several_axes_is_several_decoders():
             torch.testing.assert_close(shifts[b, ..., axis], one(features[b : b + 1, :4], kept)[0])
 
 
+@pytest.mark.slow
 def test_it_learns_where_and_when():
     """Sources at known places, which spread over the head: where a channel is can be found."""
     torch.manual_seed(0)

@@ -8,11 +8,10 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from support.small_runs import run, run_interrupted, same_checkpoint, small_config
 
-from braindecode_pars import datasets
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions
 from braindecode_pars.pretext import SpaceTimeFeatures
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.runs import CorpusSize, plan, pretrain
+from braindecode_pars.runs import CorpusSize, plan
 from braindecode_pars.runs.steps import AllChannelSteps
 from braindecode_pars.signal_store import SignalStore
 
@@ -102,9 +101,3 @@ def test_the_plan_is_for_all_channels(store):
     planned = plan(corpus, small_config(task="pars_space_time"))
     single = plan(corpus, small_config(task="pars"))
     assert planned.parameters > single.parameters
-
-
-def test_synthetic_signals_have_one_channel(tmp_path):
-    signals = datasets.SyntheticSignals(n_windows=8, sfreq=100.0)
-    with pytest.raises(ValueError, match="synthetic signals have one"):
-        pretrain(signals, tmp_path / "run", small_config(task="pars_space_time"), verbose=0)

@@ -7,18 +7,14 @@ import pytest
 import torch
 from support import own_recipe
 
-from braindecode_pars.datasets import SyntheticSignals
-from braindecode_pars.runs.steps import ORDER, AllChannelSteps, EpochLoader, Steps, SyntheticSteps
+from braindecode_pars.runs.steps import ORDER, AllChannelSteps, EpochLoader, Steps
 from braindecode_pars.signal_store import SignalStore
 
-SOURCE = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
 
-
-@pytest.fixture(params=[Steps, AllChannelSteps, SyntheticSteps])
+@pytest.fixture(params=[Steps, AllChannelSteps])
 def make(request, store):
-    """Make steps of each kind: with one channel, with all channels, and without recordings."""
-    source = SOURCE if request.param is SyntheticSteps else store
-    return lambda n_times=300, size=12, **given: request.param(source, n_times, size, **given)
+    """Make steps of each kind: with one channel and with all channels."""
+    return lambda n_times=300, size=12, **given: request.param(store, n_times, size, **given)
 
 
 def equal(one, other) -> bool:

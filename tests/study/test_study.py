@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from itertools import pairwise, product
@@ -13,14 +14,22 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky.backend import reduction
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import FunctionTransformer
 from support.study_folders import one_odd_recording, two_layouts, two_references
 
 from braindecode_pars import FewLabelsClassifier, datasets
 from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.study import study_design, study_plan, study_scores
+from braindecode_pars.study import (
+    study_design,
+    study_plan,
+    study_report,
+    study_scores,
+    study_tests,
+)
 from braindecode_pars.study.data_check import check_data
 from braindecode_pars.study.study import run_study, study
 from braindecode_pars.study.study_design import (
@@ -41,7 +50,7 @@ from braindecode_pars.windows.door import as_windows
 
 PARS = "PARS pretraining"
 #: The module, which the package hides behind the function of the same name.
-MODULE = importlib.import_module("braindecode_pars.evaluation.study")
+MODULE = importlib.import_module("braindecode_pars.study.study")
 SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
 
 pytestmark = pytest.mark.filterwarnings("ignore:Pretraining")
@@ -73,7 +82,8 @@ def short():
     effort = study_design.Effort(6, 8.0, ("primary", "baselines"), n_pretrainings=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
-        yield dict(effort="quick", encoders={}, dataset="simulated", n_jobs=1, verbose=0)
+        patch.setattr(study_tests, "N_SPLITS", 20)
+        yield dict(effort="quick", encoders={}, draws=4, dataset="simulated", n_jobs=1, verbose=0)
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +95,9 @@ def finished(short, tmp_path_factory):
 
 @pytest.fixture
 def untimed(monkeypatch):
-    """A plan that times nothing."""
+    """A plan that times nothing, and a report without figures."""
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+    monkeypatch.setattr(study_report, "_figures", lambda *_: {})
 
 
 class Constant(ClassifierMixin, BaseEstimator):
@@ -292,6 +303,18 @@ def test_the_plan_extrapolates_what_it_times(monkeypatch):
 # The scores
 
 
+def test_the_scores_of_an_estimator_without_a_description_are_of_one_study_only():
+    """Its workers find the file, and another call does not."""
+    unknown = FunctionTransformer(lambda x: x)
+    first, second = (
+        StudyStep("mine", "baselines", (Method("mine", "baseline", estimator=unknown),))
+        for _ in range(2)
+    )
+    with pytest.warns(UserWarning, match="mine .*<lambda> cannot be pickled"):
+        assert first.digest != second.digest
+    assert reduction.loads(reduction.dumps(first)).digest == first.digest
+
+
 @pytest.mark.parametrize("is_centered", [False, True])
 @pytest.mark.parametrize("views", [("band_power", "tangent_space"), ("hand_crafted",)])
 def test_scores_are_those_of_the_classifier_that_is_saved(views, is_centered):
@@ -360,7 +383,7 @@ def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
 def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     result, folder = finished
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
-    assert set(counts) == {N_SUBJECTS * 12}
+    assert set(counts) == {N_SUBJECTS * 4}
     assert set(result.plan["status"]) == {"finished"}
     # A plain re-computation of the primary difference
     means = result.scores.groupby("method")["value"].mean()
@@ -375,7 +398,7 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
             & (result.scores["is_centered"] == row.is_centered)
         ]
         assert row.mean == pytest.approx(rows["value"].mean())
-    assert len(result.confusion) == N_SUBJECTS * N_WINDOWS * 12
+    assert len(result.confusion) == N_SUBJECTS * N_WINDOWS * 4
     stored = json.loads((folder / "study.json").read_text())
     assert stored["answers"] == result.answers
     assert stored["comparisons"]["primary"]["difference"] == result.primary.difference
@@ -419,30 +442,41 @@ def test_a_sham_has_the_steps_of_its_twin_and_no_encoder_has_seen_the_tested(fin
     assert len(digests) == 2 * 4 + 2
 
 
-def test_an_interrupted_study_has_a_report_and_continues(short, finished, tmp_path, monkeypatch):
+def test_an_interrupted_study_has_a_report_and_continues(
+    short, finished, untimed, tmp_path, monkeypatch
+):
+    """Of a finished one, a baseline and the last pretraining are run again."""
+    whole, folder = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    for lost in ("log-band-power*", "pars-pretraining-2--fold-2*"):
+        [file] = tmp_path.glob(f"steps/{lost}")
+        file.unlink()
+    for file in tmp_path.glob("encoders/*-1-*-fold-1.json"):  # of the second pretraining
+        file.unlink()
+        shutil.rmtree(file.with_suffix(""))
     run, calls = study_scores.run_step, []
 
     def interrupted(step, *others):
         calls.append(step.name)
-        if len(calls) in (3, 6):
+        if len(calls) == 2:
             raise KeyboardInterrupt
         return run(step, *others)
 
     monkeypatch.setattr(study_scores, "run_step", interrupted)
-    for n_finished in (2, 4):
-        with pytest.raises(KeyboardInterrupt):
-            study(simulated(), out=tmp_path, **short)
-        page = (tmp_path / "report.html").read_text(encoding="utf-8")
-        assert f"{n_finished} of 7 steps are finished" in page
-        assert len([*tmp_path.glob("steps/*.csv")]) == n_finished
+    with pytest.raises(KeyboardInterrupt):
+        study(simulated(), out=tmp_path, **short)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "6 of 7 steps are finished" in page
+    assert len([*tmp_path.glob("steps/*.csv")]) == 6
     again = study(simulated(), out=tmp_path, **short)
-    assert len(calls) == len(set(calls)) + 2  # those that were interrupted
-    whole, _ = finished
+    assert len(calls) == len(set(calls)) + 1  # the one that was interrupted
     pd.testing.assert_frame_equal(again.scores, whole.scores)
     assert again.answers == whole.answers
 
 
-def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(short, tmp_path, monkeypatch):
+def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(
+    short, untimed, tmp_path, monkeypatch
+):
     def interrupted(self, net, **_):
         raise KeyboardInterrupt
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
+from braindecode_pars.study import study_tests
 from braindecode_pars.study.study_tests import Scores
 
 PARS, SHAM = "PARS pretraining", "sham pretraining"
@@ -51,17 +52,16 @@ def simulated(gains, n_subjects, seed, level=0.65):
                     for r in range(n_pretrainings):
                         values = common[tested] + of_subject[tested] + pool[labeled].mean()
                         values = values + of_pretraining[r] + rng.normal(0, REST, half)
-                        rows += [
-                            dict(method=method, fold=fold, draw=dealing * design.n_sets + k)
-                            | dict(pretraining=r, subject=str(s), value=v)
-                            for s, v in zip(tested, values, strict=True)
-                        ]
+                        rows.append((method, fold, dealing * design.n_sets + k, r, tested, values))
     kinds = {PARS: "pretrained", SHAM: "sham", "small": "bundled"}
-    table = pd.DataFrame(rows).assign(is_centered=False, chance=0.5)
+    names = ["method", "fold", "draw", "pretraining"]
+    table = pd.DataFrame(rows, columns=[*names, "subject", "value"])
+    table = table.explode(["subject", "value"], ignore_index=True)
+    table = table.astype({"subject": str, "value": float}).assign(is_centered=False, chance=0.5)
     return table.assign(kind=table["method"].map(kinds).fillna("baseline")), design
 
 
-def outcomes(gains, n_subjects=12, n=40, **given):
+def outcomes(gains, n_subjects=12, n=24, **given):
     """Return the outcome of the primary comparison in simulated studies."""
     for seed in range(n):
         table, design = simulated(gains, n_subjects, seed, **given)
@@ -194,9 +194,9 @@ def test_a_constant_prediction_is_at_chance_level_of_subjects_who_lack_classes()
 
 
 def test_labels_of_noise_are_above_chance_in_few_studies():
-    """Of 40 studies with three methods, more than 5 with a method above would be one of 100."""
+    """Of 24 studies with three methods, more than 4 with a method above would be one of 100."""
     n_above = 0
-    for seed in range(40):
+    for seed in range(24):
         table, design = simulated({PARS: 0.0, SHAM: 0.0, "small": 0.0}, 12, seed, level=0.5)
         table["value"] -= table.groupby(["method", "subject"])["value"].transform("mean") - 0.5
         noise = np.random.default_rng(seed).normal(0, 0.03, (3, 12))
@@ -204,7 +204,7 @@ def test_labels_of_noise_are_above_chance_in_few_studies():
         table["value"] += noise[codes, table["subject"].astype(int)]
         levels = Scores(table, design).levels()
         n_above += ((levels["p_chance"] < 0.05) & (levels["mean"] > 0.5)).any()
-    assert n_above <= 5
+    assert n_above <= 4
 
 
 def test_the_simplest_of_equally_good_methods_is_recommended():
@@ -223,8 +223,9 @@ def test_the_simplest_of_equally_good_methods_is_recommended():
     assert scores.recommend(scores.levels()).method == PARS
 
 
-def test_the_expected_score_is_not_that_of_the_luckiest_method():
+def test_the_expected_score_is_not_that_of_the_luckiest_method(monkeypatch):
     """Of eight equal methods, the best mean is too high; a new subject has that of all."""
+    monkeypatch.setattr(study_tests, "N_SPLITS", 20)
     best, expected, inside = [], [], []
     for seed in range(15):
         gains = {f"method {i}": 0.0 for i in range(8)}

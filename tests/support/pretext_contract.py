@@ -118,6 +118,7 @@ class PretextContract:
             held_out = np.mean([self.loss(task, signals[480:]).item() for _ in range(5)])
         assert held_out < 0.95 * task.chance_loss()
 
+    @pytest.mark.slow
     def test_a_sham_stays_at_chance_on_its_training_data(self):
         """Structured signals, few enough to be memorised; then all of them, in random orders."""
         task = self.make()

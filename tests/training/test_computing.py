@@ -87,7 +87,7 @@ def test_bfloat16_gives_nearly_the_losses_of_float32(task, tiny, signals):
         net = PretrainingNet(
             PRETEXT_TASKS[task](600, 100, **({"sfreq": 100} if task == "features" else {}), **tiny),
             batch_size=8,
-            max_epochs=4,
+            max_epochs=2,
             verbose=0,
             precision=kind,
         )
@@ -107,9 +107,9 @@ def test_the_autocast_of_a_program_keeps_no_weights_of_earlier_steps(tiny, signa
     np.testing.assert_allclose(*found, rtol=2e-3)  # the loss itself is in the other precision
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compilation_keeps_losses_and_names_of_weights(backend, tiny, signals):
-    """Only the slow test generates code, since the C++ compiler takes half a minute."""
     results = {}
     for compiled in (False, True):
         torch.manual_seed(0)
@@ -165,8 +165,8 @@ def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
     for kind in ("float32", "bfloat16"):
         clf = PARSClassifier(
             **tiny,
-            pretrain_epochs=2,
-            finetune_epochs=2,
+            pretrain_epochs=1,
+            finetune_epochs=1,
             random_state=0,
             verbose=0,
             device="cpu",

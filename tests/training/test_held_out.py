@@ -13,7 +13,7 @@ from braindecode.datasets import BaseConcatDataset
 from support.small_estimators import classifier, embedder, same_weights
 from support.small_runs import interrupt, make_store, small_config
 
-from braindecode_pars import PatchEncoder, datasets
+from braindecode_pars import PatchEncoder
 from braindecode_pars._common import held_out
 from braindecode_pars._common.held_out import HeldOutSchedule, choose, split_held_out
 from braindecode_pars.pretrained import load_encoder
@@ -182,18 +182,25 @@ def test_the_same_number_of_steps_has_the_same_schedule(nights, tiny, monkeypatc
     assert same_weights(again.module_, ended.module_)
 
 
-def test_minutes_end_training(nights, tiny, monkeypatch):
-    net = trained(nights, tiny, minutes=1e-6)
+@pytest.fixture
+def short(nights):
+    """The windows of the nights, of two seconds each."""
+    windows, _, _ = as_sklearn(nights)
+    return windows.read_by(np.stack([window[:, :200] for window in windows]))
+
+
+def test_minutes_end_training(short, tiny, monkeypatch):
+    net = trained(short, tiny, minutes=1e-6)
     assert len(net.history) == 2  # one epoch before the decay, one with it
     assert "1e-06 minutes" in reason_of(net)
     now = iter(np.arange(0, 1e9, 3.0))  # seconds between the end of two epochs
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    net = trained(nights, tiny, minutes=1.0)
+    net = trained(short, tiny, minutes=1.0)
     assert len(net.history) == 20
 
 
-def test_measurements_are_rare_and_the_last_epoch_has_one(nights, tiny):
-    net = trained(nights, tiny, max_steps=180)
+def test_measurements_are_rare_and_the_last_epoch_has_one(short, tiny):
+    net = trained(short, tiny, max_steps=180)
     steps = [3 * row["epoch"] for row in net.history if "valid_loss" in row]
     assert steps[0] == 102
     assert steps[-1] == 180
@@ -317,11 +324,9 @@ def test_a_run_that_ended_early_has_no_step_more_when_it_resumes(tmp_path, monke
     assert again.card.n_steps == ended.card.n_steps
 
 
-def test_few_subjects_and_synthetic_signals_are_measured_on_other_crops(tmp_path):
+def test_few_subjects_are_measured_on_other_crops(tmp_path):
     store = make_store(tmp_path / "store", seconds=(20, 7))
     config = small_config(epochs=None, max_steps=6)
     run = pretrain(store, tmp_path / "run", config, verbose=0)
     assert load_encoder(run).card.n_windows == 8
-    signals = datasets.SyntheticSignals(100.0)
-    run = pretrain(signals, tmp_path / "synthetic", config, verbose=0)
     assert load_encoder(run).card.held_out_loss_relative > 0
