@@ -46,13 +46,14 @@ def test_a_torchaudio_that_does_not_match_torch_raises_one_sentence(mismatched, 
 def test_the_warnings_of_torchs_schedulers_are_not_silenced(monkeypatch):
     """accelerate silences them when its module of schedulers is imported, here once more."""
     before = [*warnings.filters]
-    for name in ("accelerate.scheduler", "braindecode_pars._common.hosts"):
+    importlib.import_module("braindecode_pars.runs.run")
+    for name in ("accelerate.scheduler", "accelerate", "braindecode_pars.runs.run"):
         monkeypatch.delitem(sys.modules, name)
     with warnings.catch_warnings():
         importlib.import_module("accelerate.scheduler")
         assert any("lr_scheduler" in str(each[3]) for each in warnings.filters)
     monkeypatch.delitem(sys.modules, "accelerate.scheduler")
-    importlib.import_module("braindecode_pars._common.hosts")
+    importlib.import_module("braindecode_pars.runs.run")
     assert "accelerate.scheduler" in sys.modules
     assert warnings.filters == before
 

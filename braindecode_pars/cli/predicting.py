@@ -116,8 +116,10 @@ def predict_recordings(
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
-            summary_file, summary = write_summary(out, problems, overwrite=overwrite)
-    show_summary(summary_file, summary, len(found), len(found) - len(todo))
+            table, file = write_summary(out, problems, overwrite=overwrite)
+    if file.name != "summary.csv":
+        show(f"summary.csv was changed, so the summary is {file.name} (--overwrite replaces both).")
+    show_summary(table, file, len(found), len(found) - len(todo))
     return len(problems)
 
 

@@ -197,7 +197,6 @@ def write_summary(
     for file in (folder / name for name in names):
         if overwrite or not file.exists() or files.checksum_of(file.read_bytes()) in ours:
             break
-        checks.warn_user(f"{file} was changed, so it stays; overwrite replaces it.")
     # The former ones are ours, too, if the process is killed in between.
     ours = [*ours, files.checksum_of(text.encode())]
     files.write_checked(mark, {**written, "summaries": ours[-5:]})

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from braindecode_pars.recordings.preprocessing import Preprocessing
 
 from braindecode_pars import runs
 from braindecode_pars._common.files import checksum_of
@@ -29,6 +28,7 @@ from braindecode_pars.pretrained import load_encoder, save_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import Index, StoredRecording
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 __all__ = ["NOISE", "SignalSource", "SyntheticSignals", "noise", "pretrain_on"]
 
