@@ -383,8 +383,7 @@ def warn_of_length(estimator: Any, windows: Windows) -> None:
     """Warn of windows of another length than those of ``fit``."""
     if (n_times := windows[0].shape[1]) != estimator.n_times_:
         checks.warn_user(
-            f"The windows have {n_times} samples, those of fit had {estimator.n_times_}. Cut "
-            "windows of the same length."
+            f"The windows have {n_times} samples, those of fit had {estimator.n_times_}; cut alike."
         )
 
 

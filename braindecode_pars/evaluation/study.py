@@ -203,9 +203,8 @@ def write(result: Study, folder: Path | None) -> None:
     """Write scores, values and report of a study, finished or not, unless there is no folder."""
     if folder is None:
         return
-    comparisons = {
-        name: getattr(result, name) for name in ("primary", "initialization", "baseline")
-    }
+    names = ("primary", "initialization", "baseline")
+    comparisons = {name: getattr(result, name) for name in names}
     chosen = result.recommendation
     content = study_design.FORMAT | dict(
         answers=result.answers,

@@ -120,11 +120,10 @@ def check_settings(
         folder = Path(out).expanduser()
         files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
         kinds = model_files.kinds_in(model := folder / "model")
-        described = model_files.read_model(model).description if kinds else {}
+        described: Any = model_files.read_model(model).description if kinds else {}
         if kinds and "expected_score" not in described.get(model_files.ENTRIES.get(kinds[0]), ()):
             raise ValueError(
-                f"{model} contains a {kinds[0]} that no study has trained, and the recommended "
-                "classifier would replace it. Move it, or pass another folder."
+                f"{model} contains a {kinds[0]} of no study, which would be replaced. Move it away."
             )
 
 

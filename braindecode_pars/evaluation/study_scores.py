@@ -92,9 +92,8 @@ def score_method(
                     else predict_with(method, design, train, test, draw, encoder)
                 )
                 shared: dict[str, Any] = dict(method=method.name, is_centered=is_centered)
-                shared |= dict(
-                    kind=method.kind, pretraining=method.pretraining, fold=fold, draw=draw
-                )
+                shared |= dict(kind=method.kind, pretraining=method.pretraining)
+                shared |= dict(fold=fold, draw=draw)
                 for row in count_predictions(design, test, probabilities):
                     yield shared | row
 
