@@ -158,7 +158,8 @@ def checked_scores(
     if "dataset" in rows:
         rows["dataset"] = rows["dataset"].astype(object).fillna("")
     rows = rows[~rows.round({"value": 9}).duplicated()]  # a file may change the last digit
-    check_once(rows, "scores", [name for name in rows if name != "value"])
+    keys = rows.drop(columns="value").astype(str)  # the seeds 0 and "0" are one
+    check_once(keys.apply(lambda each: each.str.strip()), "scores", [*keys])
     check_one_value(rows, "scores", {"control"}.difference(columns))
     return rows
 

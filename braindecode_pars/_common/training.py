@@ -9,7 +9,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -120,21 +120,23 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
-class _Stream(tqdm.utils.DisableOnWriteError):
+class _Stream:
     """A stream whose errors do not end the work that a bar shows the progress of."""
 
     def __init__(self, stream: Any):
-        super().__init__(stream, stream)
+        self._stream = stream
+        self.encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
 
-    @staticmethod
-    def disable_on_exception(stream: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-        encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
+    def write(self, text: str) -> None:
+        with suppress(Exception):
+            self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
 
-        def call(*texts: str) -> None:
-            with suppress(Exception):
-                function(*(x.encode(encoding, "backslashreplace").decode(encoding) for x in texts))
+    def flush(self) -> None:
+        with suppress(Exception):
+            self._stream.flush()
 
-        return call
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class ProgressBar(tqdm.auto.tqdm):

@@ -72,7 +72,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         windows.check_not_empty()
         self._remember(windows)
         # Arrays have no names of channels; one window tells their number.
-        self.n_chans_ = len(windows[0] if self.chs_info_ is None else self.chs_info_)
+        n_chans, self.n_times_ = windows[0].shape
+        self.n_chans_ = n_chans if self.chs_info_ is None else len(self.chs_info_)
         return self
 
     def _remember(self, windows: Windows) -> None:
@@ -110,6 +111,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
+        if hasattr(self, "n_times_"):  # a pipeline reads no other words
+            windows_estimator.check_n_chans(self, len(windows[0]))
+            windows_estimator.warn_of_length(self, windows)
         # What the features of a window depend on, apart from the window
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
         learned = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))

@@ -11,10 +11,7 @@ from scipy import stats
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
 from braindecode_pars.evaluation.study_design import WORTHWHILE_GAIN, Design
-from braindecode_pars.evaluation.study_results import (
-    Comparison,
-    Recommendation,
-)
+from braindecode_pars.evaluation.study_results import Comparison, Recommendation
 
 #: Level of all tests.
 LEVEL = 0.05

@@ -464,7 +464,7 @@ def _own_annotations(file: Path, raw: mne.io.BaseRaw | None = None) -> mne.Annot
     notes, start = raw.annotations, raw.first_time
     if hypnogram := search.hypnogram_of(file):
         notes, start = readers.annotations_in(hypnogram), -_delay_of(hypnogram, raw)
-    elif file.suffix.lower() in readers.WITH_OUTSIDE:
+    elif file.suffix in readers.WITH_OUTSIDE:  # MNE reads no others alone
         notes = readers.annotations_in(file)
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
     texts = [label_text(text.partition("@@")[0]) for text in notes.description]

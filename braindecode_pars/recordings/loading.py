@@ -476,7 +476,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """Read a table; all values are texts without blanks around them, and empty cells are missing.
 
-    Empty are also "n/a" and "NaN", in any case. Names of columns are in lower case.
+    Empty are also "n/a", "NaN" and "null", in any case. Names of columns are in lower case.
 
     Parameters
     ----------
@@ -544,7 +544,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 
 
 #: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.
-_EMPTY = re.compile(r"^(n/a|nan|<na>|#n/a)?$", re.IGNORECASE)
+_EMPTY = re.compile(r"^(n/a|nan|nat|null|<na>|#n/a)?$", re.IGNORECASE)
 
 
 def label_text(value: Any) -> str:
@@ -578,11 +578,11 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
 
 
 #: Words in names of columns that say when something begins, and when it ends.
-_BEGIN = "beg|begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
-_EXTENT = "end|stop|finish|offset|length|duration|dur"
+_BEGIN = "beg|begin|beginning|start|onset|time|stamp|epoch|latency|sample|second|sec"
+_EXTENT = "end|ending|stop|finish|offset|length|duration|dur"
 #: Columns that are no more than such words, as "start_time".
 _TIME = f"({_BEGIN}|{_EXTENT})"
-TIME = re.compile(rf"{_TIME}({_TIME}|m?s|[^a-z])*|from|to|until|t(0|1|min|max)")
+TIME = re.compile(rf"{_TIME}({_TIME}|m?s|idx|[^a-z])*|from|to|until|first|last|t(0|1|min|max)?")
 
 
 def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:

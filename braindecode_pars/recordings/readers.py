@@ -504,7 +504,7 @@ def short_errors(file: Path | None = None) -> Iterator[None]:
         raise ValueError(f"{next(known, _DAMAGED + text)}.") from error
     own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     for text in dict.fromkeys(str(w.message) for w in own):
-        counted = file and file.suffix.lower() in WITH_OUTSIDE and _OUTSIDE.match(text)
+        counted = file and file.suffix in WITH_OUTSIDE and _OUTSIDE.match(text)
         if file is not None and not counted and not _UNDERSTOOD.match(text):
             checks.warn_user(f"{file.name}: {text}")
 

@@ -30,7 +30,7 @@ _OTHER_ENDINGS = (
 _FOLDERS = (".mff", ".mefd")
 #: Names of recordings, also in archives and of unfinished downloads: P01.edf.bz2, P01.edf.part.
 _RECORDING = re.compile(
-    rf"({'|'.join(map(re.escape, (*ENDINGS, *_OTHER_ENDINGS)))})(\.\w+|~)*$", re.IGNORECASE
+    rf"({'|'.join(map(re.escape, (*ENDINGS, *_OTHER_ENDINGS)))})([\W_].*)?$", re.IGNORECASE
 )
 #: A file of as many bytes is named if it is not read, whatever its ending.
 _LARGE = 1_000_000
