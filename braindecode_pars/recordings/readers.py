@@ -25,9 +25,6 @@ from braindecode_pars.recordings import cutting, loading, preparation, search
 #: Endings that MNE and wfdb do not read in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
 
-#: Parts of messages of MNE about files that are no continuous recordings.
-_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
-
 #: Units of voltage in volts. MNE takes any other unit of an EDF or BDF file as volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
 
@@ -97,16 +94,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         return _mark_signals(*_read_edf(file, preload=preload))
     if suffix == ".hea":
         return _mark_signals(*_read_wfdb(file, preload=preload))
-    try:
-        with short_errors(file):
-            raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    except ValueError as error:
-        if any(text in str(error) for text in _NOT_CONTINUOUS):
-            raise ValueError(
-                "it has no continuous recording, but epochs, averages, events or the like; pass "
-                "the recording that they were made of."
-            ) from error
-        raise
+    with short_errors(file):
+        raw = mne.io.read_raw(file, preload=preload, verbose="warning")
     if search.names_part(file, 1):
         raise ValueError(
             "it is a later part of a recording in several files. Pass the first one, by its name "
@@ -344,9 +333,7 @@ def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
     return mark_as_other(raw, [*others, *unknown.index])
 
 
-def read_wfdb(
-    file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
-) -> mne.io.BaseRaw:
+def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
     """Read the voltages of a WFDB record into memory.
 
     Parameters
@@ -356,8 +343,6 @@ def read_wfdb(
     wanted : callable | None
         Function that receives the name of a signal and returns whether to read it. None reads all
         voltages and ignores signals of other quantities, such as percent.
-    preload : bool
-        Whether to read the signals, which are zeros otherwise.
 
     Returns
     -------
@@ -384,7 +369,7 @@ def read_wfdb(
     ...     read_wfdb(Path(folder, "night.hea")).ch_names
     ['C3']
     """
-    raw, signals = _read_wfdb(file, wanted, preload=preload)
+    raw, signals = _read_wfdb(file, wanted)
     volts = signals.index[_are_volts(signals)].tolist()
     if wanted is not None or not volts:
         _check_voltages(signals)
