@@ -112,7 +112,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
                 where = dict(loc="upper left", bbox_to_anchor=(1, 1))
             legend = style.named_legend(ax, drawn, handlelength=3, **where)
             if is_several and axes is None:
-                style.add_room(ax.figure, width=legend.get_window_extent().width)
+                style.make_room(legend)
         style.remove_frame(ax)
     return panels
 
@@ -394,7 +394,7 @@ def person_in_features(
         ax.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(names)), names, parse_math=False)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
+    style.draw_legend(panels[0], is_new=axes is None)
     return panels
 
 
