@@ -175,12 +175,12 @@ class ProgressBar(tqdm.auto.tqdm):
         return True
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
-        """Draw the bar, or write a line if it is time for one."""
+        """Draw the bar, or write a line if it is time for one, or at the end (``pos=0``)."""
         if not self._writes_lines:
             return super().display(msg, pos, **options)
-        if msg is None and time.monotonic() >= self._next_line:
+        if pos == 0 or (msg is None and time.monotonic() >= self._next_line):
             self._next_line = time.monotonic() + _INTERVAL
-            self.fp.write(f"{self}\n")
+            self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
         return False  # there is nothing to clear
 
@@ -188,14 +188,6 @@ class ProgressBar(tqdm.auto.tqdm):
         """Clear the bar; a line stays."""
         if not self._writes_lines:
             super().clear(*arguments, **options)
-
-    def close(self) -> None:
-        """End the bar; a log file gets its last state."""
-        if not self.disable and self._writes_lines:
-            self._next_line = 0.0
-            self.display()
-            self.leave = False  # tqdm would draw it once more
-        super().close()
 
 
 _PROGRESS_RULES = dict(
