@@ -233,12 +233,7 @@ class LogBandPower(NamedFeatures):
         self.bands_ = None if rate is None else _bands_below(rate / 2)
         kinds = ("absolute", "relative") if self.power == "both" else (self.power,)
         self.features_ = [f"{kind}_{name}" for kind in kinds for name in self.bands_ or ()]
-        left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
-        if rate is not None and left_out:
-            checks.warn_user(
-                f"LogBandPower leaves out {checks.listed(left_out)}: windows at {rate:g} Hz have "
-                f"no frequencies above {rate / 2:g} Hz."
-            )
+        _warn_of_bands(self, [name for name in BANDS if name not in (self.bands_ or BANDS)], rate)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
@@ -269,6 +264,15 @@ class LogBandPower(NamedFeatures):
         chosen = np.concatenate(powers[self.power], axis=-1)
         # The smallest float32 avoids log(0).
         return np.log(np.maximum(chosen, np.finfo(np.float32).tiny)).reshape(len(batch), -1)
+
+
+def _warn_of_bands(owner: NamedFeatures, left_out: list[str], sfreq: float | None) -> None:
+    """Warn of bands that a sampling rate in Hz does not allow."""
+    if left_out:
+        checks.warn_user(
+            f"{type(owner).__name__} leaves out the bands {checks.listed(left_out)}: there are no "
+            f"frequencies above {known_rate(sfreq) / 2:g} Hz in windows at {sfreq:g} Hz."
+        )
 
 
 def _bands_below(most: float) -> dict[str, tuple[float, float]]:
@@ -546,11 +550,7 @@ class ChannelFeatures(NamedFeatures):
         sfreq = known_rate(windows.sfreq)
         self.features_ = _features_at(sfreq)
         left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
-        if left_out:
-            checks.warn_user(
-                f"ChannelFeatures leaves out the bands {checks.listed(left_out)}: windows at "
-                f"{sfreq:g} Hz have no frequencies above {sfreq / 2:g} Hz."
-            )
+        _warn_of_bands(self, left_out, sfreq)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)

@@ -430,10 +430,7 @@ def set_splits(
     else:  # subjects without a split in a file are left out
         table = read_table(splits, Path())
         column = "participant_id" if "participant_id" in table else "subject"
-        if not {column, "split"} <= set(table):
-            raise ValueError(
-                f"{splits} needs columns 'subject' and 'split', and has {', '.join(table)}."
-            )
+        tables.check_table(table, str(splits), (column, "split"))
         table = table.dropna(subset=["split"])
         pairs = zip(table[column], table["split"], strict=True)
     split_of = by_subject(pairs, "The splits")
