@@ -152,7 +152,7 @@ def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
 
 def make_room(legend: Legend) -> None:
     """Enlarge the figure of a legend by its width, and to its height."""
-    figure = legend.axes.figure if legend.isaxes else legend.figure
+    figure = cast(Figure, legend.figure)
     box, (width, height) = legend.get_window_extent(), figure.get_size_inches()
     margin = 0.2  # inches, above and below
     figure.set_size_inches(
@@ -200,6 +200,13 @@ def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
     if grid is not None:
         ax.grid(axis=grid, color=shade(0.92))
         ax.set_axisbelow(True)
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name rows at the heights 0, 1, ..., from top to bottom."""
+    ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
 
 
 def time_unit(seconds: float) -> tuple[str, int]:

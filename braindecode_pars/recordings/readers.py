@@ -548,12 +548,7 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
     table = search.table_beside(file, "events")
     if table and len(bad := loading.events_in(table, marks_only=True)):
-        own = raw.annotations
-        notes = mne.Annotations(
-            own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
-        )
-        notes.append(bad.onset, bad.duration, bad.description)
-        raw.set_annotations(notes, verbose="error")
+        raw.annotations.append(bad.onset + raw.first_time, bad.duration, bad.description)
     return raw
 
 
