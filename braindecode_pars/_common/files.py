@@ -394,21 +394,16 @@ def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
         for name in dict.fromkeys([*now, *before]):
             inner = f"{path}.{name}" if path else str(name)
             if name not in before:
-                yield f"{inner} is {_short(now[name])}, was not set"
+                yield f"{inner} is {now[name]!r:.60}, was not set"
             elif name not in now:
-                yield f"{inner} is not set, was {_short(before[name])}"
+                yield f"{inner} is not set, was {before[name]!r:.60}"
             else:
                 yield from _differences(before[name], now[name], inner)
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for i, (old, new) in enumerate(zip(before, now, strict=True)):
             yield from _differences(old, new, f"{path}[{i}]")
     elif before != now:
-        yield f"{path} is {_short(now)}, was {_short(before)}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        yield f"{path} is {now!r:.60}, was {before!r:.60}"
 
 
 def import_file(file: Path) -> ModuleType:

@@ -166,7 +166,8 @@ def checked_scores(
     if "dataset" in rows:
         rows["dataset"] = rows["dataset"].astype(object).fillna("")
     rows = rows[~rows.round({"value": 9}).duplicated()]  # a file may change the last digit
-    check_once(rows, "scores", [name for name in rows if name != "value"])
+    keys = rows.drop(columns="value").astype(str)  # the seeds 0 and "0" are one
+    check_once(keys.apply(lambda each: each.str.strip()), "scores", [*keys])
     check_one_value(rows, "scores", {"control"}.difference(columns))
     return rows
 
@@ -188,7 +189,7 @@ def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 
 
 #: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.
-EMPTY = re.compile(r"^(n/a|nan|<na>|#n/a)?$", re.IGNORECASE)
+EMPTY = re.compile(r"^(n/a|nan|nat|null|<na>|#n/a)?$", re.IGNORECASE)
 
 
 def label_text(value: Any) -> str:

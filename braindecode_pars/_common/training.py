@@ -9,7 +9,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -120,21 +120,23 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
-class _Stream(tqdm.utils.DisableOnWriteError):
+class _Stream:
     """A stream whose errors do not end the work that a bar shows the progress of."""
 
     def __init__(self, stream: Any):
-        super().__init__(stream, stream)
+        self._stream = stream
+        self.encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
 
-    @staticmethod
-    def disable_on_exception(stream: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-        encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
+    def write(self, text: str) -> None:
+        with suppress(Exception):
+            self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
 
-        def call(*texts: str) -> None:
-            with suppress(Exception):
-                function(*(x.encode(encoding, "backslashreplace").decode(encoding) for x in texts))
+    def flush(self) -> None:
+        with suppress(Exception):
+            self._stream.flush()
 
-        return call
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class ProgressBar(tqdm.auto.tqdm):
@@ -173,12 +175,12 @@ class ProgressBar(tqdm.auto.tqdm):
         return True
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
-        """Draw the bar, or write a line if it is time for one."""
+        """Draw the bar, or write a line if it is time for one, or at the end (``pos=0``)."""
         if not self._writes_lines:
             return super().display(msg, pos, **options)
-        if msg is None and time.monotonic() >= self._next_line:
+        if pos == 0 or (msg is None and time.monotonic() >= self._next_line):
             self._next_line = time.monotonic() + _INTERVAL
-            self.fp.write(f"{self}\n")
+            self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
         return False  # there is nothing to clear
 
@@ -186,14 +188,6 @@ class ProgressBar(tqdm.auto.tqdm):
         """Clear the bar; a line stays."""
         if not self._writes_lines:
             super().clear(*arguments, **options)
-
-    def close(self) -> None:
-        """End the bar; a log file gets its last state."""
-        if not self.disable and self._writes_lines:
-            self._next_line = 0.0
-            self.display()
-            self.leave = False  # tqdm would draw it once more
-        super().close()
 
 
 _PROGRESS_RULES = dict(

@@ -468,13 +468,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             "prior_strength": self.prior_strength_,
             "access": self.access_.value,
             "one_class_recordings": self.one_class_recordings_,
-            "windows": {
-                "n_chans": self.n_chans_,
-                "n_times": self.n_times_,
-                "sfreq": self.sfreq_,
-                "channels": channels,
-                "ch_names": [ch["ch_name"] for ch in channels],
-            },
+            "windows": self._windows_to_save() | {"channels": channels},
         }
         arrays = {}
         if "tangent_space" in self._view_names:

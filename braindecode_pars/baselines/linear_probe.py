@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -20,7 +20,6 @@ from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
     cross_entropy_weights,
-    to_score,
     training_classes,
     where_labelled,
 )
@@ -35,7 +34,7 @@ _MOST_FOLDS = 5
 
 
 @dataclass(eq=False, repr=False)
-class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
+class LinearProbe(windows_estimator.LabelPredictor):
     r"""Classify windows by a linear classifier on the features of a transformer.
 
     The features are computed once, standardised, and classified by logistic regression or by linear
@@ -62,8 +61,8 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         in the windows of ``fit``, which are its prior probabilities: ``"balanced"`` makes these
         equal.
     unlabeled_label : hashable | None
-        Label of windows that ``fit`` and ``score`` leave out, also from means of subjects; see
-        :class:`~braindecode_pars.PARSClassifier`.
+        Label of windows that ``fit`` leaves out, also from means of subjects, and that ``score``
+        does not count; see :class:`~braindecode_pars.PARSClassifier`.
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
         :math:`\lambda` of :func:`~braindecode_pars.baselines.new_person.ridge_towards`. None
@@ -209,72 +208,7 @@ class LinearProbe(ClassifierMixin, windows_estimator.WindowsEstimator):
         adapted.classifier_ = found[""]
         return adapted
 
-    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : windows
-            Windows of any type that the transformer accepts. If it subtracts the mean of each
-            subject, all windows of a subject.
-        groups : array-like, shape (n_windows,) | None
-            Subject of each window, for the transformer. None uses the subjects of the windows.
-
-        Returns
-        -------
-        ndarray, shape (n_windows, n_classes)
-            Probabilities; the columns are in the order of ``classes_``.
-
-        Raises
-        ------
-        NotFittedError
-            Before :meth:`fit`.
-        TypeError, ValueError
-            As the transformer.
-        """
-        return self._predictions(X, groups)[1]
-
-    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the most probable label of each window.
-
-        Parameters
-        ----------
-        X, groups
-            As in :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray, shape (n_windows,)
-            Predicted labels.
-        """
-        return self._predictions(X, groups)[0]
-
-    def score(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
-    ) -> float:
-        """Return the accuracy on the labelled windows.
-
-        Parameters
-        ----------
-        X, groups
-            As in ``predict_proba``.
-        y : array-like, shape (n_windows,) | None
-            Labels; None uses those of the dataset.
-        sample_weight : array-like, shape (n_windows,) | None
-            Weight of each window.
-
-        Returns
-        -------
-        float
-            Accuracy between 0 and 1.
-        """
-        windows = door.as_windows(X, y, groups)
-        check_is_fitted(self)
-        labelled, y, weights = to_score(windows, self.unlabeled_label, self.classes_, sample_weight)
-        return float(np.average(self.predict(windows[labelled]) == y, weights=weights))
-
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return labels and probabilities; the windows are read once."""
         check_is_fitted(self)
         features = np.asarray(self.transformer_.transform(door.as_windows(X, groups=groups)))
         probabilities = self.classifier_.predict_proba(features)

@@ -199,7 +199,8 @@ def ridge_towards(
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         change = flat.reshape(n_outputs, -1)
         logits = _of_classes(before + rows @ change[:, :-1].T + change[:, -1])
-        logs = _log_softmax(logits)
+        # SciPy's log_softmax is slow for few windows.
+        logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
         losses = -(targets * logs).sum(axis=1)
         slopes = sample_weight[:, None] * (np.exp(logs) - targets)[:, -n_outputs:]
         gradient = np.column_stack([slopes.T @ rows, slopes.sum(axis=0)]) + penalties * change
@@ -260,10 +261,6 @@ def chosen_strength(
 def _of_classes(outputs: np.ndarray) -> np.ndarray:
     """Return logits of all classes; one output is the second of two classes."""
     return np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
-
-
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)  # SciPy's is slow for few
 
 
 def first_of_each_class(codes: np.ndarray, n: int) -> np.ndarray:

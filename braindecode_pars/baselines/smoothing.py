@@ -7,20 +7,20 @@ of the training windows, and its emissions come from the probabilities of a clas
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.tables import Access
 from braindecode_pars.estimators.windows_estimator import (
-    WindowsEstimator,
+    LabelPredictor,
     fresh_fit,
     parameter_of_last,
 )
-from braindecode_pars.windows import Windows, door, labels
+from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.transitions import Transitions
 
 
-class HMMSmoothing(ClassifierMixin, WindowsEstimator):
+class HMMSmoothing(LabelPredictor):
     """Smooth the predictions of a classifier over time, by a hidden Markov model (transductive).
 
     For labels with an order in time, such as sleep stages. The transitions between labels are
@@ -118,72 +118,14 @@ class HMMSmoothing(ClassifierMixin, WindowsEstimator):
             self.transitions_ = found
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, given all windows of a run.
+    @property
+    def unlabeled_label(self) -> Any:
+        """That of the classifier."""
+        return parameter_of_last("unlabeled_label", self.classifier)
 
-        Parameters
-        ----------
-        X : windows
-            As in :meth:`fit`, in any order. All windows of a recording should be there.
-
-        Returns
-        -------
-        ndarray, shape (n_windows, n_classes)
-            Probabilities; the columns are in the order of ``classes_``.
-
-        Raises
-        ------
-        NotFittedError
-            Before :meth:`fit`.
-        ValueError
-            When the place of a window is unknown, or windows of a recording overlap. Also all
-            errors of the classifier.
-        """
-        return self._predictions(X)[1]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of each window in the most probable sequence.
-
-        Parameters
-        ----------
-        X : windows
-            As in :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray, shape (n_windows,)
-            Predicted labels.
-        """
-        return self._predictions(X)[0]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy on the labelled windows, of predictions for all.
-
-        Parameters
-        ----------
-        X : windows
-            As in :meth:`predict_proba`.
-        y : array-like, shape (n_windows,) | None
-            Labels; None uses those of the dataset. Windows without a label, by the
-            ``unlabeled_label`` of the classifier, are ignored.
-        sample_weight : array-like, shape (n_windows,) | None
-            Weight of each window.
-
-        Returns
-        -------
-        float
-            Accuracy between 0 and 1.
-        """
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        windows = door.as_windows(X, y)
-        unlabelled = parameter_of_last("unlabeled_label", self.classifier)
-        labelled, y, weights = labels.to_score(windows, unlabelled, self.classes_, sample_weight)
-        return float(np.average(self.predict(windows)[labelled] == y, weights=weights))
-
-    def _predictions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return labels and probabilities; the windows are read once."""
-        check_is_fitted(self)
-        windows = door.as_windows(X)
+        windows = door.as_windows(X, groups=groups)
         runs = _runs(windows)
         raw = np.asarray(self.classifier_.predict_proba(windows), dtype=float)
         smoothed, path = np.empty_like(raw), np.empty(len(raw), dtype=int)

@@ -73,7 +73,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         windows.check_not_empty()
         self._remember(windows)
         # Arrays have no names of channels; one window tells their number.
-        self.n_chans_ = len(windows[0] if self.chs_info_ is None else self.chs_info_)
+        n_chans, self.n_times_ = windows[0].shape
+        self.n_chans_ = n_chans if self.chs_info_ is None else len(self.chs_info_)
         return self
 
     def _remember(self, windows: Windows) -> None:
@@ -111,6 +112,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
+        if hasattr(self, "n_times_"):  # a pipeline reads no other words
+            windows_estimator.check_n_chans(self, len(windows[0]))
+            windows_estimator.warn_of_length(self, windows)
         # What the features of a window depend on, apart from the window
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
         learned = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))
@@ -230,12 +234,7 @@ class LogBandPower(NamedFeatures):
         self.bands_ = None if rate is None else _bands_below(rate / 2)
         kinds = ("absolute", "relative") if self.power == "both" else (self.power,)
         self.features_ = [f"{kind}_{name}" for kind in kinds for name in self.bands_ or ()]
-        left_out = [name for name in BANDS if self.bands_ and name not in self.bands_]
-        if rate is not None and left_out:
-            checks.warn_user(
-                f"LogBandPower leaves out {checks.listed(left_out)}: windows at {rate:g} Hz have "
-                f"no frequencies above {rate / 2:g} Hz."
-            )
+        _warn_of_bands(self, [name for name in BANDS if name not in (self.bands_ or BANDS)], rate)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
@@ -266,6 +265,15 @@ class LogBandPower(NamedFeatures):
         chosen = np.concatenate(powers[self.power], axis=-1)
         # The smallest float32 avoids log(0).
         return np.log(np.maximum(chosen, np.finfo(np.float32).tiny)).reshape(len(batch), -1)
+
+
+def _warn_of_bands(owner: NamedFeatures, left_out: list[str], sfreq: float | None) -> None:
+    """Warn of bands that a sampling rate in Hz does not allow."""
+    if left_out:
+        checks.warn_user(
+            f"{type(owner).__name__} leaves out the bands {checks.listed(left_out)}: there are no "
+            f"frequencies above {known_rate(sfreq) / 2:g} Hz in windows at {sfreq:g} Hz."
+        )
 
 
 def _bands_below(most: float) -> dict[str, tuple[float, float]]:
@@ -545,11 +553,7 @@ class ChannelFeatures(NamedFeatures):
         sfreq = known_rate(windows.sfreq)
         self.features_ = _features_at(sfreq)
         left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
-        if left_out:
-            checks.warn_user(
-                f"ChannelFeatures leaves out the bands {checks.listed(left_out)}: windows at "
-                f"{sfreq:g} Hz have no frequencies above {sfreq / 2:g} Hz."
-            )
+        _warn_of_bands(self, left_out, sfreq)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)

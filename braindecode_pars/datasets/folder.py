@@ -96,9 +96,7 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
     files = search.recordings_below(root)
     found = _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
     if subject is None:
-        search.check_guessed_subjects(
-            root, [recording.file.relative_to(root) for recording in found]
-        )
+        search.check_guessed_subjects(root, [each.file.relative_to(root) for each in found])
     return found
 
 
@@ -310,9 +308,7 @@ def load(
     )
     chosen = loading.choose_subjects(found, subjects, path)
     if subject is None and not are_named:
-        search.check_guessed_subjects(
-            root, [recording.file.relative_to(root) for recording in chosen]
-        )
+        search.check_guessed_subjects(root, [each.file.relative_to(root) for each in chosen])
     # Of all files: the length of windows, and the targets, are the same for all subjects.
     is_open = labelled is None and (labels is None or window_seconds is None)
     durations = label_files.durations_in(files) if is_open else {}

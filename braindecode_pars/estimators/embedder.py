@@ -589,12 +589,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "pooling": self.pooling_,
-            "windows": {
-                "n_chans": self.n_chans_,
-                "n_times": self.n_times_,
-                "sfreq": self.sfreq_,
-                "ch_names": [ch["ch_name"] for ch in self.chs_info_ or ()],
-            },
+            "windows": self._windows_to_save(),
             "history": list(map(training.history_row, self.pretraining_history_)),
         }
         return description, self.encoder_.state_dict()

@@ -5,25 +5,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin
-from sklearn.utils import validation
 from torch import Tensor
 
 from braindecode_pars._common import checks, names
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.windows import Windows, door, labels, transitions
+from braindecode_pars.windows import Windows, labels, transitions
 
 
-class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
+class WindowsClassifier(windows_estimator.LabelPredictor):
     """A classifier with ``classes_`` that predicts windows and recordings from ``_outputs``."""
 
-    unlabeled_label: Any
-
-    # With scikit-learn's metadata routing, groups reach the predictions: FewLabelsClassifier uses
-    # them to centre by subject, and the other classifiers ignore them.
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
-    __metadata_request__predict = {"groups": True}  # noqa: RUF012
-    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
     @abstractmethod
@@ -46,57 +37,6 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         """
         logits = self._outputs(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : windows
-            Windows of any type that ``fit`` accepts. Channels are matched by name: those of ``fit``
-            are used, in the order of ``fit``.
-
-            A PARSClassifier takes windows of any length of at least one patch. When some channels
-            are missing, it uses the others, as a FewLabelsClassifier does; when all are missing,
-            all EEG channels. Both give a warning. A model with electrode positions uses those of
-            the windows at hand, and warns when none of their channels is a known electrode; windows
-            without channel names are assumed to have the channels of ``fit``.
-
-            A FewLabelsClassifier that subtracts the mean of each subject needs all windows of a
-            subject together.
-        groups : array-like, shape (n_windows,) | None
-            Subject of each window, for a FewLabelsClassifier; others ignore it. None uses the
-            subjects of the windows.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_windows, n_classes)
-            Probabilities; the columns are in the order of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            When there are no windows, when their sampling rate or their channels are not those of
-            the model, when a window is too short, or when windows contain NaN. In a
-            FewLabelsClassifier also when the subject of a window is needed and unknown, or has
-            fewer than ten windows.
-        """
-        return self._predictions(X, groups)[1]
-
-    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the most probable label of each window.
-
-        Parameters
-        ----------
-        X, groups
-            As in ``predict_proba``.
-
-        Returns
-        -------
-        ndarray, shape (n_windows,)
-            Predicted labels, in the form passed to ``fit``.
-        """
-        return self._predictions(X, groups)[0]
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the most probable labels and the probabilities; the windows are read once."""
@@ -199,43 +139,6 @@ class WindowsClassifier(ClassifierMixin, windows_estimator.WindowsEstimator):
         return names.lazy("estimators.predict_raw")(
             self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
         )
-
-    def score(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
-    ) -> float:
-        """Return the accuracy on the labelled windows.
-
-        Parameters
-        ----------
-        X : windows
-            As in ``predict_proba``.
-        y : array-like, shape (n_windows,) | None
-            Labels; None uses the labels of the dataset. Windows with ``unlabeled_label`` are
-            ignored. Windows with a label that did not occur in ``fit`` count as wrong, and a
-            warning names the label.
-        sample_weight : array-like, shape (n_windows,) | None
-            Weight of each window.
-        groups : array-like, shape (n_windows,) | None
-            As in ``predict_proba``.
-
-        Returns
-        -------
-        float
-            Accuracy between 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            When windows, labels or weights are malformed, or when no window is labelled.
-        """
-        validation.check_is_fitted(self)
-        given = door.as_windows(X, y, groups)
-        labelled, y, sample_weight = labels.to_score(
-            given, self.unlabeled_label, self.classes_, sample_weight
-        )
-        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
-        is_right = self.predict(given)[labelled] == y
-        return float(np.average(is_right, weights=sample_weight))
 
 
 def read_labelled(

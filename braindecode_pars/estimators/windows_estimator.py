@@ -6,6 +6,7 @@ Windows are read at the door, with the channels of the model and labels as codes
 import math
 import os
 import warnings
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import mne
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
 
@@ -60,9 +61,8 @@ def _or_none(text: str, *kinds: type) -> checks.Rule:
     return checks.optional(checks.instance(text, *kinds))
 
 
-def _are_positive(pair: Any) -> bool:
-    are_numbers = all(isinstance(x, Real) and not isinstance(x, bool) for x in pair)
-    return len(pair) == 2 and are_numbers and all(0 < float(x) < math.inf for x in pair)
+def _is_pair(pair: Any) -> bool:
+    return len(pair) == 2 and preprocessing.are_positive(pair)
 
 
 #: Parameter name -> rule. Parameters without a rule are checked where they are used.
@@ -95,7 +95,7 @@ RULES = {
             "a number of 0 or more, or two positive numbers",
             (Real, tuple, list),
             lambda value: (
-                0 <= float(value) < math.inf if isinstance(value, Real) else _are_positive(value)
+                0 <= float(value) < math.inf if isinstance(value, Real) else _is_pair(value)
             ),
         ),
     ),
@@ -118,7 +118,7 @@ RULES = {
         checks.Rule(
             "two increasing frequencies in Hz",
             (tuple, list),
-            lambda band: _are_positive(band) and band[0] < band[1],
+            lambda band: _is_pair(band) and band[0] < band[1],
         )
     ),
     "loss": checks.choice("mse", "huber"),
@@ -198,6 +198,112 @@ class WindowsEstimator(BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.target_tags.required = False  # a windows dataset contains its own labels
         return tags
+
+
+class LabelPredictor(ClassifierMixin, WindowsEstimator):
+    """A classifier with ``classes_`` that reads windows once, for labels and probabilities."""
+
+    unlabeled_label: Any
+
+    # With scikit-learn's metadata routing, groups reach the predictions, for those that centre by
+    # subject.
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
+
+    @abstractmethod
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return labels, shape (n_windows,), and probabilities, (n_windows, n_classes)."""
+
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : windows
+            Windows of any type that ``fit`` accepts. Channels are matched by name: those of ``fit``
+            are used, in the order of ``fit``.
+
+            A PARSClassifier takes windows of any length of at least one patch. When some channels
+            are missing, it uses the others, as a FewLabelsClassifier does; when all are missing,
+            all EEG channels. Both give a warning. A model with electrode positions uses those of
+            the windows at hand, and warns when none of their channels is a known electrode; windows
+            without channel names are assumed to have the channels of ``fit``.
+
+            A FewLabelsClassifier that subtracts the mean of each subject needs all windows of a
+            subject together.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for a FewLabelsClassifier; others ignore it. None uses the
+            subjects of the windows.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Probabilities; the columns are in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            When there are no windows, when their sampling rate or their channels are not those of
+            the model, when a window is too short, or when windows contain NaN. In a
+            FewLabelsClassifier also when the subject of a window is needed and unknown, or has
+            fewer than ten windows.
+        """
+        return self._predictions(X, groups)[1]
+
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the most probable label of each window.
+
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        ndarray, shape (n_windows,)
+            Predicted labels, in the form passed to ``fit``.
+        """
+        return self._predictions(X, groups)[0]
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> float:
+        """Return the accuracy on the labelled windows.
+
+        For another score, call a scorer of scikit-learn on windows that all have labels:
+        ``get_scorer("balanced_accuracy")(clf, X, y)``.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+        y : array-like, shape (n_windows,) | None
+            Labels; None uses the labels of the dataset. Windows with ``unlabeled_label`` are
+            ignored. Windows with a label that did not occur in ``fit`` count as wrong, and a
+            warning names the label.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+        groups : array-like, shape (n_windows,) | None
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        float
+            Accuracy between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            When windows, labels or weights are malformed, or when no window is labelled.
+        """
+        validation.check_is_fitted(self)
+        given = door.as_windows(X, y, groups)
+        labelled, y, sample_weight = labels.to_score(
+            given, self.unlabeled_label, self.classes_, sample_weight
+        )
+        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
+        return float(np.average(self.predict(given)[labelled] == y, weights=sample_weight))
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
@@ -350,17 +456,13 @@ def read_to_predict(
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
         # Of arrays, only the shape can be compared.
-        n_chans, n_times = windows[0].shape
+        n_chans = len(windows[0])
         if any_montage and estimator.chs_info_ is None and n_chans != estimator.n_chans_:
             checks.warn_user(
                 f"The windows have {n_chans} channels, those of fit had {estimator.n_chans_}. Pass "
                 "the same channels in the same order."
             )
-        if n_times != estimator.n_times_:
-            checks.warn_user(
-                f"The windows have {n_times} samples, those of fit had {estimator.n_times_}. Cut "
-                "windows of the same length."
-            )
+        warn_of_length(estimator, windows)
     amplitudes.warn_of_amplitudes(windows)
     amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"
@@ -383,6 +485,14 @@ def batches(
             )
         yield torch.from_numpy(batch).to(device), windows.montage_of(n_read)
         n_read += len(batch)
+
+
+def warn_of_length(estimator: Any, windows: Windows) -> None:
+    """Warn of windows of another length than those of ``fit``."""
+    if (n_times := windows[0].shape[1]) != estimator.n_times_:
+        checks.warn_user(
+            f"The windows have {n_times} samples, those of fit had {estimator.n_times_}; cut alike."
+        )
 
 
 def check_n_chans(estimator: Any, n_chans: int) -> None:

@@ -158,8 +158,6 @@ def person_in_features(
             ax.plot(own["null"], places, **{**look, "marker": "|", "markersize": 11})
         ax.set_xlabel(measure)
         style.remove_frame(ax, grid="x")
-        ax.tick_params(axis="y", length=0)
-    panels[0].set_yticks(range(len(names)), names, parse_math=False)
-    panels[0].set_ylim(len(names) - 0.5, -0.5)
-    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
+        style.name_rows(ax, names)
+    style.draw_legend(panels[0], is_new=axes is None)
     return panels

@@ -549,7 +549,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         change: Callable[[np.ndarray], np.ndarray] = equal_amplitudes
         match self.control:
             case "slow":
-                sfreq = self._rate_of(windows)
+                sfreq = window_features.known_rate(windows.sfreq)
                 if 2 * self.edge >= sfreq:
                     half = f"half of the sampling rate, {sfreq:g} Hz"
                     raise ValueError(f"edge={self.edge:g} Hz is not below {half}.")
@@ -562,8 +562,8 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
             case "phase":
                 change = partial(random_phases, random_state=self.random_state)
             case "aperiodic" | "sham":
-                sfreq, put_back = self._rate_of(windows), self.control == SHAM
-                change = partial(without_aperiodic, sfreq=sfreq, put_back=put_back)
+                sfreq = window_features.known_rate(windows.sfreq)
+                change = partial(without_aperiodic, sfreq=sfreq, put_back=self.control == SHAM)
             case "order":
                 size = self._patch_size(windows)
                 change = partial(shuffled_patches, patch_size=size, random_state=self.random_state)
@@ -571,15 +571,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
 
     def _patch_size(self, windows: table.Windows) -> int:
         seconds = 1.0 if self.patch_seconds is None else self.patch_seconds
-        return max(1, round(seconds * self._rate_of(windows)))
-
-    def _rate_of(self, windows: table.Windows) -> float:
-        if windows.sfreq is None:
-            raise ValueError(
-                f"The sampling rate of the windows is unknown, which {self.control!r} needs; pass "
-                "sfreq."
-            )
-        return windows.sfreq
+        return max(1, round(seconds * window_features.known_rate(windows.sfreq)))
 
 
 def _filtered(

@@ -21,9 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
-from braindecode_pars.baselines import linear_probe, smoothing
-from braindecode_pars.estimators import windows_classifier
-from braindecode_pars.estimators.windows_estimator import parameters_called
+from braindecode_pars.estimators.windows_estimator import LabelPredictor, parameters_called
 from braindecode_pars.evaluation import cache
 from braindecode_pars.evaluation.metrics import (
     PROBABILITY_METRICS,
@@ -375,14 +373,9 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
         return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
     if not hasattr(fitted, "predict_proba"):
         return np.asarray(fitted.predict(windows)), None
-    for own in (
-        smoothing.HMMSmoothing,
-        linear_probe.LinearProbe,
-        windows_classifier.WindowsClassifier,
-    ):
-        same = ("predict", "predict_proba")  # not where a subclass predicts otherwise
-        if isinstance(fitted, own) and all(getattr(cls, n) is getattr(own, n) for n in same):
-            return fitted._predictions(windows)
+    own, same = LabelPredictor, ("predict", "predict_proba")
+    if isinstance(fitted, own) and all(getattr(cls, n) is getattr(own, n) for n in same):
+        return fitted._predictions(windows)  # not where a subclass predicts otherwise
     if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
         windows = windows.read_by([*windows])
     return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))

@@ -14,7 +14,7 @@ from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, names, tables
 from braindecode_pars.windows import labels
-from braindecode_pars.windows.table import as_column
+from braindecode_pars.windows.table import known_column
 
 
 def _balanced_accuracy(
@@ -193,16 +193,9 @@ def checked_labels(given: Any, which: str) -> np.ndarray:
     ValueError
         When they have another shape, when one is missing, or when they are no classes.
     """
-    found = as_column(given)
+    found = known_column(f"{which} labels", given)
     if found.ndim != 1:
         raise ValueError(f"The {which} labels have shape {found.shape}; pass one for each window.")
-    missing = pd.isna(found)
-    if missing.any():
-        row = missing.argmax()
-        raise ValueError(
-            f"{missing.sum()} {which} labels are missing, such as {found[row]} in row {row}; "
-            "leave these windows out."
-        )
     labels.check_class_labels(found)
     return found
 
@@ -271,7 +264,7 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     """
     # As arrays, because pandas would match the rows of Series by their index.
     true, predicted = labels.real_numbers(y_true, "y_true"), labels.real_numbers(y_pred, "y_pred")
-    subjects = as_column(subjects)
+    subjects = known_column("subjects", subjects)
     if not len(true) == len(predicted) == len(subjects):
         found = f"{len(true)}, {len(predicted)} and {len(subjects)}"
         raise ValueError(f"y_true, y_pred and subjects must have the same length, got {found}.")
@@ -279,8 +272,6 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
         if n_missing := int((~np.isfinite(values)).sum()):
             raise ValueError(f"{n_missing} {name} are NaN or infinite; leave these windows out.")
     windows = pd.DataFrame(dict(true=true, predicted=predicted, subject=subjects))
-    if windows["subject"].isna().any():
-        raise ValueError(f"The subjects of {windows['subject'].isna().sum()} windows are missing.")
     scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
     # Exact means: those of equal numbers are equal too, in any order and number.

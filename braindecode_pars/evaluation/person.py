@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from braindecode_pars._common import checks
 from braindecode_pars.baselines import linear_probe
 from braindecode_pars.evaluation.changed_signals import permuted_labels
-from braindecode_pars.windows.table import as_column
+from braindecode_pars.windows.table import known_column
 
 #: What is measured: shares of variance, accuracies, and how well directions agree.
 SHARE, ACCURACY, COSINE = "share of variance", "balanced accuracy", "cosine"
@@ -437,13 +437,7 @@ def _rows(people: Any, classes: Any, recordings: Any) -> pd.DataFrame:
 
 def _codes(name: str, values: Any) -> np.ndarray:
     """Return numbers from 0 of the different values, in order of appearance."""
-    codes = pd.factorize(as_column(values))[0]
-    if n_missing := int((codes < 0).sum()):
-        raise ValueError(
-            f"{name} has {n_missing} missing values of {len(codes)} (None or NaN). Leave these "
-            "rows out."
-        )
-    return codes
+    return pd.factorize(known_column(name, values))[0]
 
 
 def _blocks_of_time(rows: pd.DataFrame) -> Folds:

@@ -87,7 +87,7 @@ def label_efficiency(
         ... ])
         >>> ax = plotting.label_efficiency(scores, label="Cohen's kappa")
 
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
     ['method A', 'method B']
     """
     rows = select(scores, metric, ("method", "subject", "n_train_subjects", "seed"))
@@ -315,7 +315,7 @@ def ablation_lines(
         ... ])
         >>> ax = plotting.ablation_lines(scores, x="position_mask_ratio", lines="decoder")
 
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
     ['cross_attention', 'mlp']
     """
     if x == lines:
@@ -420,14 +420,11 @@ def control_gains(
         ax.axhline(0.5, color=style.shade(0.85), lw=0.8, zorder=0.5)
         style.remove_frame(ax, grid="x")
         ax.locator_params(axis="x", nbins=4)
-        ax.tick_params(axis="y", length=0)
+        style.name_rows(ax, ["unchanged", *controls])
         against = str(rows["against"].iloc[0]).replace("$", r"\$")  # not mathematics
         ax.set_xlabel(f"gain in {name}\nover {against}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
-    texts = ["unchanged", *controls]
-    panels[0].set_yticks(range(len(texts)), texts, fontsize=9, parse_math=False)
-    panels[0].set_ylim(len(texts) - 0.4, -0.6)
-    style.draw_legend(panels[0], of_figure=True, is_new=axes is None)
+    style.draw_legend(panels[0], is_new=axes is None)
     return panels
 
 

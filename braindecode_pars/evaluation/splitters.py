@@ -207,7 +207,7 @@ class LabelledSubjects(Splitter):
     def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
         numbers: list[int | None] = [None]
         if self.n_subjects is not None:
-            numbers = _as_list(self.n_subjects)
+            numbers = np.atleast_1d(self.n_subjects).tolist()
             check_list("n_subjects", numbers, checks.integer(1))
         chosen = None
         if self.cv is not None:
@@ -247,10 +247,6 @@ class LabelledSubjects(Splitter):
                 "'test'. Pass test_subjects, or use leave_one_subject_out."
             )
         return reserved, []
-
-
-def _as_list(values: Any) -> list:
-    return [values] if np.isscalar(values) else [*values]
 
 
 def _pairs(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -364,7 +360,7 @@ class LabelledWindows(Splitter):
         if (self.n_windows is None) == (self.minutes is None):
             raise ValueError("Pass n_windows or minutes: how much of the test subject is labelled.")
         name = "n_windows" if self.minutes is None else "minutes"
-        amounts = _as_list(getattr(self, name))
+        amounts = np.atleast_1d(getattr(self, name)).tolist()
         check_list(name, amounts, _AMOUNTS[name])
         for subject in self._tested(corpus):
             of_subject = corpus.in_time(subject)

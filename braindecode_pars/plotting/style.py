@@ -3,7 +3,6 @@
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -131,48 +130,34 @@ def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Lege
     return legend
 
 
-def draw_legend(ax: Axes, *, of_figure: bool = False, is_new: bool = False, **options: Any) -> None:
-    """Draw a legend with as many columns as fit: above the axes, or above those of the figure.
+def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
+    """Draw the legend of some axes; long names are wrapped.
 
     Parameters
     ----------
     ax : Axes
         Axes with the series.
-    of_figure : bool
-        Whether the legend is above all axes of the figure.
     is_new : bool
-        Whether the figure is a new one, which becomes higher by the height of the legend.
+        Whether the figure is a new one, in the constrained layout. The legend is then to the right
+        of all axes, and the figure becomes wider; else it is where it covers least of the axes.
     **options
         Options of matplotlib's legend.
     """
-    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1))
-    if of_figure:
-        place = dict(loc="outside upper left", handlelength=1.5)
-    owner, figure = (ax.figure if of_figure else ax), ax.figure.canvas.figure
-    figure.draw_without_rendering()  # sets the width of the axes
-    room, handles = owner.bbox.width, named_artists(ax)
-    if figure.axes == [ax] and not of_figure:  # also the margin at the right
-        room = figure.bbox.x1 - ax.bbox.x0
-    legend = named_legend(owner, handles, **(place | options))
-    wide = legend.get_window_extent().width
-    if wide > room:  # wrap the names
-        n_letters = int(0.9 * room / wide * max(map(len, handles)))
-        wrap = partial(textwrap.fill, width=max(10, n_letters), break_on_hyphens=False)
-        handles = {wrap(name): artist for name, artist in handles.items()}
-    # Twice the number of columns of the widest name may fit, since columns differ in width.
-    for n_columns in range(min(len(handles), 2 * int(room / wide) + 1), 0, -1):
-        legend.remove()
-        legend = named_legend(owner, handles, ncols=n_columns, **(place | options))
-        if legend.get_window_extent().width <= room:
-            break
+    handles = {textwrap.fill(name, 40): artist for name, artist in named_artists(ax).items()}
     if is_new:
-        add_room(figure, height=legend.get_window_extent().height)
+        make_room(named_legend(ax.figure, handles, loc="outside right upper", **options))
+    else:
+        named_legend(ax, handles, **options)
 
 
-def add_room(figure: Figure, width: float = 0, height: float = 0) -> None:
-    """Enlarge a figure by a number of pixels."""
-    added = np.array([width, height]) / figure.dpi
-    figure.set_size_inches(*(figure.get_size_inches() + added))
+def make_room(legend: Legend) -> None:
+    """Enlarge the figure of a legend by its width, and to its height."""
+    figure = cast(Figure, legend.figure)
+    box, (width, height) = legend.get_window_extent(), figure.get_size_inches()
+    margin = 0.2  # inches, above and below
+    figure.set_size_inches(
+        width + box.width / figure.dpi, max(height, box.height / figure.dpi + margin)
+    )
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
@@ -215,6 +200,13 @@ def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
     if grid is not None:
         ax.grid(axis=grid, color=shade(0.92))
         ax.set_axisbelow(True)
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name rows at the heights 0, 1, ..., from top to bottom."""
+    ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
 
 
 def time_unit(seconds: float) -> tuple[str, int]:

@@ -112,7 +112,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
                 where = dict(loc="upper left", bbox_to_anchor=(1, 1))
             legend = style.named_legend(ax, drawn, handlelength=3, **where)
             if is_several and axes is None:
-                style.add_room(ax.figure, width=legend.get_window_extent().width)
+                style.make_room(legend)
         style.remove_frame(ax)
     return panels
 

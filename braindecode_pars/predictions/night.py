@@ -51,11 +51,7 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
         When it lacks a column, has no rows, or has windows that overlap or are not in
         chronological order.
     """
-    missing = [name for name in ("onset", "duration", "label") if name not in frame]
-    if missing:
-        raise ValueError(f"The predictions lack {', '.join(missing)}; they have {list(frame)}.")
-    if frame.empty:
-        raise ValueError("The predictions have no rows.")
+    tables.check_table(frame, "table of predictions", ("onset", "duration", "label"))
     frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):

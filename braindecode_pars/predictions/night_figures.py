@@ -202,7 +202,7 @@ def hypnodensity(
         ax.stairs(upper[:, i], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
     style.remove_frame(ax)
-    style.draw_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.22))
+    style.named_legend(ax, style.named_artists(ax), loc="upper left", bbox_to_anchor=(1, 1))
     return panels
 
 

@@ -279,20 +279,16 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         "training, so that all channels differ from those of the training. Add them, or fit on the "
         "channels that all recordings have.",
     )
-    # Readers give the type EEG to any signal, also to one of a neutral name.
+    # Other caps have more electrodes, and readers give the type EEG to any signal.
     model = {each.channel for each in recording.found}
-    averaged = {name for each in recording.found for name in each.reference}
-    infos = [{"ch_name": name} for name in sorted(averaged | model)]
-    unknown = {
-        ch["ch_name"] for ch in infos if channel_names.why_no_electrode(ch) == channel_names.UNKNOWN
-    }
-    further = [] if unknown & model else sorted(unknown)
+    further = sorted({name for each in recording.found for name in each.reference} - model)
+    if len(model) == 1 or getattr(clf, "channels", None):  # electrodes were in that of training
+        further = [n for n in further if channel_names.why_no_electrode({"ch_name": n})]
     yield Remark(
         "average_with",
         further,
-        f"The average reference of the recording has {checks.listed(further)}, no electrode of "
-        "the 10-20 system. If it was not in the average in training, mark it as bad, or set "
-        "another type with raw.set_channel_types.",
+        f"The average reference of the recording has {checks.listed(further)}, not in the model. "
+        "If they were not in the average in training, mark them as bad, or set another type.",
     )
 
 

@@ -256,6 +256,8 @@ class SavedEstimator:
     preprocessing_: Preprocessing
     n_chans_: int | None
     n_times_: int | None
+    sfreq_: float | None
+    chs_info_: list[dict] | None
 
     #: Kind of the model.
     _kind = model_files.EMBEDDER
@@ -263,6 +265,11 @@ class SavedEstimator:
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Return the description of the model, without what all kinds have, and its tensors."""
+
+    def _windows_to_save(self) -> dict[str, Any]:
+        """Return what is saved of the windows of ``fit``, without a network that describes them."""
+        names = [ch["ch_name"] for ch in self.chs_info_ or ()]
+        return dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_, ch_names=names)
 
     @abstractmethod
     def _restore(

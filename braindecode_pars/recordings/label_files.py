@@ -408,19 +408,13 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     >>> file.subject, file.stretches
     ('P01', ((None, 0.0, 'rest'),))
     """
-    accepted = (
-        "Pass a regular expression with the named group label, and the named group subject where "
-        "paths contain the subject, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'."
-    )
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(
-            f"labels_from={pattern!r} is not a regular expression: {error}. {accepted}"
-        ) from error
+    expression = search.compiled("labels_from", pattern)
     names = [name for name in ("subject", "label") if name in expression.groupindex]
     if "label" not in names:
-        raise ValueError(f"labels_from={pattern!r} has no group named label. {accepted}")
+        raise ValueError(
+            f"labels_from={pattern!r} has no group named label; pass one such as "
+            "'(?P<subject>[^_/]+)_(?P<label>[^_.]+)', without subject where paths have none."
+        )
     labelled = []
     for file in files:
         match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
@@ -435,29 +429,24 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 
 
 def annotations_of(
-    file: Path, raw: mne.io.BaseRaw, stretches: Sequence[Stretch] | None = None
+    file: Path, raw: mne.io.BaseRaw | None = None, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
     """Return the events of a BIDS table or a hypnogram of a recording, or else its annotations.
 
     Onsets are in seconds from the first sample. Where labelled ``stretches`` are given, they are
-    returned instead.
+    returned instead. Without ``raw``, the header of the file is read where it is needed.
 
     Raises
     ------
     ValueError
         When the table has no column ``onset`` or ``trial_type``, or a time that cannot be read.
     """
-    if stretches is not None:  # without a start it is the whole recording
+    if raw is not None and stretches is not None:  # without a start it is the whole recording
         rows = [
             (0.0, raw.duration, label) if onset is None else (onset, duration, label)
             for onset, duration, label in stretches
         ]
         return mne.Annotations(*(zip(*rows, strict=True) if rows else [[]] * 3))
-    return _own_annotations(file, raw)
-
-
-def _own_annotations(file: Path, raw: mne.io.BaseRaw | None = None) -> mne.Annotations:
-    """Return the annotations of a recording; without ``raw``, its header is read."""
     if table := search.table_beside(file, "events"):
         return loading.events_in(table)
     if raw is None:
@@ -465,7 +454,7 @@ def _own_annotations(file: Path, raw: mne.io.BaseRaw | None = None) -> mne.Annot
     notes, start = raw.annotations, raw.first_time
     if hypnogram := search.hypnogram_of(file):
         notes, start = readers.annotations_in(hypnogram), -_delay_of(hypnogram, raw)
-    elif file.suffix.lower() in readers.WITH_OUTSIDE:
+    elif file.suffix in readers.WITH_OUTSIDE:  # MNE reads no others alone
         notes = readers.annotations_in(file)
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
     texts = [label_text(text.partition("@@")[0]) for text in notes.description]
@@ -504,7 +493,7 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
     for file in files:
         try:  # with its warnings and errors it is read later
             with warnings.catch_warnings(action="ignore"):
-                found = _own_annotations(file)
+                found = annotations_of(file)
         except (ValueError, OSError) as error:
             unread = f"{file.name}: {error}"
             continue

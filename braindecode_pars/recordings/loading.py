@@ -431,10 +431,7 @@ def set_splits(
     else:  # subjects without a split in a file are left out
         table = read_table(splits, Path())
         column = "participant_id" if "participant_id" in table else "subject"
-        if not {column, "split"} <= set(table):
-            raise ValueError(
-                f"{splits} needs columns 'subject' and 'split', and has {', '.join(table)}."
-            )
+        tables.check_table(table, str(splits), (column, "split"))
         table = table.dropna(subset=["split"])
         pairs = zip(table[column], table["split"], strict=True)
     split_of = by_subject(pairs, "The splits")
@@ -477,7 +474,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """Read a table; all values are texts without blanks around them, and empty cells are missing.
 
-    Empty are also "n/a" and "NaN", in any case. Names of columns are in lower case.
+    Empty are also "n/a", "NaN" and "null", in any case. Names of columns are in lower case.
 
     Parameters
     ----------
@@ -560,11 +557,11 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
 
 
 #: Words in names of columns that say when something begins, and when it ends.
-_BEGIN = "beg|begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
-_EXTENT = "end|stop|finish|offset|length|duration|dur"
+_BEGIN = "beg|begin|beginning|start|onset|time|stamp|epoch|latency|sample|second|sec"
+_EXTENT = "end|ending|stop|finish|offset|length|duration|dur"
 #: Columns that are no more than such words, as "start_time".
 _TIME = f"({_BEGIN}|{_EXTENT})"
-TIME = re.compile(rf"{_TIME}({_TIME}|m?s|[^a-z])*|from|to|until|t(0|1|min|max)")
+TIME = re.compile(rf"{_TIME}({_TIME}|m?s|idx|[^a-z])*|from|to|until|first|last|t(0|1|min|max)?")
 
 
 def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -26,9 +26,6 @@ from braindecode_pars.windows import marks, recorded_steps
 #: Endings that MNE and wfdb do not read in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
 
-#: Parts of messages of MNE about files that are no continuous recordings.
-_NOT_CONTINUOUS = ("No raw data in", "Could not find measurement data", "It must be 1 for raw")
-
 #: Units of voltage in volts. MNE takes any other unit of an EDF or BDF file as volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
 
@@ -98,16 +95,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         return _mark_signals(*_read_edf(file, preload=preload))
     if suffix == ".hea":
         return _mark_signals(*_read_wfdb(file, preload=preload))
-    try:
-        with short_errors(file):
-            raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    except ValueError as error:
-        if any(text in str(error) for text in _NOT_CONTINUOUS):
-            raise ValueError(
-                "it has no continuous recording, but epochs, averages, events or the like; pass "
-                "the recording that they were made of."
-            ) from error
-        raise
+    with short_errors(file):
+        raw = mne.io.read_raw(file, preload=preload, verbose="warning")
     if search.names_part(file, 1):
         raise ValueError(
             "it is a later part of a recording in several files. Pass the first one, by its name "
@@ -345,9 +334,7 @@ def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
     return mark_as_other(raw, [*others, *unknown.index])
 
 
-def read_wfdb(
-    file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
-) -> mne.io.BaseRaw:
+def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
     """Read the voltages of a WFDB record into memory.
 
     Parameters
@@ -357,8 +344,6 @@ def read_wfdb(
     wanted : callable | None
         Function that receives the name of a signal and returns whether to read it. None reads all
         voltages and ignores signals of other quantities, such as percent.
-    preload : bool
-        Whether to read the signals, which are zeros otherwise.
 
     Returns
     -------
@@ -385,7 +370,7 @@ def read_wfdb(
     ...     read_wfdb(Path(folder, "night.hea")).ch_names
     ['C3']
     """
-    raw, signals = _read_wfdb(file, wanted, preload=preload)
+    raw, signals = _read_wfdb(file, wanted)
     volts = signals.index[_are_volts(signals)].tolist()
     if wanted is not None or not volts:
         _check_voltages(signals)
@@ -505,7 +490,7 @@ def short_errors(file: Path | None = None) -> Iterator[None]:
         raise ValueError(f"{next(known, _DAMAGED + text)}.") from error
     own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     for text in dict.fromkeys(str(w.message) for w in own):
-        counted = file and file.suffix.lower() in WITH_OUTSIDE and _OUTSIDE.match(text)
+        counted = file and file.suffix in WITH_OUTSIDE and _OUTSIDE.match(text)
         if file is not None and not counted and not _UNDERSTOOD.match(text):
             checks.warn_user(f"{file.name}: {text}")
 
@@ -564,12 +549,7 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
     table = search.table_beside(file, "events")
     if table and len(bad := loading.events_in(table, marks_only=True)):
-        own = raw.annotations
-        notes = mne.Annotations(
-            own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
-        )
-        notes.append(bad.onset, bad.duration, bad.description)
-        raw.set_annotations(notes, verbose="error")
+        raw.annotations.append(bad.onset + raw.first_time, bad.duration, bad.description)
     return raw
 
 

@@ -30,7 +30,7 @@ _OTHER_ENDINGS = (
 _FOLDERS = (".mff", ".mefd")
 #: Names of recordings, also in archives and of unfinished downloads: P01.edf.bz2, P01.edf.part.
 _RECORDING = re.compile(
-    rf"({'|'.join(map(re.escape, (*ENDINGS, *_OTHER_ENDINGS)))})(\.\w+|~)*$", re.IGNORECASE
+    rf"({'|'.join(map(re.escape, (*ENDINGS, *_OTHER_ENDINGS)))})([\W_].*)?$", re.IGNORECASE
 )
 #: A file of as many bytes is named if it is not read, whatever its ending.
 _LARGE = 1_000_000
@@ -498,6 +498,20 @@ _WHERE_TO_PASS = (
 )
 
 
+def compiled(argument: str, pattern: str) -> re.Pattern:
+    """Return a regular expression that is given as an argument.
+
+    Raises
+    ------
+    ValueError
+        When the text is none.
+    """
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{argument}={pattern!r} is not a regular expression: {error}.") from error
+
+
 def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     """Return a function that finds the subject in the path of a file.
 
@@ -534,10 +548,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         return subject
     if not isinstance(subject, str):
         raise TypeError(f"subject must be a function, a pattern or None, got {subject!r}.")
-    try:
-        expression = re.compile(subject)
-    except re.error as error:
-        raise ValueError(f"subject={subject!r} is not a regular expression: {error}.") from error
+    expression = compiled("subject", subject)
     if expression.groups != 1:
         raise ValueError(
             f"The pattern '{subject}' of the subject has {expression.groups} groups; put "

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from braindecode_pars._common import files, training
+from braindecode_pars._common import files, model_files, training
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.evaluation.controls import (
     UNCHANGED,
@@ -144,7 +144,7 @@ def study(
     settings = study_design.Settings(
         effort, tasks, encoders, n_train_subjects, draws, minutes, only, without
     )
-    study_plan.check_settings(settings, out)
+    study_plan.check_settings(settings, out, methods)
     check = data_check.check_data(windows_ds, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
@@ -495,9 +495,9 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     corpus = plan.design.corpus
     folder = plan.folder / "model"
     estimator.fit(corpus.X[corpus.labeled], corpus.y[corpus.labeled])
-    metric = study_design.METRIC.replace("_", " ")
-    estimator.expected_score_ = dict(
-        metric=metric, score=chosen.score, low=chosen.low, high=chosen.high
-    )
+    score = {name: getattr(chosen, name) for name in ("score", "low", "high")}
+    estimator.expected_score_ = dict(metric=study_design.METRIC.replace("_", " ")) | score
+    if {*model_files.kinds_in(folder)} - {type(estimator).__name__}:  # of an earlier study here
+        shutil.rmtree(folder)
     estimator.save(folder)
     return str(folder)

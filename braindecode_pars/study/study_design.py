@@ -480,9 +480,7 @@ def choose_steps(
         methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
-        raise ValueError(
-            "No method is left. Change the names of only or without; controls need primary."
-        )
+        raise ValueError("No method is left. Change only or without; controls need primary.")
     for kinds in ([method.kind for method in step.methods] for step in chosen):
         if "sham" in kinds and "pretrained" not in kinds:
             raise ValueError(f"{SHAM} needs the pretraining whose steps it has. Choose both.")

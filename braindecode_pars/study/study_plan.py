@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars._common import checks, files
+from braindecode_pars._common import checks, files, model_files
 from braindecode_pars.baselines import linear_probe
 from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
-from braindecode_pars.pretext import base
 from braindecode_pars.study import data_check, study_design, study_scores
 from braindecode_pars.study.study_design import (
     Design,
@@ -104,20 +103,30 @@ def plan_study(
     return StudyPlan(dataset, check, design, effort, steps, minutes, folder, about)
 
 
-def check_settings(settings: Settings, out: str | Path | None) -> None:
+def check_settings(
+    settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
+) -> None:
     """Check the arguments of a study, and that its folder has nothing else, before all else."""
     checks.choice(*study_design.EFFORTS).check("effort", settings.effort)
     # Disjoint sets come in equal numbers from each shuffle, so that their variance can be estimated
     is_even = checks.Rule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
     is_even.check("draws", settings.draws)
     checks.optional(checks.positive()).check("minutes", settings.minutes)
-    is_name = checks.instance("names of pretext tasks", str)
-    splitting.check_list("tasks", settings.tasks, is_name)
-    for task in settings.tasks:
-        base.find_task(task)
+    splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
+    # Several channels and all bundled encoders have all methods that a study may have.
+    encoders = {"small": "small", "pars-sleep": "pars-sleep", **(settings.encoders or {})}
+    every = study_design.make_steps(2, settings.tasks, encoders, methods or {})
+    groups = study_design.EFFORTS[settings.effort].groups
+    study_design.choose_steps(every, groups, settings.only, settings.without)
     if out is not None:
         folder = Path(out).expanduser()
         files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
+        kinds = model_files.kinds_in(model := folder / "model")
+        described: Any = model_files.read_model(model).description if kinds else {}
+        if kinds and "expected_score" not in described.get(model_files.ENTRIES.get(kinds[0]), ()):
+            raise ValueError(
+                f"{model} contains a {kinds[0]} of no study, which would be replaced. Move it away."
+            )
 
 
 # Duration -----------------------------------------------------------------------------------------

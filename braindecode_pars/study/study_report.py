@@ -320,7 +320,8 @@ def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[
     ax.axvline(levels["chance"].mean(), **chance)
     ax.set(xlabel=f"mean {study.metric.replace('_', ' ')}", ylim=(-0.6, len(order) - 0.4))
     ax.tick_params(axis="y", length=0)
-    style.draw_legend(ax, of_figure=True)
+    where = dict(loc="outside upper left", ncols=2, handlelength=1.5)
+    style.named_legend(ax.figure, style.named_artists(ax), **where)
     style.remove_frame(ax, grid="x")
     alt = f"Means with 95 % confidence intervals; the highest is that of {order[-1]}."
     return _image(ax, alt)

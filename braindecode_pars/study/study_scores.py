@@ -140,9 +140,8 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     record: dict[str, Any] = dict(task=method.task, is_sham=method.kind == "sham", fold=fold)
     record |= dict(seed=method.pretraining, n_steps=embedder.encoder_card_.n_steps)
     record["held_out_loss"] = embedder.encoder_card_.held_out_loss_relative
-    history = embedder.pretraining_history_
-    reasons = [row[held_out.DECAY_REASON] for row in history if held_out.DECAY_REASON in row]
-    record["reason"] = reasons[0] if reasons else ""
+    reasons = (row.get(held_out.DECAY_REASON) for row in embedder.pretraining_history_)
+    record["reason"] = next(filter(None, reasons), "")
     files.replace_file(record_file, files.to_json(record))
     return str(folder)
 
@@ -248,13 +247,11 @@ def predict_with(
         names = windows_estimator.parameters_called("encoder", estimator)
         estimator.set_params(**dict.fromkeys(names, encoder))
     fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
-    classes = np.unique(corpus.y[corpus.labeled])
+    classes, windows = np.unique(corpus.y[corpus.labeled]), corpus.X[test]
     if not hasattr(fitted, "predict_proba"):
-        return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(corpus.X[test]))]
+        return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(windows))]
     probabilities = np.zeros((len(test), len(classes)))
-    probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(
-        corpus.X[test]
-    )
+    probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(windows)
     return probabilities
 
 

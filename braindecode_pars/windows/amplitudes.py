@@ -311,7 +311,7 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
         if channels := [*dict.fromkeys([*held, *odd])]:
             odd_channels[number] = channels
         sources[number] = source
-    level = pd.Series(log_amplitude, dtype=float).dropna()
+    level = pd.Series(log_amplitude, dtype=float).fillna(-np.inf)  # all channels are flat
     scale = agreed(windows.recordings["preprocessing"].tolist()).scale
     volts = 10 ** level.median() / scale if scale and len(level) else _USUAL
     if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway

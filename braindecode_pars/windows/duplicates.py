@@ -151,7 +151,7 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
     is_known = (values != 0).astype(np.float32)
     for first in range(0, len(values), BLOCK):
         n = is_known[first : first + BLOCK] @ is_known.T
-        correlation = values[first : first + BLOCK] @ values.T / np.maximum(n, 1)
+        correlation = np.abs(values[first : first + BLOCK] @ values.T) / np.maximum(n, 1)
         errors = 1 / np.sqrt(np.maximum(INDEPENDENT * n - 3, 1))  # of Fisher's z
         minimum = np.maximum(MIN_CORRELATION, np.tanh(STANDARD_ERRORS * errors))
         for i, j in np.argwhere((INDEPENDENT * n > 3) & (correlation > minimum)).tolist():

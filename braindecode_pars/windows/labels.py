@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils import check_array, multiclass, validation
+from sklearn.utils import check_array, compute_class_weight, multiclass, validation
 
 from braindecode_pars._common import checks, subjects
 from braindecode_pars.windows.table import Windows, as_column
@@ -317,23 +317,16 @@ def cross_entropy_weights(
     """
     if class_weight is None:
         return None
-    counts = np.bincount(codes, minlength=len(classes))
-    present = counts > 0
-    weights = np.ones(len(classes))
+    weights, present = np.ones(len(classes)), np.unique(codes)
     if isinstance(class_weight, dict):
-        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        known = classes.tolist()
         for label, weight in class_weight.items():
-            if label not in code_of:
-                raise ValueError(
-                    f"class_weight has {label!r}; the labels are {', '.join(map(repr, code_of))}."
-                )
+            if label not in known:
+                raise ValueError(f"class_weight has {label!r}; the labels are {known}.")
             checks.positive().check(f"class_weight of {label!r}", weight)
-            weights[code_of[label]] = weight
-        weights[~present] = 1
-    elif class_weight == "balanced":
-        weights[present] = counts.sum() / (present.sum() * counts[present])
+        weights[present] = [class_weight.get(known[code], 1) for code in present]
     else:
-        raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+        weights[present] = compute_class_weight(class_weight, classes=present, y=codes)
     return torch.as_tensor(weights, dtype=torch.float32)
 
 

@@ -6,12 +6,11 @@
 - Of recordings with different channels, the common channels are used.
 - A fitted model receives the channels of its fit, in that order, by their names.
 
-A warning or the log names what is left out. Channels are matched by their electrodes, with a
+A warning names what is missing. Channels are matched by their electrodes, with a
 warning when they name different references. Channels without names, as in arrays, are used in the
 given order.
 """
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,8 +18,6 @@ import numpy as np
 
 from braindecode_pars._common import channel_names, checks
 from braindecode_pars.windows.table import Montage, Windows
-
-log = logging.getLogger(__name__)
 
 
 def pick_eeg(windows: Windows) -> Windows:
@@ -259,10 +256,6 @@ def _match_good(
         places = channel_names.match_channels(wanted, montage.names)
         good = [p is not None and montage.names[p] not in montage.bads for p in places]
         found.append([p if one else None for p, one in zip(places, good, strict=True)])
-    pairs = [*zip(montages, found, strict=True)]
-    extra = [name for m, own in pairs for i, name in enumerate(m.names) if i not in own]
-    if extra:
-        log.debug("%s not used.", _channels(extra))
     missing = [name for own in found for name, p in zip(wanted, own, strict=True) if p is None]
     if not missing:
         return found, ""

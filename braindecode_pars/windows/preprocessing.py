@@ -19,7 +19,8 @@ from braindecode_pars._common import channel_names, checks
 AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
 
 
-def _are_positive(values: Sequence[Any]) -> bool:
+def are_positive(values: Sequence[Any]) -> bool:
+    """Whether values are finite positive numbers."""
     are_numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
     return are_numbers and all(0 < value < math.inf for value in values)
 
@@ -32,12 +33,12 @@ _RULES = dict(
             (tuple,),
             lambda band: (
                 len(band) == 2
-                and _are_positive(edges := [edge for edge in band if edge is not None])
+                and are_positive(edges := [edge for edge in band if edge is not None])
                 and edges == sorted(set(edges))
             ),
         )
     ),
-    notch=checks.optional(checks.Rule("a list of positive numbers (Hz)", (tuple,), _are_positive)),
+    notch=checks.optional(checks.Rule("a list of positive numbers (Hz)", (tuple,), are_positive)),
     reference=checks.optional(checks.instance("a text", str)),
     scale=checks.optional(checks.positive()),
     channels=checks.optional(

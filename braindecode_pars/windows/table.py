@@ -43,9 +43,8 @@ class ItemReader:
     def read(self, positions: np.ndarray, items: np.ndarray, montage: "Montage") -> list:
         """Return windows, of these numbers for messages, as float32 copies after checks."""
         windows = []
-        for i, window in zip(
-            positions.tolist(), map(self.source.__getitem__, items.tolist()), strict=True
-        ):
+        for i, item in zip(positions.tolist(), items.tolist(), strict=True):
+            window = self.source[item]
             # The samples alone: without the label, out of a one-window Epochs
             if isinstance(window, tuple) or (
                 isinstance(window, list) and window and np.ndim(window[0]) == 2
@@ -550,6 +549,23 @@ def as_column(values: Any) -> np.ndarray:
             return np.fromiter(values, object)
     simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
     return np.asarray(values) if simple else np.fromiter(values, object)
+
+
+def known_column(name: str, values: Any) -> np.ndarray:
+    """Return values as an array, see :func:`as_column`.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing (None or NaN).
+    """
+    column = as_column(values)
+    if n_missing := int(pd.isna(column).sum()):
+        raise ValueError(
+            f"{name}: {n_missing} missing values of {len(column)} (None or NaN). Leave these rows "
+            "out."
+        )
+    return column
 
 
 #: "nan" and "none" are what a missing value becomes when a column is converted to strings.

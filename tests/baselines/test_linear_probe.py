@@ -156,6 +156,13 @@ def test_what_cannot_be_fitted_or_predicted(data):
         LinearProbe(LogBandPower()).predict(X)
     with pytest.raises(ValueError, match="continuous"):
         LinearProbe(LogBandPower()).fit(X, y + 0.5)
+    arrays = np.stack([X[i] for i in range(24)])
+    probe = LinearProbe(LogBandPower(sfreq=X.sfreq)).fit(arrays, y[:24])
+    with pytest.raises(ValueError, match=r"1 channels.* had \d"):
+        probe.predict(arrays[:, :1])
+    n_times = arrays.shape[2]
+    with pytest.warns(UserWarning, match=f"{n_times - 100} samples.* {n_times}"):
+        probe.predict(arrays[:, :, 100:])
 
 
 @pytest.mark.parametrize("classifier", ["logistic", "lda"])

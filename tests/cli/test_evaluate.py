@@ -337,7 +337,7 @@ def test_values_of_a_grid_are_combined_and_two_are_drawn_as_lines(tmp_path, monk
     values = {"overlap": (True, False), "n_patches": [10, 20], "detrend": [True, None]}
     report.show_ablation({}, None, ["decoder"], out=tmp_path)
     assert grids == [values, evaluation.GRIDS["decoder"]]
-    legend = figures[1].get_legend().get_texts()
+    legend = figures[1].figure.legends[0].get_texts()
     assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
     assert figures[1].get_xlabel() == "position mask ratio"
     plt.close("all")

@@ -79,6 +79,13 @@ def test_a_wrong_encoder_is_an_error_that_lists_the_known_ones(tmp_path):
     assert not (tmp_path / "study").exists()
 
 
+def test_an_unknown_method_is_an_error_before_recordings_are_read(tmp_path):
+    result = run(tmp_path / "no folder", "--out", tmp_path / "study", "--only", "EEGNot")
+    assert result.exit_code == 1
+    assert "EEGNot" in result.output
+    assert "fine-tuned" in result.output
+
+
 CLASSES = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
 
 

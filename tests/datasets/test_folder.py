@@ -344,7 +344,7 @@ def test_labels_in_file_names_and_subjects_elsewhere(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (dict(labels_from="(?P<label"), r"labels_from='\(\?P<label' .*regular.*\(\?P<subject>"),
+        (dict(labels_from="(?P<label"), r"labels_from='\(\?P<label' is not a regular"),
         (
             dict(labels_from="([a-z]+)_raw"),
             r"labels_from='\(\[a-z\]\+\)_raw'.*label.*\(\?P<subject>",

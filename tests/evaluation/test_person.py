@@ -155,7 +155,7 @@ def test_missing_values_are_refused(measure):
         for given in ((unknown, classes, recordings), (people, unknown, recordings)):
             with pytest.raises(ValueError, match="5 missing"):
                 audit_person(X, given[1], given[0], given[2])
-        with pytest.raises(ValueError, match="recording has 5 missing"):
+        with pytest.raises(ValueError, match="recording: 5 missing"):
             permuted_shares(X, people, unknown)
     with pytest.raises(ValueError, match="inconsistent"):
         measure(X, people[:-1])

@@ -90,8 +90,8 @@ def test_the_mean_of_the_other_subjects_has_a_rank_correlation_of_minus_one():
         (lambda t, p, s: (np.where(t == t[0], np.nan, t), p, s), "NaN"),
         (lambda t, p, s: (t, np.where(t == t[0], np.nan, p), s), "NaN"),
         (lambda t, p, s: (t, np.ma.array(p, mask=s == s[0]), s), "y_pred are NaN"),
-        (lambda t, p, s: (t, p, [None, *s[1:]]), "subjects of 1 windows are missing"),
-        (lambda t, p, s: (t, p, [np.nan, *"abc" * 7, *"ab"]), "subjects of 1 windows are missing"),
+        (lambda t, p, s: (t, p, [None, *s[1:]]), "subjects: 1 missing"),
+        (lambda t, p, s: (t, p, [np.nan, *"abc" * 7, *"ab"]), "subjects: 1 missing"),
     ],
 )
 def test_numbers_that_are_refused(numbers, change, match):

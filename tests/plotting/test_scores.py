@@ -163,14 +163,23 @@ def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(draw, names,
     )
     ax = draw(scores)
     ax.figure.savefig(io.BytesIO())
-    legend, box = ax.get_legend(), ax.get_legend().get_window_extent()
+    [legend] = ax.figure.legends
+    box = legend.get_window_extent()
     found = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
     assert found == names
     width, height = ax.figure.bbox.size
-    assert 0 <= box.x0 < box.x1 <= width + 1
-    assert ax.bbox.y1 <= box.y0 < box.y1 <= height + 1
-    assert ax.bbox.width > width / 2
-    assert ax.bbox.height > height / 3
+    assert ax.bbox.x1 <= box.x0 < box.x1 <= width + 1
+    assert 0 <= box.y0 < box.y1 <= height + 1
+    assert ax.bbox.width > width / 3
+    assert ax.bbox.height > height / 2
+
+
+def test_the_legend_of_given_axes_is_within_them(make_scores):
+    scores = make_scores(lambda row: 0.5, method=["A", "B"], subject=["a", "b"])
+    ax = plotting.subject_dots(scores, ax=plt.subplots()[1])
+    assert not ax.figure.legends
+    box = ax.get_legend().get_window_extent()
+    assert ax.bbox.x0 <= box.x0 < box.x1 <= ax.bbox.x1
 
 
 def grey(line):
@@ -233,7 +242,7 @@ def test_a_curve_is_the_mean_over_seeds_and_the_band_their_spread(make_scores):
         for x, y in zip(SIZES, mean, strict=True):
             at = corners[np.isclose(corners[:, 0], x), 1]
             np.testing.assert_allclose([at.min(), at.max()], [y - 0.02, y + 0.02])
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PARS", "scratch"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["PARS", "scratch"]
     assert "mean ± SD over 3 seeds" in ax.get_ylabel()
 
 
@@ -311,7 +320,7 @@ def test_bars_are_means_over_the_subjects_that_have_a_value(of_three):
 def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(of_three):
     ax = plotting.subject_dots(of_three, label="Cohen's kappa")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "8"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PARS", "scratch"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["PARS", "scratch"]
     assert ax.get_ylabel() == "Cohen's kappa"
 
 
@@ -359,7 +368,7 @@ def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
         assert (at_x.min(), at_x.max()) == pytest.approx((y - 0.01, y + 0.01))
     assert ax.get_ylabel() == "Cohen's kappa\n(mean ± SD over 3 seeds)"
     assert ax.get_xlabel() == "position mask ratio"
-    assert ax.get_legend().get_title().get_text() == "decoder"
+    assert ax.figure.legends[0].get_title().get_text() == "decoder"
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.2", "0.4", "0.8"]
 
 

@@ -34,7 +34,7 @@ def person(root: Path, name: str = "P01_raw.fif") -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["P03.gdf", "P04.CNT", "P05.eeg", "P07.nwb", "P08.rec", "P09.edf.gz"]
+    "name", ["P03.gdf", "P04.CNT", "P05.eeg", "P07.nwb", "P08.rec", "P09.edf.gz", "P10.edf_"]
 )
 def test_other_formats_are_said(tmp_path, name):
     (tmp_path / name).write_bytes(bytes(2000))

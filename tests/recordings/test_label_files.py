@@ -167,7 +167,7 @@ def test_blanks_and_unicode_forms_make_no_further_classes_or_subjects(tmp_path):
     assert {one.subject for one in labels} == {"P1"}
 
 
-@pytest.mark.parametrize("missing", ["", "n/a", "N/A", "nan", "NaN", np.nan, None, pd.NA])
+@pytest.mark.parametrize("missing", ["", "N/A", "NaN", "NULL", np.nan, None, pd.NA, pd.NaT])
 def test_a_missing_value_is_no_class_and_numbers_have_one_form(missing, tmp_path):
     table = pd.DataFrame({"file": ["a", "b", "a"], "label": ["1.0", missing, 1]})
     expected = [((None, 0.0, "1"),) * 2, ()]
@@ -211,12 +211,16 @@ def test_names_of_columns_may_be_in_any_case(names, tmp_path):
             ["timestamps"],
             ["onset", "endtime"],
             ["t_end"],
+            ["t", "value"],
+            ["first", "last"],
+            ["beginning", "ending"],
+            ["startIdx", "endIdx"],
         ),
     ],
 )
 def test_a_column_that_looks_like_a_time_is_read_or_named(names):
     table = pd.DataFrame({"file": ["a", "b"], "label": "W", **{name: [0, 30] for name in names}})
-    unread = [name for name in names if name.lower() not in ("onset", "duration")]
+    unread = [name for name in names if name.lower() not in ("onset", "duration", "value")]
     with pytest.raises(ValueError, match="'onset' and 'duration'") as caught:
         labels_of_files(table, ROOT, FILES)
     assert all(repr(name.lower()) in str(caught.value) for name in unread)

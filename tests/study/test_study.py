@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import FunctionTransformer
 from support.study_folders import one_odd_recording, two_layouts, two_references
 
-from braindecode_pars import FewLabelsClassifier, datasets
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, datasets
 from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretrained import load_encoder
@@ -421,6 +421,21 @@ def test_the_saved_model_is_the_recommended_method(finished):
     assert tuple(clf.views) == views
     assert (clf.recenter_ == "subject") == result.recommendation.is_centered
     assert clf.score(simulated()) > 0.7
+
+
+@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+def test_only_the_model_of_a_study_is_replaced(short, untimed, finished, tmp_path):
+    shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
+    clf = FewLabelsClassifier.load(tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")
+    other = PARSClassifier(None, embed_dim=8, num_heads=2, num_layers=1, finetune_epochs=1)
+    other.set_params(verbose=0).fit(simulated()).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="model contains a PARSClassifier"):
+        study(simulated(), out=tmp_path, **short)
+    other.expected_score_ = clf.expected_score_  # an earlier recommendation
+    other.save(tmp_path / "model")
+    study(simulated(), out=tmp_path, **short)
+    assert FewLabelsClassifier.load(tmp_path / "model").views == clf.views
 
 
 def test_a_sham_has_the_steps_of_its_twin_and_no_encoder_has_seen_the_tested(finished):

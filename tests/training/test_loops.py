@@ -332,6 +332,13 @@ class Broken(io.StringIO):
         raise BrokenPipeError
 
 
+class BrokenLater(io.StringIO):
+    """A pipe that keeps texts until they are flushed."""
+
+    def flush(self):
+        raise BrokenPipeError
+
+
 @pytest.mark.parametrize(
     ("stream", "expected"),
     [
@@ -339,6 +346,7 @@ class Broken(io.StringIO):
         (io.TextIOWrapper(io.BytesIO(), "cp1252"), b"\\u0141ukasz: "),
         (io.TextIOWrapper(io.BytesIO(), "ascii"), b"\\u0141ukasz: "),
         (Broken(), None),
+        (BrokenLater(), None),
         (Output(is_terminal=True), None),
         ("closed", None),
     ],
@@ -368,9 +376,6 @@ def test_a_stream_that_only_writes_gets_lines():
 
         def write(self, text):
             self.text += text
-
-        def flush(self):
-            pass
 
     log = Log()
     list(training.ProgressBar(range(3), desc="reading", file=log))

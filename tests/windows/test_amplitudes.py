@@ -128,7 +128,7 @@ def of_people(scales, n_windows=6):
     return windows.astype(np.float32), people
 
 
-@pytest.mark.parametrize("scale", [1e3, 1e-3])
+@pytest.mark.parametrize("scale", [1e3, 1e-3, 0.0])  # all channels are flat
 def test_recordings_of_another_unit_are_named(scale):
     X, people = of_people([1, 1, scale, 3, 0.5])
     with pytest.warns(UserWarning, match=r"1 of 5 .*others: recording 3 \(subject P2\)\. Their"):

@@ -46,6 +46,7 @@ SAME = {
     "filtered": lambda raw: raw.filter(1, 40, verbose="error"),
     "average reference": lambda raw: raw.set_eeg_reference("average", verbose="error"),
     "microvolts": lambda raw: raw.apply_function(lambda x: 1e6 * x),
+    "inverted": lambda raw: raw.apply_function(np.negative),
     "shorter": lambda raw: raw.crop(0, 40),
     "other names": lambda raw: raw.rename_channels({"C3": "EEG C3-REF"}),
     "fewer channels": lambda raw: raw.pick(NAMES[:9]),
