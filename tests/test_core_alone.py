@@ -98,5 +98,5 @@ for use in commands, scale, evaluation:
 def test_a_missing_package_is_answered_with_its_extra(tmp_path):
     optional = [name for name in BLOCKED if name != "torchmetrics"]  # which is required
     lines = run_blocked(MISSING, packages=optional, cwd=tmp_path).splitlines()
-    extras = [re.search(r"pip install 'braindecode_pars\[(\w+)\]'", line)[1] for line in lines]
+    extras = [re.search(r"pip install 'braindecode_pars\[(\w+)\] @", line)[1] for line in lines]
     assert extras == ["commands", "scale", "evaluation"]

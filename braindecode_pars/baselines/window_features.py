@@ -113,8 +113,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             check_is_fitted(self)  # otherwise each call would pick its own channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
         if hasattr(self, "n_times_"):  # a pipeline reads no other words
-            windows_estimator.check_n_chans(self, len(windows[0]))
-            windows_estimator.warn_of_length(self, windows)
+            n_chans, n_times = windows[0].shape
+            windows_estimator.check_n_chans(self, n_chans)
+            windows_estimator.warn_of_length(self, n_times)
         # What the features of a window depend on, apart from the window
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
         learned = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))

@@ -456,13 +456,13 @@ def read_to_predict(
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
         # Of arrays, only the shape can be compared.
-        n_chans = len(windows[0])
+        n_chans, n_times = windows[0].shape
         if any_montage and estimator.chs_info_ is None and n_chans != estimator.n_chans_:
             checks.warn_user(
                 f"The windows have {n_chans} channels, those of fit had {estimator.n_chans_}. Pass "
                 "the same channels in the same order."
             )
-        warn_of_length(estimator, windows)
+        warn_of_length(estimator, n_times)
     amplitudes.warn_of_amplitudes(windows)
     amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"
@@ -487,9 +487,9 @@ def batches(
         n_read += len(batch)
 
 
-def warn_of_length(estimator: Any, windows: Windows) -> None:
+def warn_of_length(estimator: Any, n_times: int) -> None:
     """Warn of windows of another length than those of ``fit``."""
-    if (n_times := windows[0].shape[1]) != estimator.n_times_:
+    if n_times != estimator.n_times_:
         checks.warn_user(
             f"The windows have {n_times} samples, those of fit had {estimator.n_times_}; cut alike."
         )

@@ -313,7 +313,8 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
         sources[number] = source
     level = pd.Series(log_amplitude, dtype=float).fillna(-np.inf)  # all channels are flat
     scale = agreed(windows.recordings["preprocessing"].tolist()).scale
-    volts = 10 ** level.median() / scale if scale and len(level) else _USUAL
+    varying = level[np.isfinite(level)]
+    volts = 10 ** varying.median() / scale if scale and len(varying) else _USUAL
     if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway
         warn_user(problem)
     if far := [number for number in far_from_others(level) if number in names]:
