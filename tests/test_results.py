@@ -256,20 +256,20 @@ def test_the_readme_has_the_stored_scores_of_sleep():
         own = scores[scores["n_train_subjects"] == n]
         means[question, n] = own.groupby("method")["value"].mean()
     lines = (DOCS.parent / "README.md").read_text(encoding="utf-8").splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("| balanced accuracy"))
-    shown = {}
-    for line in lines[start + 2 : lines.index("", start)]:
-        name, *cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
-        shown[name] = [float(cell) for cell in cells]
+    start = next(i for i, line in enumerate(lines) if line.startswith("| Task"))
+    table = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines[start : lines.index("", start)]
+    ]
     stored_names = {
-        "network from scratch": "scratch",
-        "random encoder": "untrained",
+        "From scratch": "scratch",
+        "Random encoder": "untrained",
         **{name: name for name in ("PARS, sham", "MAE", "MP3", "DropPos", "PARS")},
-        "hand-crafted features": "classical features",
+        "Hand-crafted features": "classical features",
     }
-    assert [*shown] == [*stored_names]
-    for name, stored_name in stored_names.items():
-        assert shown[name] == [round(means[place][stored_name], 2) for place in means], name
+    assert table[0][1:] == [*stored_names]
+    for scores, (_, *cells) in zip(means.values(), table[2:], strict=True):
+        assert [*map(float, cells)] == [round(scores[name], 2) for name in stored_names.values()]
     assert round(means["deep", 4]["PARS, frozen"], 2) == 0.63  # in the limits, with its test
     networks = sleep_tests("networks_deep").set_index(["people", "against"])
     assert float(networks.loc[("4", "scratch"), "p"]) > 0.05
