@@ -227,6 +227,18 @@ def test_subjects_of_one_class_each():
     assert np.isnan(crossed_mean_of_folds([values], [alone]).p)
 
 
+def test_the_interaction_of_draws_and_pretrainings_counts_with_labeled_subjects():
+    draws, pretrainings = np.array([-3.0, 1.0, 2.0]), np.array([-2.0, -1.0, 3.0])
+    interaction = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [-1.0, 0.0, 1.0]])
+    effects = draws[:, None] + pretrainings + interaction
+    test = crossed_mean_of_folds([np.zeros((6, 1, 3, 3)) + effects])
+    of_draws, of_pretrainings = draws.var(ddof=1) / 3, pretrainings.var(ddof=1) / 3
+    of_both = (interaction**2).sum() / (2 * 2) / 9
+    subjects, labeled, pretraining = test.variances.values()
+    assert subjects == 0
+    assert labeled / pretraining == pytest.approx((of_draws - of_both) / of_pretrainings)
+
+
 def test_the_upper_bound_and_the_number_of_subjects_needed():
     folds = [0.1 + with_all_factors((6, 1, 3, 3)) for _ in range(2)]
     test = crossed_mean_of_folds(folds)
