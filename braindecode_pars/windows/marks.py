@@ -78,10 +78,10 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
     """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
-    own = raw.annotations
-    own = own[[kind_of_text(text) != "label" for text in own.description]]
+    marks = raw.annotations
+    marks = marks[[kind_of_text(text) != "label" for text in marks.description]]
     return mne.Annotations(
-        own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
+        marks.onset - raw.first_time, marks.duration, marks.description, ch_names=marks.ch_names
     )
 
 
