@@ -18,7 +18,7 @@ _NO_SIGNAL = {FIFF.FIFFV_MISC_CH, FIFF.FIFFV_STIM_CH}
 #: References after a name that is no electrode of the 10-05 system. After one it may be any other.
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
 
-#: Electrodes in pairs with those of the scalp: temporal, sphenoidal and nasopharyngeal ones.
+#: Electrodes that form pairs with scalp electrodes: temporal, sphenoidal and nasopharyngeal.
 _BESIDE_SCALP = {"T1", "T2", "SP1", "SP2", "PG1", "PG2"}
 
 #: Names of the same reference: average of all channels, and linked ears.

@@ -209,7 +209,7 @@ def check_may_write(
         return
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file; pass a folder for {kind}.")
-    # A lock and temporary folders of killed processes are in no one's way.
+    # A lock and temporary folders of killed processes do not count.
     names = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
     others = sorted(name for name in names if name not in (*beside, _LOCK))
     if others:

@@ -339,7 +339,7 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
         folder, f"a saved {kind}", is_ours=bool(kinds) and not share, beside=beside
     )
     if share and (leftovers := files.remove_abandoned(folder, at_once=True)):
-        # It may have the names that a save without share writes.
+        # The file may contain the names of subjects, which a save without share writes.
         raise ValueError(
             f"{folder} contains {leftovers[0].name}, into which another process may be writing; "
             "wait until it has ended, or remove it."

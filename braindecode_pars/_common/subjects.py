@@ -43,7 +43,7 @@ _PUBLIC_NAMES = {
 #: Public corpora: those of the recipes.
 CORPORA = tuple(RECIPES)
 
-#: Corpora that have people in common: all are parts of the Temple hospital's.
+#: Corpora with subjects in common: all are parts of the corpus of Temple University Hospital.
 _FAMILIES: dict[str | None, str] = {
     corpus.name: flag for corpus in RECIPES.values() for flag in corpus.flags
 }
@@ -220,7 +220,7 @@ def _parts(subject: Any) -> tuple[str | None, Any]:
 
 
 def _key(subject: Any) -> tuple[str | None, str]:
-    """Return the corpus, or the family of corpora with people in common, and the name's key."""
+    """Return the corpus, or the family of corpora with subjects in common, and the name's key."""
     corpus, raw_name = _parts(subject)
     name = visible(str(raw_name)).strip().removeprefix("sub-")
     if match := _NUMBER.fullmatch(name):

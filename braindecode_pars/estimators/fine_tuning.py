@@ -197,7 +197,7 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
     return callbacks
 
 
-#: With this number of labelled people or more, a given encoder is trained, see
+#: Minimum number of labeled subjects for which a given encoder is trained by default, see
 #: docs/results/development.rst.
 MANY_PEOPLE = 24
 
@@ -339,7 +339,7 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
             training.warn_of_validation(losses, chance)
     if numbers:
         return
-    # Classes of training windows that the model predicts for none of them
+    # Classes of the training windows that the model predicts for no training window
     windows = train.take(_some_of_each(train.labels))
     with checks.quiet():  # fit has warned of the same windows
         predicted = estimator.predict(windows).tolist()

@@ -815,7 +815,7 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     codes = set() if windows.y is None else {*windows.y.tolist()}
     named = (windows.label_names or {}).items()
     names = [name for name, code in named if code in codes and name != str(code)]
-    # Codes of other names may be an order, such as that of depths of sleep.
+    # Codes of other names may be ordinal, such as the depth of sleep.
     are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", name) for name in names)
     if names and (y is None or are_numbers):
         values = ", y = np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...)"

@@ -205,8 +205,8 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
 
     unlabeled_label: Any
 
-    # With scikit-learn's metadata routing, groups reach the predictions, for those that centre by
-    # subject.
+    # With scikit-learn's metadata routing, groups reach the predictions, for subject-wise
+    # centering.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
@@ -302,7 +302,7 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
         labelled, y, sample_weight = labels.to_score(
             windows, self.unlabeled_label, self.classes_, sample_weight
         )
-        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
+        # All windows are predicted, because the mean of a subject includes unlabeled windows.
         return float(np.average(self.predict(windows)[labelled] == y, weights=sample_weight))
 
 
@@ -455,7 +455,7 @@ def read_to_predict(
     checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
-        # Of arrays, only the shape can be compared.
+        # Arrays have no channel names, so only the shape can be compared.
         n_chans, n_times = windows[0].shape
         if any_montage and estimator.chs_info_ is None and n_chans != estimator.n_chans_:
             checks.warn_user(
@@ -575,7 +575,7 @@ def advice(differing: Collection[preprocessing.Difference]) -> str:
     """Return what to do about differences: prepare again, or start from the originals."""
     lost = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
     if not lost:
-        # Not where an average was asked for, and is that of the channels that recordings share.
+        # No hint if the average was computed, over the channels shared by all recordings.
         lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
         is_average = any((entry.trained, entry.found) == lacking for entry in differing)
         how = " (reference='average', in commands --reference average)" if is_average else ""

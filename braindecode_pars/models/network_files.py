@@ -213,7 +213,7 @@ def encoder_from_file(
         return build_encoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
 
     tensors = model.tensors
-    if model.kind == model_files.FEW_LABELS:  # beside those of its views
+    if model.kind == model_files.FEW_LABELS:  # next to the tensors of its feature sets
         prefix = "encoder."
         tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)

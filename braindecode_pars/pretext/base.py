@@ -537,7 +537,7 @@ def make_task(
     if isinstance(task, str):
         task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
-        # A task passes unknown parameters on to its encoder, where the message would name that.
+        # A task passes unknown parameters to its encoder, so the message would name the encoder.
         parameters = inspect.signature(task).parameters.values()
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):

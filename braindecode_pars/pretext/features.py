@@ -495,7 +495,7 @@ class SignalFeatures(GridTask):
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
-        # How many numbers each function returns.
+        # Number of values that each function returns
         noise = torch.randn(2, self.n_times, generator=torch.Generator().manual_seed(0))
         self._sizes = {name: part.shape[1] for name, part in self._parts(noise).items()}
         left_out = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]

@@ -456,7 +456,7 @@ class MP3(GridTask):
         ranks = self.random_order(x)
         is_key = ranks >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
-        # All examples have the same places. Those of a sham are in the random order of another one.
+        # All examples have the same places. A sham has the places of another example.
         places = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
         places = ranks.roll(1, dims=0) if self.is_sham else places
         return logits.mT, places  # cross-entropy takes classes in dimension 1

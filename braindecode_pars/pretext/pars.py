@@ -127,7 +127,7 @@ class _Shifts(PretextTask):
             return most
         if n_patches is not None:
             return int(n_patches)
-        # Without overlap fewer, so that there is space between.
+        # Fewer patches without overlap, so that there is space between them.
         length = n_times / patch_size
         return round(self.density * length) if self.overlap else min(round(2 / 3 * length), most)
 

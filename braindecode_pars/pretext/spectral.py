@@ -266,7 +266,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         features = self.encoder(tokens + when + where[:, :, None].to(tokens.dtype), keep)
         features = features.roll(1, dims=0) if self.is_sham else features
 
-        # Of each channel by itself: (batch * n_chans, n_masked, patch_size // 2).
+        # Channels are predicted independently: (batch * n_chans, n_masked, patch_size // 2).
         predictions = self.head(self.decoder(features.flatten(0, 1) + when))
         weights = self.scale * weights_of(keep).flatten()[:, None, None]
         targets = self.spectra(patches.flatten(0, 1), keep.flatten())

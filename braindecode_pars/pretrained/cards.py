@@ -25,7 +25,7 @@ from braindecode_pars.windows.preprocessing import (
     text_of,
 )
 
-#: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
+#: Entries of ``about`` that a shared encoder has, too: about corpora, not about subjects.
 SHARED_FACTS = (
     *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
     *("channels", "date", "n_subjects", "n_finetune_subjects"),
@@ -322,7 +322,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
 
 def card_of(kind: str, description: Mapping[str, Any]) -> EncoderCard:
     """Return the card in the description of a model file."""
-    # That of a fine-tuned encoder is an entry of its estimator.
+    # The card of a fine-tuned encoder is in the entry of its estimator.
     entries = {**description.get(model_files.ENTRIES.get(kind, ""), {}), **description}
     return read_card(entries["pretraining"])
 

@@ -24,7 +24,7 @@ LARGEST_OFFSET = 1e3
 #: Share of windows that is accepted: electrodes fall off now and then.
 SHARE = 0.05
 
-#: Largest number of windows whose own amplitude is checked.
+#: Maximum number of windows whose amplitude is checked.
 N_WINDOWS = 32
 _USUAL = 2e-5  # volts
 #: Accepted median of the standard deviations where they are known to be in volts.
@@ -46,7 +46,7 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
     str | None
         What was found, what EEG has, and what to do.
     """
-    # Standard deviation of each window, and its offset in these: medians over channels that change.
+    # Medians over varying channels: the standard deviation, and the offset relative to it.
     levels = []
     for window in windows:
         window = np.asarray(window, dtype=float)
@@ -90,8 +90,8 @@ def _problem_in_volts(amplitude: float) -> str | None:
     )
 
 
-#: Standard deviation that counts as none, in those of the channel that varies most: filters leave
-#: rounding errors of a constant.
+#: Standard deviation below which a channel is flat, relative to the largest one of the window:
+#: filters leave rounding errors of a constant.
 _NO_CHANGE = 1e-9
 #: Smallest share of windows with a flat channel that is warned of.
 _FLAT_SHARE = 0.25
@@ -151,10 +151,10 @@ def warn_of_amplitudes(windows: Windows) -> None:
         warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
 
 
-#: Largest number of windows that tell the usual range of amplitudes.
+#: Maximum number of windows from which the range of amplitudes is estimated.
 N_WINDOWS_IN_RANGE = 256
 _PERCENTILES = (5, 95)
-#: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
+#: Factor outside of the usual range; subjects and amplifiers differ by a factor of about three.
 FAR = 5.0
 
 

@@ -104,7 +104,7 @@ def is_continuous(X: Any) -> bool:
     return callable(getattr(X, "windows", None))
 
 
-# What each kind of source tells -----------------------------------------------------------------
+# Windows of each kind of source -----------------------------------------------------------------
 
 
 class _Part(NamedTuple):
@@ -189,7 +189,7 @@ def _read_epochs(X: mne.BaseEpochs) -> _Part:
         channels=Montage.of(X.info["chs"], X.info["bads"]),
         preprocessing=replace(recorded(X.info), window_seconds=len(X.times) / sfreq),
     )
-    # Subjects and splits in the metadata: a row of the table of recordings for each of them.
+    # One row of the table of recordings for each subject and split in the metadata.
     table = pd.DataFrame(index=range(len(X))) if X.metadata is None else X.metadata
     fields = {name: table[name].to_numpy() for name in ("subject", "split") if name in table}
     numbers, first = divided([np.zeros(len(X)), *fields.values()])
@@ -232,8 +232,8 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     columns = dict(item=items, start=start, stop=stop)
     if not has_labels:
         return _part([recording], columns, X.metadata)
-    # braindecode records how windows were cut as pairs of a function and its arguments, of which
-    # the last mapping counts.
+    # braindecode records the functions that cut windows, with their arguments. The last mapping
+    # counts.
     cuts = reversed(getattr(X, "window_kwargs", None) or [])
     mappings = (arguments.get("mapping") for _, arguments in cuts)
     mapping = next((m for m in mappings if isinstance(m, Mapping) and m), {})
@@ -333,7 +333,7 @@ def _table(part: _Part) -> Windows:
     readers: dict[Any, Reader] = {}
     montages: dict[Any, Montage] = {}
     for row, has_name in zip(rows, named.tolist(), strict=True):
-        # Equal readers and montages are one object: a batch of several recordings is then one call.
+        # Equal readers and montages become one object, so that one call reads several recordings.
         row["reader"] = readers.setdefault(row["reader"].key, row["reader"])
         row["channels"] = montages.setdefault(row["channels"].key, row["channels"])
         corpus = row["corpus"] if several_corpora and has_name else None

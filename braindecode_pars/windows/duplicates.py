@@ -97,7 +97,7 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
         order = np.argsort(begins, kind="stable")
         n_places = int(np.log2(begins.max() / length + 1)) + 1
         targets = length * (2 ** np.arange(n_places) - 1)
-        # A window that is the first one after several targets has the last place of them.
+        # If a window is the first one after several targets, the place of the last target counts.
         places = dict(zip(np.searchsorted(begins[order], targets), range(n_places), strict=True))
         for position, place in [*places.items()][-N_WINDOWS:]:
             yield int(recording), int(rows[order[position]]), place

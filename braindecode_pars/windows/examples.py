@@ -253,7 +253,7 @@ class AllChannelWindows(SingleChannelWindows):
             for montage in corpus.montages
         ]
         self.n_chans = min(max(sizes), MOST)
-        # Of each montage once; they are kept, so that their numbers are theirs.
+        # One entry per montage. The corpora refer to the montages, so that no id() is reused.
         self._positions: dict[int, np.ndarray] = {
             id(montage): electrode_positions(montage.chs_info)
             for corpus in self.corpora

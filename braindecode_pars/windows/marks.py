@@ -172,7 +172,7 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
             bad.append((start, max(stop, start + 1)))  # a moment is one sample
     stretches = continuous_stretches(raw)
     for first, last in bad:
-        # Of each stretch is left what is before and what is after.
+        # The parts of each stretch before and after the bad time remain.
         parts = ((a, min(b, first), max(a, last), b) for a, b in stretches)
         pairs = [pair for a, b, c, d in parts for pair in ((a, b), (c, d))]
         stretches = [(start, stop) for start, stop in pairs if start < stop]

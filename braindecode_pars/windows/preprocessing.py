@@ -15,7 +15,7 @@ from typing import Any
 
 from braindecode_pars._common import channel_names, checks
 
-#: References that are no electrodes. MNE tells that a reference was changed, but not to which.
+#: References that are no electrodes. MNE records that a reference was changed, but not to which.
 AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
 
 
@@ -238,7 +238,7 @@ def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
     alike = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
     if not bands:
         return alike
-    # The highest lower and the lowest upper edge, unless they are none of a band.
+    # The highest lower edge and the lowest upper edge, unless they form no band.
     lows, highs = zip(*bands, strict=True)
     low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
     is_band = low is None or high is None or low < high
@@ -396,8 +396,8 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
     """
     band, had = trained.band or (None, None), actual.band or (None, None)
     if actual.scale is None and trained.scale is not None:
-        # Only the info has the edges of the recording, where readers write those of an amplifier,
-        # and of any signal; the training has recorded its filter.
+        # The edges are in the info alone, where readers write the filters of the amplifier, for
+        # channels of any kind. The filter of the training was recorded as a step.
         had = None, None
     low, high = (None if _are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
     has_reference = _is_same_reference(trained.reference, actual.reference)
@@ -472,7 +472,7 @@ def _band_difference(trained: Preprocessing, actual: Preprocessing) -> list[Diff
         lowest = max(low or 0, usual_low or 0) * (1 + _TOLERANCE)
         repair = None if (actual_low or 0) > lowest else "filter"
         return [Difference("band", trained.band, actual.band, repair)]
-    # Without a low-pass filter in training, resampling takes away what is above.
+    # Without a low-pass filter in training, resampling removes the frequencies above the band.
     if high is not None and actual_top > high * (1 + _TOLERANCE):
         return [Difference("band", trained.band, actual.band, "filter")]
     return []

@@ -102,7 +102,7 @@ def _band(
     # Without the digits that single precision in a file adds
     low = max((float(f"{low:.6g}") for low in lows if low), default=None)
     high = min((float(f"{high:.6g}") for high in highs if high and high < top), default=None)
-    # Edges of several filters that have nothing in common are none of a band.
+    # Several filters whose pass bands do not overlap leave no band.
     if low is not None and high is not None and low >= high:
         return None
     return (low, high) if complete or (low, high) != (None, None) else None
@@ -139,7 +139,7 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     """
     choices = [step for step in before if step.chooses]
     if any(step.chooses or step.name == "drop_channels" for step in after):
-        # The info has other channels than the average.
+        # The channels in the info are not the averaged ones.
         picks = choices[-1].picks if choices else [AVERAGE]
         names = picks if all(isinstance(pick, str) and not _is_kind(pick) for pick in picks) else []
     else:
@@ -312,7 +312,7 @@ def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
         return info_edges
     lows, highs = zip(*used, strict=True)
     narrowest = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
-    # An edge that is another than in the file is of a filter since.
+    # An edge that differs from that of the file is the edge of a filter that was applied later.
     low, high = (a if b == c else b for a, b, c in zip(narrowest, info_edges, of_file, strict=True))
     return low, high
 
