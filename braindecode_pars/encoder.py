@@ -23,7 +23,7 @@ _RULES = dict(
     activation=Rule(
         "a class of modules such as torch.nn.GELU",
         (type,),
-        lambda given: issubclass(given, nn.Module),
+        lambda value: issubclass(value, nn.Module),
     ),
     tokenizer=choice(*TOKENIZERS),
 )
@@ -279,8 +279,8 @@ class PatchEncoder(nn.Module):
         tokenizer: str = "linear",
     ):
         super().__init__()
-        given = {name: value for name, value in locals().items() if name in _RULES}
-        check_parameters(given, _RULES, type(self).__name__)
+        params = {name: value for name, value in locals().items() if name in _RULES}
+        check_parameters(params, _RULES, type(self).__name__)
         if embed_dim % 2:
             raise ValueError(
                 "embed_dim must be even, because positions are coded by pairs of a sine and a "
@@ -289,7 +289,7 @@ class PatchEncoder(nn.Module):
 
         # Saved with the weights, to build the same encoder again; with Python's own numbers.
         self.config: dict[str, Any] = {
-            name: value.item() if hasattr(value, "item") else value for name, value in given.items()
+            name: v.item() if hasattr(v, "item") else v for name, v in params.items()
         }
 
         # Layers

@@ -143,8 +143,8 @@ def pretrain_encoder(
     _check_can_be_trained(encoder)
     seeding = computing.usual_torch() if seed is None else computing.seeded(seed, draw_device)
     with seeding:
-        given: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
-        task = make_task(settings.task, task_params=dict(settings.task_params), **given)
+        params: Any = dict(n_times=n_times, encoder=encoder, sfreq=rate)
+        task = make_task(settings.task, task_params=dict(settings.task_params), **params)
         if settings.sham:
             task.become_sham()
         if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops

@@ -18,7 +18,7 @@ _NO_SIGNAL = {FIFF.FIFFV_MISC_CH, FIFF.FIFFV_STIM_CH}
 #: References after a name that is no electrode of the 10-05 system. After one it may be any other.
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
 
-#: Electrodes in pairs with those of the scalp: temporal, sphenoidal and nasopharyngeal ones.
+#: Electrodes that form pairs with scalp electrodes: temporal, sphenoidal and nasopharyngeal.
 _BESIDE_SCALP = {"T1", "T2", "SP1", "SP2", "PG1", "PG2"}
 
 #: Names of the same reference: average of all channels, and linked ears.
@@ -172,7 +172,7 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
         return list(chs)
     untyped = [ch["kind"] == FIFF.FIFFV_MISC_CH and not is_other_kind(ch["ch_name"]) for ch in chs]
     eeg = dict(kind=FIFF.FIFFV_EEG_CH)
-    return [{**ch, **eeg} if one else ch for ch, one in zip(chs, untyped, strict=True)]
+    return [{**ch, **eeg} if is_misc else ch for ch, is_misc in zip(chs, untyped, strict=True)]
 
 
 def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
@@ -264,7 +264,7 @@ def electrode_pair(channel: str) -> tuple[str, str | None]:
     return _one_name(electrode), _one_name(reference) if dash else None
 
 
-def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | None]:
+def match_channels(wanted: Sequence[str], names: Sequence[str]) -> list[int | None]:
     """Find the channels of a recording that belong to the wanted electrodes.
 
     ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``,
@@ -275,13 +275,13 @@ def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | No
 
     Parameters
     ----------
-    wanted, found : sequence of str
+    wanted, names : sequence of str
         Names of channels.
 
     Returns
     -------
     list of int | None
-        Index in ``found`` of each wanted channel; None when there is none.
+        Index in ``names`` of each wanted channel; None when there is none.
 
     Examples
     --------
@@ -289,8 +289,8 @@ def match_channels(wanted: Sequence[str], found: Sequence[str]) -> list[int | No
     >>> match_channels(["FC5", "C3", "Oz"], ["EEG C3-REF", "Fc5."])
     [1, 0, None]
     """
-    wanted_keys, found_keys = channel_keys(wanted, found)
-    place = {key: i for i, key in enumerate(found_keys)}
+    wanted_keys, keys = channel_keys(wanted, names)
+    place = {key: i for i, key in enumerate(keys)}
     return [place.get(key) for key in wanted_keys]
 
 
@@ -421,7 +421,7 @@ def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
     electrode, _, reference = name.partition("-")
     # MNE numbers the second of two equal names, as in T8-P8-1.
     first, *others = (_one_name(part) for part in name.split("-"))
-    is_pair = any(one in _scalp() or one in _BESIDE_SCALP for one in others)
+    is_pair = any(other in _scalp() or other in _BESIDE_SCALP for other in others)
     is_known = first in _scalp() or first in _EARS
     if reference in _REFERENCES or (reference and is_known and not is_pair):
         return electrode, reference
@@ -504,8 +504,8 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
         if not isinstance(ch, Mapping) or "ch_name" not in ch:
             raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
     names = system_names([ch["ch_name"] for ch in chs_info])
-    for row, ch, own in zip(positions, chs_info, names, strict=True):
-        name = electrode_name(own)
+    for row, ch, system_name in zip(positions, chs_info, names, strict=True):
+        name = electrode_name(system_name)
         if name in _NOT_ON_SCALP:
             continue
         position = _template_positions().get(name)

@@ -174,9 +174,9 @@ def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
         wrong |= (values != values).any(axis=1)
     if wrong.any():
         row = int(wrong.argmax())
-        found = listed([f"{value:g}" for value in values[row]])
+        text = listed([f"{value:g}" for value in values[row]])
         raise ValueError(
-            f"Row {row} of the probabilities is {found}. A row must have values in [0, 1] with the "
+            f"Row {row} of the probabilities is {text}. A row must have values in [0, 1] with the "
             "sum 1 and no NaN; pass the result of predict_proba, not of decision_function."
         )
 
@@ -194,9 +194,9 @@ def listed(texts: Sequence[str], most: int = 10) -> str:
     return ", ".join(texts[:most]) + more
 
 
-def is_same_rate(one: float | None, other: float | None) -> bool:
+def is_same_rate(rate: float | None, other: float | None) -> bool:
     """Whether two sampling rates in Hz are equal up to rounding, or one is unknown (None)."""
-    return one is None or other is None or math.isclose(one, other, rel_tol=1e-5)
+    return rate is None or other is None or math.isclose(rate, other, rel_tol=1e-5)
 
 
 def check_same_rate(
@@ -275,9 +275,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     ):
         level, frame = level + 1, frame.f_back
     key = (message, category, frame.f_lineno)
-    # Of a filter, item 1 is the message, 2 the category and 3 the module.
-    general = (each for each in warnings.filters if each[1] is each[3] is None)
-    by = next((each for each in general if issubclass(category, each[2])), None)
+    # Item 1 of a filter is its message, item 2 its category, and item 3 its module.
+    general = (entry for entry in warnings.filters if entry[1] is entry[3] is None)
+    by = next((entry for entry in general if issubclass(category, entry[2])), None)
     shown = (*key, frame.f_code.co_filename, by)
     if shown not in _SHOWN:
         warnings.warn(message, category, stacklevel=level)

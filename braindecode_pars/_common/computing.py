@@ -122,9 +122,9 @@ def seeded(
         stack.enter_context(usual_torch())
         # Not torch.manual_seed: it would seed every GPU, also those that are not used.
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
-        for each in devices:
-            state = torch.Generator(each).manual_seed(seed).get_state()
-            torch.get_device_module(each).set_rng_state(state, each)
+        for seeded_device in devices:
+            state = torch.Generator(seeded_device).manual_seed(seed).get_state()
+            torch.get_device_module(seeded_device).set_rng_state(state, seeded_device)
         if is_shared:  # held again before the state is restored
             _DRAWING.release()
             stack.callback(_DRAWING.acquire)
@@ -218,8 +218,8 @@ class StepGraphs:
         handled = sys.exception()
         inputs = _tensors_of(batch)
         parts = [part for module in self.modules for part in module.modules()]
-        found = [w for part in parts for w in part._parameters.values() if w is not None]
-        weights: list[Tensor] = [*dict.fromkeys(found)]  # some are of two parts
+        parameters = [w for part in parts for w in part._parameters.values() if w is not None]
+        weights: list[Tensor] = [*dict.fromkeys(parameters)]  # some belong to two parts
         kind = _kind_of(batch, inputs, weights, parts) if self.works else None
         is_new = kind not in self.steps
         if kind is None or (is_new and len(self.steps) == self.MOST):
@@ -344,8 +344,8 @@ class CapturedStep(NamedTuple):
 
     def replay(self, inputs: list[Tensor], weights: list[Tensor]) -> dict[str, Any]:
         """Run the step on other inputs; see :meth:`StepGraphs.run`."""
-        for place, given in zip(self.inputs, inputs, strict=True):
-            place.copy_(given, non_blocking=True)
+        for place, new_input in zip(self.inputs, inputs, strict=True):
+            place.copy_(new_input, non_blocking=True)
         # Gradients of an earlier part of the step, which the graph would overwrite.
         earlier = [None if weight.grad is None else weight.grad.clone() for weight in weights]
         self.graph.replay()
@@ -396,10 +396,10 @@ def _kind_of(
     """Return what decides on the kernels of a step; None if it cannot be captured."""
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
     has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
-    if has_hooks or not all(isinstance(given, Tensor) for given in inputs):
+    if has_hooks or not all(isinstance(tensor, Tensor) for tensor in inputs):
         return None
     names = tuple(batch[0]) if isinstance(batch[0], Mapping) else None
-    shapes = tuple((given.shape, given.dtype) for given in inputs)
+    shapes = tuple((tensor.shape, tensor.dtype) for tensor in inputs)
     trained = tuple((weight.data_ptr(), weight.requires_grad) for weight in weights)
     return names, batch[1] is None, shapes, trained, tuple(map(_facts_of, parts))
 
@@ -410,7 +410,7 @@ def _facts_of(part: nn.Module) -> tuple:
     values = vars(part).values()
     plain = tuple(value for value in values if type(value) in _SCALARS)
     dicts = (value for value in values if type(value) is dict)
-    facts = tuple(v for each in dicts for v in each.items() if type(v[1]) in _SCALARS)
+    facts = tuple(v for mapping in dicts for v in mapping.items() if type(v[1]) in _SCALARS)
     return type(part), buffers, plain, facts
 
 

@@ -209,9 +209,9 @@ def check_may_write(
         return
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file; pass a folder for {kind}.")
-    # A lock and temporary folders of killed processes are in no one's way.
-    found = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
-    others = sorted(name for name in found if name not in (*beside, _LOCK))
+    # A lock and temporary folders of killed processes do not count.
+    names = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
+    others = sorted(name for name in names if name not in (*beside, _LOCK))
     if others:
         raise ValueError(
             f"{folder} contains {listed(others, most=1)}, and is not the folder of {kind}; pass an "
@@ -414,13 +414,13 @@ def import_file(file: Path) -> ModuleType:
     ValueError
         When it does not exist, or has the name of another module.
     """
-    given, file = file, file.expanduser().resolve()
+    path, file = file, file.expanduser().resolve()
     if not file.is_file():
-        raise ValueError(f"{given} does not exist; pass the path of a Python file.")
+        raise ValueError(f"{path} does not exist; pass the path of a Python file.")
     # Worker processes have the same path, and import the module for themselves.
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
     module = importlib.import_module(file.stem)
     if Path(module.__file__ or "").resolve() != file:
-        raise ValueError(f"{given} has the name of another module; rename the file.")
+        raise ValueError(f"{path} has the name of another module; rename the file.")
     return module

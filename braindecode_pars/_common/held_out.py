@@ -54,10 +54,10 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
         One of ten subjects is held out, and at least one. With fewer than three subjects, or
         unknown ones, it is one of ten windows.
     """
-    people = [corpus.people for corpus in examples.corpora]
+    groups = [corpus.people for corpus in examples.corpora]
     codes = np.arange(len(examples))
-    if all(names is not None for names in people):
-        subjects = pd.factorize(np.concatenate([np.asarray(p, dtype=object) for p in people]))[0]
+    if all(names is not None for names in groups):
+        subjects = pd.factorize(np.concatenate([np.asarray(p, dtype=object) for p in groups]))[0]
         codes = subjects if subjects.max() + 1 >= MIN_GROUPS else codes
     is_held_out = np.isin(codes, choose(codes.max() + 1, seed))
     train, measured = (np.flatnonzero(is_held_out == part).tolist() for part in (False, True))

@@ -331,18 +331,18 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
         When the folder contains a model of another kind, or no model but other files; with
         ``share``, any other file, also one that another process is writing.
     """
-    found = kinds_in(folder)
-    if others := {*found} - {kind}:
+    kinds = kinds_in(folder)
+    if others := {*kinds} - {kind}:
         raise ValueError(f"{folder} contains a saved {min(others)}; save the {kind} elsewhere.")
-    beside = (*_BESIDE, *MODEL_FILES[kind]) if found else _BESIDE
+    beside = (*_BESIDE, *MODEL_FILES[kind]) if kinds else _BESIDE
     files.check_may_write(
-        folder, f"a saved {kind}", is_ours=bool(found) and not share, beside=beside
+        folder, f"a saved {kind}", is_ours=bool(kinds) and not share, beside=beside
     )
-    if share and (left := files.remove_abandoned(folder, at_once=True)):
-        # It may have the names that a save without share writes.
+    if share and (leftovers := files.remove_abandoned(folder, at_once=True)):
+        # The file may contain the names of subjects, which a save without share writes.
         raise ValueError(
-            f"{folder} contains {left[0].name}, into which another process may be writing; wait "
-            "until it has ended, or remove it."
+            f"{folder} contains {leftovers[0].name}, into which another process may be writing; "
+            "wait until it has ended, or remove it."
         )
 
 
@@ -432,17 +432,17 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
         When the readable copy differs from the model file, which alone is read.
     """
     folder, kinds = model_folder(source, **options), kinds or tuple(MODEL_FILES)
-    found = _files_in(folder)
+    paths = _files_in(folder)
     wanted = " or ".join(kinds)
-    if not found:
+    if not paths:
         names = " or ".join(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
         raise FileNotFoundError(f"{folder} does not contain a saved {wanted}: it has no {names}.")
-    if len(found) > 1:
+    if len(paths) > 1:
         raise ValueError(
             f"{folder} contains two models, {' and '.join(_WEIGHTS)}; move one of them into "
             "another folder."
         )
-    (file,) = found
+    (file,) = paths
     model = unpack(file.read_bytes(), file)
     if model.kind not in kinds:
         advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""

@@ -79,10 +79,10 @@ def stage_of(name: object) -> str | None:
     """
     if not isinstance(name, str):
         return None
-    found = {_stage_of_one(part) for part in name.split(" / ")}
-    if found == {"N3", "N4"}:  # Sleep stage 3 / Sleep stage 4
+    stages = {_stage_of_one(part) for part in name.split(" / ")}
+    if stages == {"N3", "N4"}:  # Sleep stage 3 / Sleep stage 4
         return "N3"
-    return found.pop() if len(found) == 1 else None
+    return stages.pop() if len(stages) == 1 else None
 
 
 def _stage_of_one(name: str) -> str | None:
@@ -114,8 +114,8 @@ def are_stages(names: Iterable[object]) -> bool:
     >>> are_stages(["Wake", "N1", "N2", "N3", "REM"]), are_stages(["left", "right"])
     (True, False)
     """
-    found = set(map(stage_of, names))
-    return None not in found and bool(found - {UNSCORED})
+    stages = set(map(stage_of, names))
+    return None not in stages and bool(stages - {UNSCORED})
 
 
 def absent_stages(names: Iterable[object]) -> list[str]:
@@ -192,8 +192,8 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     checks.choice(*_NUMBERS, None).check("scheme", scheme)
     texts = {name: label_text(name) for name in names}
     of_numbers = _NUMBERS.get(str(scheme), {})
-    found = {name: of_numbers.get(text, stage_of(text)) for name, text in texts.items() if text}
-    merged = {name: "N3" if stage == "N4" else stage for name, stage in found.items()}
+    stages = {name: of_numbers.get(text, stage_of(text)) for name, text in texts.items() if text}
+    merged = {name: "N3" if stage == "N4" else stage for name, stage in stages.items()}
     if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
             f"aasm_stages leaves out {checks.listed(odd)}: no known stage of the AASM. Pass the "

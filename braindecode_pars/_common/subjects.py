@@ -43,7 +43,7 @@ _PUBLIC_NAMES = {
 #: Public corpora: those of the recipes.
 CORPORA = tuple(RECIPES)
 
-#: Corpora that have people in common: all are parts of the Temple hospital's.
+#: Corpora with subjects in common: all are parts of the corpus of Temple University Hospital.
 _FAMILIES: dict[str | None, str] = {
     corpus.name: flag for corpus in RECIPES.values() for flag in corpus.flags
 }
@@ -169,8 +169,8 @@ class SubjectKeys:
 
     def __contains__(self, subject: Any) -> bool:
         corpus, name = _key(subject)
-        found = self._corpora.get(name, set())
-        return bool(found) and (corpus is None or not found.isdisjoint({corpus, None}))
+        corpora = self._corpora.get(name, set())
+        return bool(corpora) and (corpus is None or not corpora.isdisjoint({corpus, None}))
 
 
 class SeenSubjects(SubjectKeys):
@@ -215,16 +215,16 @@ def public_corpora(subjects: Iterable) -> list[str]:
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
     """Return the corpus, in lower case, and the name without it."""
-    found = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
-    return (normalized(found["corpus"]).casefold(), found["name"]) if found else (None, subject)
+    match = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
+    return (normalized(match["corpus"]).casefold(), match["name"]) if match else (None, subject)
 
 
 def _key(subject: Any) -> tuple[str | None, str]:
-    """Return the corpus, or the family of corpora with people in common, and the name's key."""
-    corpus, given = _parts(subject)
-    name = visible(str(given)).strip().removeprefix("sub-")
-    if found := _NUMBER.fullmatch(name):
-        corpus, name = corpus or found["corpus"], str(int(found["number"]))
+    """Return the corpus, or the family of corpora with subjects in common, and the name's key."""
+    corpus, raw_name = _parts(subject)
+    name = visible(str(raw_name)).strip().removeprefix("sub-")
+    if match := _NUMBER.fullmatch(name):
+        corpus, name = corpus or match["corpus"], str(int(match["number"]))
     return _FAMILIES.get(corpus, corpus), name
 
 
@@ -307,8 +307,8 @@ def public_subject(file: str) -> str | None:
     """
     stem = without_ending(file)
     for corpus, pattern in _PUBLIC_NAMES.items():
-        if found := pattern.fullmatch(stem):
-            return f"{corpus}:{found[1]}"
+        if match := pattern.fullmatch(stem):
+            return f"{corpus}:{match[1]}"
     return None
 
 
@@ -343,8 +343,8 @@ def known_subject_of_path(path: PurePath) -> str | None:
     *folders, file = (normalized(part) for part in path.parts)
     stem = without_ending(file)
     for name in (*folders, stem):
-        if found := _BIDS_LABEL.search(name):
-            return found[1]
+        if match := _BIDS_LABEL.search(name):
+            return match[1]
     if temple := _TEMPLE_NAME.fullmatch(file):
         return temple[1]
     is_record = path.suffix.lower() == ".hea" and folders[-1:] == [stem]
@@ -376,5 +376,5 @@ def possible_subjects(path: PurePath) -> list[str]:
     known = known_subject_of_path(path) or public_subject(path.name)
     *folders, file = (normalized(part) for part in path.parts)
     stem = without_ending(file)
-    beginnings = [stem[: found.start()] for found in re.finditer(r"[ _.-]", stem)]
+    beginnings = [stem[: match.start()] for match in re.finditer(r"[ _.-]", stem)]
     return [*folders[-2:], stem, *beginnings] if known is None else [known]

@@ -428,8 +428,8 @@ NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
     """Return what a table needs of a row of a skorch history: its epoch, losses and marks."""
-    kept = {"epoch", RESTORED, *tables.loss_columns(row)}
-    return {name: value for name, value in row.items() if name in kept}
+    columns = {"epoch", RESTORED, *tables.loss_columns(row)}
+    return {name: value for name, value in row.items() if name in columns}
 
 
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:

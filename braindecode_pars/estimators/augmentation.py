@@ -92,12 +92,12 @@ class ChannelNoise(Transform):
 _BY_NAME = 0.5
 
 
-def make_augmentation(given: Any) -> Transform | list[Transform] | None:
-    """Return transforms that are given by name, as ``PARSClassifier(augmentation=...)`` takes them.
+def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
+    """Return transforms by their names, as in ``PARSClassifier(augmentation=...)``.
 
     Parameters
     ----------
-    given : str | dict | braindecode Transform | list of these | None
+    augmentation : str | dict | braindecode Transform | list of these | None
         Name of :class:`ChannelNoise` or of a transform of ``braindecode.augmentation``; a dict with
         the ``name`` and arguments; or a transform, which is returned as it is. A transform whose
         ``probability`` has no default is applied to half of the windows.
@@ -124,27 +124,27 @@ def make_augmentation(given: Any) -> Transform | list[Transform] | None:
     >>> noise.std, flip.probability
     (0.2, 0.5)
     """
-    if isinstance(given, list):
-        return [make_augmentation(one) for one in given]
-    if given is None:
+    if isinstance(augmentation, list):
+        return [make_augmentation(entry) for entry in augmentation]
+    if augmentation is None:
         return None
-    if isinstance(given, Transform):
+    if isinstance(augmentation, Transform):
         # A Compose contains other transforms.
-        if any(isinstance(part, Mixup) for part in given.modules()):
+        if any(isinstance(part, Mixup) for part in augmentation.modules()):
             raise TypeError("augmentation contains Mixup, which also mixes labels.")
-        return given
-    if not isinstance(given, (str, dict)):
+        return augmentation
+    if not isinstance(augmentation, (str, dict)):
         raise TypeError(
             "augmentation must be braindecode transforms, their names, or dicts of a name and "
-            f"arguments; got {given!r}."
+            f"arguments; got {augmentation!r}."
         )
-    arguments = {"name": given} if isinstance(given, str) else dict(given)
+    arguments = {"name": augmentation} if isinstance(augmentation, str) else dict(augmentation)
     name = arguments.pop("name", None)
-    # Those that change windows and no labels
+    # The transforms of braindecode that change windows, but not labels
     others = (Transform, IdentityTransform, Compose, Mixup)
     classes = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
-    own = {key: c for key, c in classes.items() if issubclass(c, Transform) and c not in others}
-    known: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise, **own}
+    usable = {key: c for key, c in classes.items() if issubclass(c, Transform) and c not in others}
+    known: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise, **usable}
     if name not in known:
         raise ValueError(f"Unknown augmentation {name!r}; known are {', '.join(known)}.")
     probability = inspect.signature(known[name]).parameters["probability"]

@@ -140,27 +140,27 @@ class EncoderStart:
     @property
     def is_pretrained(self) -> bool:
         """Whether the fit pretrains: a new encoder, or one that it continues with."""
-        own = self.estimator
-        has_to = own.pretext is not None and (self.given is None or own.continue_pretraining)
-        return has_to and own.pretrain_epochs != 0
+        model = self.estimator
+        has_to = model.pretext is not None and (self.given is None or model.continue_pretraining)
+        return has_to and model.pretrain_epochs != 0
 
     @property
     def settings(self) -> settings.PretrainingSettings:
-        own = self.estimator
-        parameters = {name.removeprefix("pretrain_"): value for name, value in vars(own).items()}
-        params = base.params_of(own.pretext, own.pretext_params)
-        return settings.PretrainingSettings.of(parameters, task=own.pretext, task_params=params)
+        model = self.estimator
+        parameters = {name.removeprefix("pretrain_"): value for name, value in vars(model).items()}
+        params = base.params_of(model.pretext, model.pretext_params)
+        return settings.PretrainingSettings.of(parameters, task=model.pretext, task_params=params)
 
     def n_steps(self, n_windows: int) -> float:
         """Return the maximum number of steps, also of the earlier pretraining of a given encoder.
 
-        NaN when it is unknown.
+        NaN when the number is unknown.
         """
         steps = 0 if self.given is None else _steps_of_card(self.given.card)
         if self.is_pretrained:
-            own = self.settings
-            steps_per_epoch = math.ceil(n_windows / own.batch_size)
-            steps += own.step_limit if own.epochs is None else own.epochs * steps_per_epoch
+            plan = self.settings
+            steps_per_epoch = math.ceil(n_windows / plan.batch_size)
+            steps += plan.step_limit if plan.epochs is None else plan.epochs * steps_per_epoch
         return steps
 
     def new_encoder(self) -> PatchEncoder:
@@ -169,9 +169,9 @@ class EncoderStart:
 
     def make_task(self, encoder: PatchEncoder) -> base.PretextTask:
         """Return the pretext task that trains this encoder, on windows as long as those of fit."""
-        own, task_params = self.estimator, self.settings.task_params
-        of_windows: Any = dict(n_times=own.n_times_, sfreq=own.sfreq_)
-        return base.make_task(own.pretext, encoder=encoder, task_params=task_params, **of_windows)
+        model, task_params = self.estimator, self.settings.task_params
+        of_windows: Any = dict(n_times=model.n_times_, sfreq=model.sfreq_)
+        return base.make_task(model.pretext, encoder=encoder, task_params=task_params, **of_windows)
 
     def pretrain(
         self,
@@ -284,15 +284,15 @@ def begin(estimator: Any, windows: Windows) -> EncoderStart:
         shorter than one of its patches.
     """
     windows_estimator.remember_windows(estimator, windows)
-    given = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
-    if given is None:
+    pretrained = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
+    if pretrained is None:
         patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
         config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
         config["encoder_kind"] = base.encoder_kind_of(estimator.pretext)
         card = cards.EncoderCard(sfreq=windows.sfreq)
     else:
-        config, card = given.encoder.config, given.card
-        patch_size = given.encoder.patch_size
+        config, card = pretrained.encoder.config, pretrained.card
+        patch_size = pretrained.encoder.patch_size
         remedy = "resample the recordings, for example with raw.resample({expected:g})"
         whose = "The windows are", "the encoder was pretrained"
         checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
@@ -319,11 +319,11 @@ def begin(estimator: Any, windows: Windows) -> EncoderStart:
             "The windows were prepared otherwise than the signals that the encoder was pretrained "
             f"on: {how}. {windows_estimator.advice(differing)}"
         )
-    if given is not None and given.report is not None:  # an object was not loaded
-        estimator.load_report_ = given.report
+    if pretrained is not None and pretrained.report is not None:  # an object was not loaded
+        estimator.load_report_ = pretrained.report
         if estimator.verbose:
-            log.info("Encoder from %s: %s.", estimator.encoder, given.report)
-    return EncoderStart(estimator, config, given)
+            log.info("Encoder from %s: %s.", estimator.encoder, pretrained.report)
+    return EncoderStart(estimator, config, pretrained)
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
@@ -536,9 +536,9 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
             self._choose_pooling()
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
-        own = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())
+        output = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())
         return windows_estimator.computed_once(
-            lambda: (type(self), saved.encoder_digest(self.encoder_), *own),
+            lambda: (type(self), saved.encoder_digest(self.encoder_), *output),
             windows,
             self._embedded,
         )["features"]

@@ -78,8 +78,8 @@ def fine_tuning_net(
     if train is not None and epochs is None:
         epochs = default_epochs(len(train), batch_size)
     if not hasattr(estimator, "fine_tuning_"):
-        people = None if train is None else cards.unique_subjects(train.people)
-        estimator.fine_tuning_ = fine_tuning_of(params, people, epochs or EPOCHS)
+        subjects = None if train is None else cards.unique_subjects(train.people)
+        estimator.fine_tuning_ = fine_tuning_of(params, subjects, epochs or EPOCHS)
     params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
@@ -197,19 +197,19 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
     return callbacks
 
 
-#: With this number of labelled people or more, a given encoder is trained, see
+#: Minimum number of labeled subjects for which a given encoder is trained by default, see
 #: docs/results/development.rst.
 MANY_PEOPLE = 24
 
 
 def fine_tuning_of(
-    params: Mapping[str, Any], people: list | None, epochs: int = EPOCHS
+    params: Mapping[str, Any], subjects: list | None, epochs: int = EPOCHS
 ) -> dict[str, Any]:
     """Return how the encoder is trained: what the parameters say, and what "auto" means.
 
     A new encoder, pretrained in the same fit or not at all, is trained with the head. Fine-tuning
     distorts the features of a given one before the head can use them (Kumar et al. 2022), the more
-    so the fewer people are labelled. If a learning rate or a number of epochs of the encoder is
+    so the fewer subjects are labeled. If a learning rate or a number of epochs of the encoder is
     given, "auto" does not freeze it. Published weights of another network are frozen, or trained
     at its learning rate, whoever is labelled.
 
@@ -217,8 +217,8 @@ def fine_tuning_of(
     ----------
     params : mapping of str to Any
         Parameters of an estimator, as of :func:`fine_tuning_net`.
-    people : list | None
-        Those whose labelled windows are trained on; None when they are unknown, which counts as
+    subjects : list | None
+        Subjects whose labeled windows are trained on; None when they are unknown, which counts as
         few.
     epochs : int
         Number of epochs of fine-tuning.
@@ -241,15 +241,15 @@ def fine_tuning_of(
     if params.get("weights") is not None:
         chosen["freeze_encoder"] = True
     elif params.get("encoder") is not None:
-        is_frozen = people is None or len(people) < MANY_PEOPLE
+        is_frozen = subjects is None or len(subjects) < MANY_PEOPLE
         chosen = dict(
             freeze_encoder=is_frozen, head_epochs=epochs // 3, encoder_lr_factor=(0.01, 0.1)
         )
     auto = checks.AUTO
-    given = {name: params[name] for name in chosen if params.get(name, auto) != auto}
-    if given.keys() & {"head_epochs", "encoder_lr_factor"}:
-        chosen["freeze_encoder"] = given.get("encoder_lr_factor") == 0
-    return chosen | given
+    explicit = {name: params[name] for name in chosen if params.get(name, auto) != auto}
+    if explicit.keys() & {"head_epochs", "encoder_lr_factor"}:
+        chosen["freeze_encoder"] = explicit.get("encoder_lr_factor") == 0
+    return chosen | explicit
 
 
 def n_steps(net: skorch.NeuralNet, train: Windows) -> int:
@@ -277,9 +277,9 @@ def param_groups(
     if isinstance(factor, (tuple, list)):
         layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]  # the last norm
         factors = [*np.geomspace(factor[0], factor[1], n_layers + 1).tolist(), factor[1]]
-    for layer, own in zip(layers, factors, strict=True):
+    for layer, layer_factor in zip(layers, factors, strict=True):
         beginning = f"encoder.{layer}"
-        rate = {"lr": float(params["finetune_lr"]) * float(own)}
+        rate = {"lr": float(params["finetune_lr"]) * float(layer_factor)}
         groups += [(beginning + pattern, {**group, **rate}) for pattern, group in training.NO_DECAY]
         groups.append((f"{beginning}*", rate))
     return [*groups, *training.NO_DECAY]
@@ -339,16 +339,16 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
             training.warn_of_validation(losses, chance)
     if numbers:
         return
-    # Classes of training windows that the model predicts for none of them
+    # Classes of the training windows that the model predicts for no training window
     windows = train.take(_some_of_each(train.labels))
     with checks.quiet():  # fit has warned of the same windows
         predicted = estimator.predict(windows).tolist()
     trained = estimator.classes_[np.unique(train.labels)].tolist()
     absent = [label for label in trained if label not in {*predicted}]
     if absent:
-        names = estimator.class_names_ or {}
+        names = [str((estimator.class_names_ or {}).get(label, label)) for label in absent]
         checks.warn_user(
-            f"The classifier predicts {', '.join(str(names.get(one, one)) for one in absent)} for "
+            f"The classifier predicts {', '.join(names)} for "
             f"none of {len(windows)} training windows. Train for more epochs, or check the labels "
             "and class_weight.",
             ConvergenceWarning,

@@ -71,8 +71,8 @@ class PARSEstimator(embedder.EncoderEstimator):
             # Pretrain the encoder
             start.pretrain(self.encoder_, parts, seeds.pretraining, valid)
             # Fine-tune the network. The card is written first: after Ctrl-C it is complete.
-            people = [part.people for part in (train, valid) if part is not None]
-            self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *people)
+            subjects = [part.people for part in (train, valid) if part is not None]
+            self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *subjects)
             fine_tuning.fine_tune(self.net_, train, valid)
             fine_tuning.warn_of_fine_tuning(self, train, valid)
         return self
@@ -95,8 +95,8 @@ class PARSEstimator(embedder.EncoderEstimator):
         train, valid : Windows, Windows | None
             Labelled windows, of which the second ones are held out.
         parts : list of Windows
-            What to pretrain on: the training windows, and unlabelled ones of people who are not
-            held out.
+            What to pretrain on: the training windows, and unlabeled windows of subjects who are
+            not held out.
         """
         # Read the windows. Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
@@ -109,20 +109,20 @@ class PARSEstimator(embedder.EncoderEstimator):
             others = [windows[~labelled], *others]
         # Hold out windows for validation, also from pretraining
         train, valid = self._hold_out(windows[labelled], seeds.split)
-        kept = (labels.without_held_out_splits(part, self.validation) for part in others)
-        kept = (labels.drop_held_out(part, train, valid) for part in kept)
-        parts = [train, *(part for part in kept if part is not None)]
+        remaining = (labels.without_held_out_splits(part, self.validation) for part in others)
+        remaining = (labels.drop_held_out(part, train, valid) for part in remaining)
+        parts = [train, *(part for part in remaining if part is not None)]
         # Build the network
         module = self._network(start)
         self.net_ = fine_tuning.fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         self.fine_tuning_["head"] = module.head
         if self.verbose and self.encoder is not None:
-            told = dict(self.fine_tuning_)
-            if told["freeze_encoder"]:  # the others have no effect
-                told = {name: told[name] for name in ("freeze_encoder", "head")}
-            settings = ", ".join(f"{name}={value!r}" for name, value in told.items())
-            people = cards.unique_subjects(train.people)
-            number = "an unknown number of" if people is None else len(people)
+            shown = dict(self.fine_tuning_)
+            if shown["freeze_encoder"]:  # the others have no effect
+                shown = {name: shown[name] for name in ("freeze_encoder", "head")}
+            settings = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+            subjects = cards.unique_subjects(train.people)
+            number = "an unknown number of" if subjects is None else len(subjects)
             log.info("A given encoder and labels of %s people: %s.", number, settings)
         return start, train, valid, parts
 
@@ -135,9 +135,9 @@ class PARSEstimator(embedder.EncoderEstimator):
         if head == checks.AUTO:
             head = "spatial_filter" if is_spatial else "attention"
         if self.electrode_position == checks.AUTO and self.verbose:
-            found = "on" if is_spatial else "off"
+            state = "on" if is_spatial else "off"
             text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
-            log.info(text, found, n_known, len(names))
+            log.info(text, state, n_known, len(names))
         elif self.electrode_position not in (checks.AUTO, False) and not names:
             raise ValueError(
                 "electrode_position=True needs channel names, with the same names and order in "
@@ -179,7 +179,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
         """
-        shared = {each.name: getattr(self, each.name) for each in fields(embedder.EncoderEstimator)}
+        shared = {f.name: getattr(self, f.name) for f in fields(embedder.EncoderEstimator)}
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
@@ -795,12 +795,12 @@ amplitudes_, n_chans_, n_times_, chs_info_
             When windows, targets or weights are malformed, or when no target is known.
         """
         check_is_fitted(self)
-        given = door.as_windows(X, y, groups)
-        targets = _targets(given, y)
+        windows = door.as_windows(X, y, groups)
+        targets = _targets(windows, y)
         known = ~np.isnan(targets)
         if sample_weight is not None:
-            sample_weight = labels.check_weights(sample_weight, len(given))[known]
-        predicted = self.predict(given)[known]
+            sample_weight = labels.check_weights(sample_weight, len(windows))[known]
+        predicted = self.predict(windows)[known]
         if labels.are_equal(targets[known]):
             checks.warn_user(
                 f"All targets are {targets[known][0]:g}, for which r2 is not defined; score "
@@ -812,10 +812,10 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
 def _targets(windows: Windows, y: Any) -> np.ndarray:
     """Return the targets of windows: ``y``, or the labels of the dataset if they are quantities."""
-    found = set() if windows.y is None else {*windows.y.tolist()}
+    codes = set() if windows.y is None else {*windows.y.tolist()}
     named = (windows.label_names or {}).items()
-    names = [name for name, code in named if code in found and name != str(code)]
-    # Codes of other names may be an order, such as that of depths of sleep.
+    names = [name for name, code in named if code in codes and name != str(code)]
+    # Codes of other names may be ordinal, such as the depth of sleep.
     are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", name) for name in names)
     if names and (y is None or are_numbers):
         values = ", y = np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...)"
@@ -835,13 +835,13 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
     """
     n_unknown, example = 0, ""
     for number, montage in enumerate(windows.montages):
-        own = np.flatnonzero(windows.montage_numbers == number)
+        indices = np.flatnonzero(windows.montage_numbers == number)
         if montage.chs_info is None:
-            is_known = len(windows[int(own[0])]) == n_chans
+            is_known = len(windows[int(indices[0])]) == n_chans
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
         if not is_known:
-            n_unknown, example = n_unknown + len(own), checks.listed(montage.names, most=3)
+            n_unknown, example = n_unknown + len(indices), checks.listed(montage.names, most=3)
     if n_unknown:
         checks.warn_user(
             f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "

@@ -158,9 +158,9 @@ def read_labelled(
     estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
     windows = windows.with_labels(codes)
     if windows.groups is not None:
-        people = windows.groups[labelled].tolist()
-        pairs = {*zip(codes[labelled].tolist(), people, strict=True)}
-        if len(pairs) == len(estimator.classes_) == len({*people}):
+        subjects = windows.groups[labelled].tolist()
+        pairs = {*zip(codes[labelled].tolist(), subjects, strict=True)}
+        if len(pairs) == len(estimator.classes_) == len({*subjects}):
             checks.warn_user(
                 "Each class has one subject, so that a class cannot be told from the person; "
                 "label more people. A number, such as an age, is for PARSRegressor."

@@ -109,7 +109,7 @@ RULES = {
     "transformer": checks.Rule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
-        lambda given: hasattr(given, "transform") and not isinstance(given, type),
+        lambda value: hasattr(value, "transform") and not isinstance(value, type),
     ),
     "pooling": checks.choice(checks.AUTO, "channels", "mean_std", "mean"),
     "layer": checks.instance("an integer", Integral),
@@ -205,8 +205,8 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
 
     unlabeled_label: Any
 
-    # With scikit-learn's metadata routing, groups reach the predictions, for those that centre by
-    # subject.
+    # With scikit-learn's metadata routing, groups reach the predictions, for subject-wise
+    # centering.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
@@ -298,12 +298,12 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
             When windows, labels or weights are malformed, or when no window is labelled.
         """
         validation.check_is_fitted(self)
-        given = door.as_windows(X, y, groups)
+        windows = door.as_windows(X, y, groups)
         labelled, y, sample_weight = labels.to_score(
-            given, self.unlabeled_label, self.classes_, sample_weight
+            windows, self.unlabeled_label, self.classes_, sample_weight
         )
-        # All windows are predicted: the mean of a subject is that of the unlabelled ones too.
-        return float(np.average(self.predict(given)[labelled] == y, weights=sample_weight))
+        # All windows are predicted, because the mean of a subject includes unlabeled windows.
+        return float(np.average(self.predict(windows)[labelled] == y, weights=sample_weight))
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
@@ -320,8 +320,8 @@ def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
 
 def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
     """Return the estimator's own parameter of this name, else that of its last part with one."""
-    found = parameters_called(name, estimator)
-    return found.get(name, next(reversed(found.values()), None))
+    values = parameters_called(name, estimator)
+    return values.get(name, next(reversed(values.values()), None))
 
 
 @contextmanager
@@ -394,10 +394,10 @@ def read_windows(
     ValueError
         When there are none, or ``sfreq`` and ``preprocessing`` have different rates.
     """
-    given, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
+    rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
     whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
-    checks.check_same_rate(given, sfreq, *whose, "leave one of them out")
-    windows = door.as_windows(X, y, groups, given if sfreq is None else sfreq)
+    checks.check_same_rate(rate, sfreq, *whose, "leave one of them out")
+    windows = door.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
@@ -416,7 +416,7 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     shapes = computed_once(
         lambda: ("shape", names),
         windows,
-        lambda those: {"shape": np.tile(those.check(), (len(those), 1))},
+        lambda subset: {"shape": np.tile(subset.check(), (len(subset), 1))},
     )["shape"]
     # Windows of several fits may differ in shape: the check names the window.
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
@@ -435,9 +435,9 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
         raw = getattr(getattr(reader, "source", None), "raw", None)
         texts = raw.annotations.description if isinstance(raw, mne.io.BaseRaw) else ()
         if any(marks.kind_of_text(text) == "bad" for text in texts):
-            own = windows.table[windows.table["recording"] == number]
+            rows = windows.table[windows.table["recording"] == number]
             n_bad += int(
-                np.sum(~marks.are_good(raw, own["start"].to_numpy(), own["stop"].to_numpy()))
+                np.sum(~marks.are_good(raw, rows["start"].to_numpy(), rows["stop"].to_numpy()))
             )
     if n_bad:
         checks.warn_user(
@@ -455,7 +455,7 @@ def read_to_predict(
     checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
-        # Of arrays, only the shape can be compared.
+        # Arrays have no channel names, so only the shape can be compared.
         n_chans, n_times = windows[0].shape
         if any_montage and estimator.chs_info_ is None and n_chans != estimator.n_chans_:
             checks.warn_user(
@@ -512,7 +512,7 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
 
 
 def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preprocessing:
-    """Return the preprocessing of the windows of ``fit``: what is given, else what they tell.
+    """Return the preprocessing of the windows of ``fit``: the argument, else their records.
 
     Parameters
     ----------
@@ -527,33 +527,33 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
     UserWarning
         When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
     """
-    found = preprocessing.counted(windows.column("preprocessing"))
-    if differing := preprocessing.disagreements(found):
-        found_all = "; ".join(differing)
-        checks.warn_user(f"Recordings were prepared differently ({found_all}); prepare all alike.")
+    counts = preprocessing.counted(windows.column("preprocessing"))
+    if differing := preprocessing.disagreements(counts):
+        text = "; ".join(differing)
+        checks.warn_user(f"Recordings were prepared differently ({text}); prepare all alike.")
     sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
-    told = replace(
-        preprocessing.agreed(found),
+    recorded = replace(
+        preprocessing.agreed(counts),
         sfreq=sfreq,
         channels=tuple(names) or None,
         window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
-    given = preprocessing.Preprocessing.of(estimator.preprocessing)
+    argument = preprocessing.Preprocessing.of(estimator.preprocessing)
     # A reference may have been set before the recordings were read.
     if wrong := [
-        each
-        for each in preprocessing.differences(given, told)
-        if each.found != preprocessing.AS_RECORDED
+        entry
+        for entry in preprocessing.differences(argument, recorded)
+        if entry.found != preprocessing.AS_RECORDED
     ]:
         listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
         checks.warn_user(
             "The argument preprocessing contradicts the records of the windows, and is used: "
             f"{listed_wrong}. Correct the argument, or leave this entry out."
         )
-    known = {name: value for name, value in vars(given).items() if value is not None}
-    told = replace(told, **known)
-    preprocessing.warn_of_average(told.reference, names)
-    return told
+    known = {name: value for name, value in vars(argument).items() if value is not None}
+    merged = replace(recorded, **known)
+    preprocessing.warn_of_average(merged.reference, names)
+    return merged
 
 
 def warn_of_differences(
@@ -561,23 +561,23 @@ def warn_of_differences(
 ) -> None:
     """Warn once when windows differ in some of these entries from those of ``fit``."""
     counts: Counter[preprocessing.Difference] = Counter()
-    for found, n in preprocessing.counted(windows.column("preprocessing")).items():
-        for each in preprocessing.differences(trained, found or preprocessing.Preprocessing()):
-            counts[each] += n if each.name in names else 0
-    some = {each: n for each, n in counts.items() if n}
+    for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
+        for entry in preprocessing.differences(trained, actual or preprocessing.Preprocessing()):
+            counts[entry] += n if entry.name in names else 0
+    some = {entry: n for entry, n in counts.items() if n}
     if some:
         shares = ["" if n == len(windows) else f" ({n} of {len(windows)})" for n in some.values()]
-        phrases = "; ".join(f"{each}{part}" for each, part in zip(some, shares, strict=True))
+        phrases = "; ".join(f"{entry}{part}" for entry, part in zip(some, shares, strict=True))
         checks.warn_user(f"{beginning}: {phrases}. {advice(some)}")
 
 
 def advice(differing: Collection[preprocessing.Difference]) -> str:
     """Return what to do about differences: prepare again, or start from the originals."""
-    lost = dict.fromkeys(each.name for each in differing if each.repair is None)
+    lost = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
     if not lost:
-        # Not where an average was asked for, and is that of the channels that recordings share.
+        # No hint if the average was computed, over the channels shared by all recordings.
         lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
-        is_average = any((each.trained, each.found) == lacking for each in differing)
+        is_average = any((entry.trained, entry.found) == lacking for entry in differing)
         how = " (reference='average', in commands --reference average)" if is_average else ""
         return f"Prepare the recordings as in training, before cutting windows{how}."
     return (
@@ -680,11 +680,11 @@ def computed_once(
     missing = [i for i, place in enumerate(places) if place not in rows]
     if missing:
         try:
-            found = compute(windows.take(missing))
+            features = compute(windows.take(missing))
         except ValueError:
             compute(windows)  # its message has the number of the window among all
             raise
         for n, i in enumerate(missing):
-            rows[places[i]] = {name: values[n] for name, values in found.items()}
+            rows[places[i]] = {name: values[n] for name, values in features.items()}
         alive.append(windows)  # while it is, no other window can have its place
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}

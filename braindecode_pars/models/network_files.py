@@ -213,9 +213,9 @@ def encoder_from_file(
         return build_encoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
 
     tensors = model.tensors
-    if model.kind == model_files.FEW_LABELS:  # beside those of its views
-        own = "encoder."
-        tensors = {k.removeprefix(own): v for k, v in tensors.items() if k.startswith(own)}
+    if model.kind == model_files.FEW_LABELS:  # next to the tensors of its feature sets
+        prefix = "encoder."
+        tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
     return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
 
@@ -228,8 +228,8 @@ def network_from_file(
     ``network`` is its class; the other arguments are those of its ``from_pretrained``.
     """
     config = dict(model.description["network"])
-    given, expected = arguments.get("sfreq"), config.get("sfreq")
-    checks.check_same_rate(given, expected, "The windows are", f"the model in {model.source}")
+    sfreq, expected = arguments.get("sfreq"), config.get("sfreq")
+    checks.check_same_rate(sfreq, expected, "The windows are", f"the model in {model.source}")
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
     config["activation"] = getattr(torch.nn, config["activation"].rpartition(".")[2], None)

@@ -310,8 +310,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         A given encoder is described by its sizes.
         """
         # braindecode leaves out NumPy's numbers.
-        given = self._braindecode_init_kwargs.items()
-        numbers = {name: value.item() for name, value in given if isinstance(value, np.generic)}
+        arguments = self._braindecode_init_kwargs.items()
+        numbers = {name: value.item() for name, value in arguments if isinstance(value, np.generic)}
         config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
         config.pop("encoder", None)
         if not self._is_given:
@@ -538,13 +538,13 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the positions that the head uses, with one row for each channel."""
         if pos is not None and chs_info is not None:
             raise ValueError("pos and chs_info are both given; pass one of them.")
-        given = self.positions if pos is None else pos
+        xyz = self.positions if pos is None else pos
         if chs_info is not None:
-            given = torch.from_numpy(electrodes.electrode_positions(chs_info))
-        if given is not None:
+            xyz = torch.from_numpy(electrodes.electrode_positions(chs_info))
+        if xyz is not None:
             of_window = (x.shape[1], 3)
             shapes = (of_window, (1, *of_window), (len(x), *of_window))
-            positions = _tensor_of("pos, or that of chs_info,", given, x.device, *shapes).float()
+            positions = _tensor_of("pos, or that of chs_info,", xyz, x.device, *shapes).float()
             return positions if self._uses_positions else None
         if self.electrode_position and self._chs_info is None:
             raise ValueError(

@@ -74,10 +74,10 @@ def axes_for(
         _, axes = plt.subplots(
             n_rows, n_columns, figsize=figsize, layout="constrained", squeeze=False, **gridspec
         )
-    given = np.ravel(np.asarray(axes, dtype=object))
-    if len(given) != wanted or not all(isinstance(ax, Axes) for ax in given):
-        raise ValueError(f"This figure needs {wanted} axes, got {len(given)}: {axes!s:.99}")
-    return given
+    panels = np.ravel(np.asarray(axes, dtype=object))
+    if len(panels) != wanted or not all(isinstance(ax, Axes) for ax in panels):
+        raise ValueError(f"This figure needs {wanted} axes, got {len(panels)}: {axes!s:.99}")
+    return panels
 
 
 def save_figure(ax: Axes, file: Any, **options: Any) -> None:
@@ -241,10 +241,10 @@ _STAGE_COLORS = {
 
 def label_list(name: str, labels: ArrayLike) -> list:
     """Return labels, shape (n_windows,), as a list; any other shape raises ValueError."""
-    found = np.asarray(labels)
-    if found.ndim != 1:
-        raise ValueError(f"{name} has shape {found.shape}; pass one label for each window.")
-    return found.tolist()
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; pass one label for each window.")
+    return array.tolist()
 
 
 def is_unknown(label: Any) -> bool:
@@ -259,8 +259,8 @@ def by_number(label: Any) -> tuple[bool, Any]:
 
 def names_by_label(class_names: ClassNames) -> dict[Any, str]:
     """Return the name of each label, and of each name."""
-    given = class_names if isinstance(class_names, Mapping) else dict(enumerate(class_names))
-    names = {label: str(name) for label, name in given.items()}
+    mapping = class_names if isinstance(class_names, Mapping) else dict(enumerate(class_names))
+    names = {label: str(name) for label, name in mapping.items()}
     return {**{name: name for name in names.values()}, **names}
 
 
@@ -272,14 +272,14 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     ValueError
         When a label that is not missing has no entry.
     """
-    found = label_list("labels", labels)
-    absent = {label for label in found if label not in table and not is_unknown(label)}
+    values = label_list("labels", labels)
+    absent = {label for label in values if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(
             f"No class is called {', '.join(map(repr, sorted(absent, key=by_number)))}; known are "
             f"{', '.join(map(repr, table))}."
         )
-    return [table.get(label) for label in found]
+    return [table.get(label) for label in values]
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:

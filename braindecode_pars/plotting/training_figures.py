@@ -207,16 +207,16 @@ def shift_matrices(
     >>> axes[1].images[0].get_array().round(1).tolist()
     [[0.0, -0.4, -0.8], [0.4, 0.0, -0.4], [0.8, 0.4, 0.0]]
     """
-    given = [tables.numbers_of("prediction", prediction), tables.numbers_of("target", target)]
-    shape = given[0].shape
-    if shape != given[1].shape or len(shape) != 2 or shape[0] != shape[1]:
+    arrays = [tables.numbers_of("prediction", prediction), tables.numbers_of("target", target)]
+    shape = arrays[0].shape
+    if shape != arrays[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
-            f"prediction has shape {shape} and target {given[1].shape}; pass both matrices of one "
+            f"prediction has shape {shape} and target {arrays[1].shape}; pass both matrices of one "
             "window, (n_masked, n_masked)."
         )
     # A column of the target has the starts, up to a constant.
-    order = np.argsort(given[1][:, :1].ravel(), kind="stable")
-    prediction, target = (matrix[np.ix_(order, order)] for matrix in given)
+    order = np.argsort(arrays[1][:, :1].ravel(), kind="stable")
+    prediction, target = (matrix[np.ix_(order, order)] for matrix in arrays)
 
     # Three matrices and a scatter plot
     panels = style.axes_for(axes, 2, 2, (8, 6))
@@ -313,12 +313,12 @@ def confusion_matrix(
             "each for every window."
         )
     if class_names is None:
-        found = {x for x in labels[0] + labels[1] if not pd.isna(x)}
-        found -= {-1} - set(labels[1])
-        class_names = {label: str(label) for label in sorted(found, key=style.by_number)}
+        occurring = {x for x in labels[0] + labels[1] if not pd.isna(x)}
+        occurring -= {-1} - set(labels[1])
+        class_names = {label: str(label) for label in sorted(occurring, key=style.by_number)}
     names = style.names_by_label(class_names)
     order = style.in_figure_order(list(dict.fromkeys(names.values())), order)
-    classes = [style.entries(given, names) for given in labels]
+    classes = [style.entries(values, names) for values in labels]
     pairs = [pair for pair in zip(*classes, strict=True) if None not in pair]
     if not pairs:
         raise ValueError("No window has a true and a predicted label.")

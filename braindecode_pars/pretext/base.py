@@ -103,13 +103,13 @@ def own_tasks() -> dict[str, Any]:
 
     A task in a file by itself is FILE.py:CLASS, any other one its class.
     """
-    found: dict[str, Any] = {}
+    tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
         if not task.__module__.startswith("braindecode_pars."):
             file = Path(getattr(sys.modules.get(task.__module__), "__file__", None) or "")
             is_alone = file.stem == task.__module__  # not a script, nor a module of a package
-            found[name] = f"{file}:{task.__name__}" if is_alone else task
-    return found
+            tasks[name] = f"{file}:{task.__name__}" if is_alone else task
+    return tasks
 
 
 def know_tasks(tasks: Mapping[str, Any]) -> None:
@@ -224,8 +224,8 @@ class PretextTask(nn.Module):
 
         # Either build an encoder or check the given one.
         if encoder is None:
-            given = {"patch_size": patch_size, **encoder_arguments}
-            encoder = space_time.build_encoder(self.encoder_kind, **given)
+            params = {"patch_size": patch_size, **encoder_arguments}
+            encoder = space_time.build_encoder(self.encoder_kind, **params)
         elif encoder_arguments:
             raise TypeError(
                 f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
@@ -465,18 +465,18 @@ def weights_of(keep: Tensor) -> Tensor:
 
 def encoder_kind_of(task: Any) -> str:
     """Return the kind of the encoder that a task trains, given as in :func:`make_task`."""
-    found = find_task(task) if isinstance(task, str) else task
-    return getattr(found, "encoder_kind", PretextTask.encoder_kind)
+    resolved_task = find_task(task) if isinstance(task, str) else task
+    return getattr(resolved_task, "encoder_kind", PretextTask.encoder_kind)
 
 
-def params_of(task: Any, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a task in an estimator: ``short_params``, and those that are given.
+def params_of(task: Any, task_params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the arguments of a task in an estimator: ``short_params``, then ``task_params``.
 
     A task that is an instance has its arguments already.
     """
-    found: Any = find_task(task) if isinstance(task, str) else task
-    short = getattr(found, "short_params", {}) if isinstance(found, type) else {}
-    return {**short, **(given or {})}
+    resolved_task: Any = find_task(task) if isinstance(task, str) else task
+    short = getattr(resolved_task, "short_params", {}) if isinstance(resolved_task, type) else {}
+    return {**short, **(task_params or {})}
 
 
 def make_task(
@@ -537,7 +537,7 @@ def make_task(
     if isinstance(task, str):
         task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
-        # A task passes unknown parameters on to its encoder, where the message would name that.
+        # A task passes unknown parameters to its encoder, so the message would name the encoder.
         parameters = inspect.signature(task).parameters.values()
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):
@@ -559,10 +559,10 @@ def make_task(
         )
 
     # Check that an instance fits the encoder and the windows.
-    own = task.encoder
-    if (own.patch_size, own.embed_dim) != (encoder.patch_size, encoder.embed_dim):
+    patch_size, embed_dim = task.encoder.patch_size, task.encoder.embed_dim
+    if (patch_size, embed_dim) != (encoder.patch_size, encoder.embed_dim):
         raise ValueError(
-            f"The instance has patches of {own.patch_size} samples, {own.embed_dim} features, the "
+            f"The instance has patches of {patch_size} samples, {embed_dim} features, the "
             f"encoder {encoder.patch_size}, {encoder.embed_dim}; build it with the same sizes."
         )
     if task.n_times > n_times:
@@ -576,7 +576,7 @@ def make_task(
     )
 
     # The copy leaves the user's instance unchanged.
-    if own is encoder:
+    if task.encoder is encoder:
         return task
     task = copy.deepcopy(task)
     task.use_encoder(encoder)

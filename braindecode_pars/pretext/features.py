@@ -352,8 +352,8 @@ def _line(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
     fitted = _places(on_line, x)
     frequencies = fitted.to(x.dtype) * (sfreq / round(sfreq))
     log_f, log_p = frequencies.log(), torch.log(density[..., fitted].mean(1) + _FLOOR)
-    one, other = torch.triu_indices(len(log_f), len(log_f), offset=1, device=x.device)
-    slope = _median((log_p[:, other] - log_p[:, one]) / (log_f[other] - log_f[one]))
+    first, second = torch.triu_indices(len(log_f), len(log_f), offset=1, device=x.device)
+    slope = _median((log_p[:, second] - log_p[:, first]) / (log_f[second] - log_f[first]))
     rest = log_p - slope[:, None] * log_f
     return known[on_line], frequencies, rest - _median(rest)[:, None], -slope
 
@@ -476,8 +476,8 @@ class SignalFeatures(GridTask):
         **encoder_arguments: Any,
     ):
         checks.check_parameters(locals(), _RULES, type(self).__name__)
-        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, **given)
+        params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **params)
         if sfreq is None:
             raise ValueError(
                 f"{type(self).__name__} needs the sampling rate of the signals, which is unknown; "
@@ -495,7 +495,7 @@ class SignalFeatures(GridTask):
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
-        # How many numbers each function returns.
+        # Number of values that each function returns
         noise = torch.randn(2, self.n_times, generator=torch.Generator().manual_seed(0))
         self._sizes = {name: part.shape[1] for name, part in self._parts(noise).items()}
         left_out = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]
@@ -528,13 +528,13 @@ class SignalFeatures(GridTask):
         signals = draw(self.N_PREPARED).to(self.mean.device)
         # In parts, since a spectrum takes more memory than its signal.
         parts = [self.measured(self.normalized(part)) for part in signals.split(256)]
-        found = torch.cat(parts).cpu().double()
+        features = torch.cat(parts).cpu().double()
         for name, values in zip(
-            self._sizes, found.split(list(self._sizes.values()), 1), strict=True
+            self._sizes, features.split(list(self._sizes.values()), 1), strict=True
         ):
             if not values.isfinite().all():
                 raise ValueError(f"The feature {name!r} is NaN or infinite in some signals.")
-        scale, mean = torch.std_mean(found, dim=0, correction=0)
+        scale, mean = torch.std_mean(features, dim=0, correction=0)
         self.mean.copy_(mean)
         self.scale.copy_(scale + 1e-4)  # a feature that is always the same stays finite
 
@@ -557,7 +557,7 @@ class SignalFeatures(GridTask):
     def _parts(self, x: Tensor) -> dict[str, Tensor]:
         """Return what each function returns, shape (batch, n)."""
         x = x.to(torch.promote_types(x.dtype, torch.float32))
-        found = {}
+        parts = {}
         with torch.autocast(x.device.type, enabled=False):
             for name, function in self.features.items():
                 part = function(x, self.sfreq)
@@ -567,8 +567,8 @@ class SignalFeatures(GridTask):
                         f"The feature {name!r} returned {what} for {len(x)} signals; a function "
                         "returns a tensor of shape (batch,) or (batch, n)."
                     )
-                found[name] = part.to(x.dtype).reshape(len(x), -1)
-        return found
+                parts[name] = part.to(x.dtype).reshape(len(x), -1)
+        return parts
 
     def predict(self, patches: Tensor) -> Tensor:
         """Return the predicted features, standardised.
@@ -677,8 +677,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         features: Iterable[str] | Mapping[str, Callable[[Tensor, float], Tensor]] | None = None,
         **encoder_arguments: Any,
     ):
-        given = dict(sfreq=sfreq, encoder=encoder, features=features, mask_ratio=0.0)
-        super().__init__(n_times, patch_size, **given, **encoder_arguments)  # type: ignore[arg-type]
+        params: Any = dict(sfreq=sfreq, encoder=encoder, features=features, mask_ratio=0.0)
+        super().__init__(n_times, patch_size, **params, **encoder_arguments)
 
     def forward(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None

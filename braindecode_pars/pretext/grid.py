@@ -211,8 +211,8 @@ class MaskedGridTask(GridTask):
         n_outputs: int,
         **encoder_arguments: Any,
     ):
-        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, **given)
+        params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **params)
 
         # The decoder is one block of the encoder's sizes.
         names = ("embed_dim", "num_heads", "mlp_dim", "drop_prob", "activation")
@@ -310,8 +310,8 @@ class MAE(MaskedGridTask):
         **encoder_arguments: Any,
     ):
         checks.choice("all", "masked").check("loss_on", loss_on, type(self).__name__)
-        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, n_outputs=patch_size, **given)
+        params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size, **params)
         self.loss_on = loss_on
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -414,8 +414,8 @@ class MP3(GridTask):
         mask_ratio: float = 0.5,
         **encoder_arguments: Any,
     ):
-        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, **given)
+        params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **params)
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 
     def classify(self, patches: Tensor, is_key: Tensor | None) -> Tensor:
@@ -456,7 +456,7 @@ class MP3(GridTask):
         ranks = self.random_order(x)
         is_key = ranks >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
-        # All examples have the same places. Those of a sham are in the random order of another one.
+        # All examples have the same places. A sham has the places of another example.
         places = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
         places = ranks.roll(1, dims=0) if self.is_sham else places
         return logits.mT, places  # cross-entropy takes classes in dimension 1
@@ -535,8 +535,8 @@ class DropPos(GridTask):
         position_mask_ratio: float = 0.75,
         **encoder_arguments: Any,
     ):
-        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, **given)
+        params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, **params)
         self.n_visible = self.n_patches - self.n_masked
         # If only one place is not shown, the answer is known, so at least two stay hidden.
         most_shown = self.n_patches - 2

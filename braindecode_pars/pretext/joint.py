@@ -213,9 +213,9 @@ class Joint(_WithParts):
 
         # Build the tasks on one encoder.
         self.sfreq = sfreq
-        given: Any = dict(n_times=n_times, encoder=self.encoder, sfreq=sfreq)
+        params: Any = dict(n_times=n_times, encoder=self.encoder, sfreq=sfreq)
         parts = {
-            name: make_task(name, task_params=task_params.get(name), **given) for name in weights
+            name: make_task(name, task_params=task_params.get(name), **params) for name in weights
         }
         self._set_parts(parts, weights)
 

@@ -108,8 +108,8 @@ class _Shifts(PretextTask):
         # One draw raises the error for patches that do not fit, before training begins.
         self.sample_starts(1)
 
-    def _number_of_patches(self, given: int | None) -> int:
-        """Return the number of patches, the given one or the default, after checks of places."""
+    def _number_of_patches(self, n_patches: int | None) -> int:
+        """Check the places of patches, and return the number of patches; None is the default."""
         n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
         if gap and self.overlap and self.sampling != "grid":
             raise ValueError(f"min_gap={gap} needs overlap=False or sampling='grid'.")
@@ -120,14 +120,14 @@ class _Shifts(PretextTask):
             )
         most = (n_times + gap) // (patch_size + gap)  # without overlap
         if self.sampling == "grid":
-            if given not in (None, most):
+            if n_patches not in (None, most):
                 raise ValueError(
-                    f"The grid has {most} patches; n_patches={given} needs sampling='random'."
+                    f"The grid has {most} patches; n_patches={n_patches} needs sampling='random'."
                 )
             return most
-        if given is not None:
-            return int(given)
-        # Without overlap fewer, so that there is space between.
+        if n_patches is not None:
+            return int(n_patches)
+        # Fewer patches without overlap, so that there is space between them.
         length = n_times / patch_size
         return round(self.density * length) if self.overlap else min(round(2 / 3 * length), most)
 

@@ -123,8 +123,8 @@ class SpectralMAE(MaskedGridTask):
         **encoder_arguments: Any,
     ):
         integer(2).check("patch_size", patch_size, type(self).__name__)
-        given = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
-        super().__init__(n_times, patch_size, n_outputs=patch_size // 2, **given)
+        params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
+        super().__init__(n_times, patch_size, n_outputs=patch_size // 2, **params)
         self.spectrum = LogPowerSpectrum(patch_size)
         self.bands = frequency_bands(patch_size)
 
@@ -266,12 +266,12 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         features = self.encoder(tokens + when + where[:, :, None].to(tokens.dtype), keep)
         features = features.roll(1, dims=0) if self.is_sham else features
 
-        # Of each channel by itself: (batch * n_chans, n_masked, patch_size // 2).
+        # Channels are predicted independently: (batch * n_chans, n_masked, patch_size // 2).
         predictions = self.head(self.decoder(features.flatten(0, 1) + when))
         weights = self.scale * weights_of(keep).flatten()[:, None, None]
         targets = self.spectra(patches.flatten(0, 1), keep.flatten())
-        results = (take(each, removed) * weights for each in (predictions, targets))
-        prediction, target = (each.unflatten(0, keep.shape) for each in results)
+        results = (take(spectra, removed) * weights for spectra in (predictions, targets))
+        prediction, target = (result.unflatten(0, keep.shape) for result in results)
         return prediction, target
 
     def sham_target(self, target: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from braindecode_pars.windows.preprocessing import (
     text_of,
 )
 
-#: Entries of ``about`` that are kept when an encoder is shared: on corpora, not on people.
+#: Entries of ``about`` that a shared encoder has, too: about corpora, not about subjects.
 SHARED_FACTS = (
     *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
     *("channels", "date", "n_subjects", "n_finetune_subjects"),
@@ -162,12 +162,12 @@ class EncoderCard:
         reference as recorded, but average in training
         """
         pair = [
-            replace(each, reference=AVERAGE)
-            if each.reference and len(each.reference.split(",")) >= _MANY
-            else each
-            for each in (self.preprocessing, found)
+            replace(preprocessing, reference=AVERAGE)
+            if preprocessing.reference and len(preprocessing.reference.split(",")) >= _MANY
+            else preprocessing
+            for preprocessing in (self.preprocessing, found)
         ]
-        return [each for each in differences(*pair) if each.name in OF_ENCODERS]
+        return [entry for entry in differences(*pair) if entry.name in OF_ENCODERS]
 
     def without_names(self) -> Self:
         """Return this card without the names of people, for those who get the encoder.
@@ -271,15 +271,15 @@ def warn_of_unknown_corpora(
     UserWarning
         When a test subject has the number of a training subject, and a corpus is unknown.
     """
-    seen = {name: [s for card in own for s in card.seen_subjects] for name, own in cards.items()}
-    keys = {name: SeenSubjects(own) for name, own in seen.items()}
+    seen = {name: [s for card in cards[name] for s in card.seen_subjects] for name in cards}
+    keys = {name: SeenSubjects(subjects) for name, subjects in seen.items()}
     pairs = [(n, str(whole(s))) for s in test_subjects for n in keys if keys[n].may_have(s)]
     if pairs:
-        found, names = ([*dict.fromkeys(each)] for each in zip(*pairs, strict=True))
-        corpora = checks.listed(public_corpora(s for name in found for s in seen[name]))
+        methods, names = ([*dict.fromkeys(column)] for column in zip(*pairs, strict=True))
+        corpora = checks.listed(public_corpora(s for name in methods for s in seen[name]))
         checks.warn_user(
             f"The corpus of the test subjects {checks.listed(names)} is unknown, and the encoder "
-            f"of {checks.listed(found)} was pretrained on subjects with the same numbers. Scores "
+            f"of {checks.listed(methods)} was pretrained on subjects with the same numbers. Scores "
             f"of subjects of {corpora or 'its corpus'} are not held-out scores."
         )
 
@@ -291,10 +291,10 @@ def unknown_card(owner: Any) -> EncoderCard:
 
 
 def fine_tuned_card(
-    card: EncoderCard, sfreq: float | None, *people: Iterable | None
+    card: EncoderCard, sfreq: float | None, *subject_lists: Iterable | None
 ) -> EncoderCard:
-    """Return the card of an encoder after a fit on labels of further people."""
-    subjects = unique_subjects(card.finetune_subjects, *people)
+    """Return the card of an encoder after a fit on labels of further subjects."""
+    subjects = unique_subjects(card.finetune_subjects, *subject_lists)
     # The number on a shared card is that of the earlier fine-tuning.
     about = {name: value for name, value in card.about.items() if name != "n_finetune_subjects"}
     return replace(card, sfreq=sfreq, finetune_subjects=subjects, about=about)
@@ -322,7 +322,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
 
 def card_of(kind: str, description: Mapping[str, Any]) -> EncoderCard:
     """Return the card in the description of a model file."""
-    # That of a fine-tuned encoder is an entry of its estimator.
+    # The card of a fine-tuned encoder is in the entry of its estimator.
     entries = {**description.get(model_files.ENTRIES.get(kind, ""), {}), **description}
     return read_card(entries["pretraining"])
 
@@ -386,12 +386,12 @@ def model_card(
     card = card_of(kind, description)
     # The card of a classifier or regressor is that of its encoder.
     facts = card.about
-    own = {} if kind in model_files.PREDICTORS else facts
+    model_facts = {} if kind in model_files.PREDICTORS else facts
     page = dict(
         kind=kind,
-        header=_header(kind, card.task, own.get("licence")),
-        title=own.get("name", f"{kind} for EEG"),
-        about=own.get("description"),
+        header=_header(kind, card.task, model_facts.get("licence")),
+        title=model_facts.get("name", f"{kind} for EEG"),
+        about=model_facts.get("description"),
         source=source,
         card=card,
         facts=facts,
@@ -402,7 +402,7 @@ def model_card(
         },
         corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
         encoder=_encoder(card, description.get("encoder", {})),
-        licence=own.get("licence"),
+        licence=model_facts.get("licence"),
         licence_of_encoder=facts.get("licence") if kind in model_files.PREDICTORS else None,
         text_of=text_of,
         preprocessing=_preprocessing(description, estimator, card),

@@ -237,11 +237,11 @@ def write_shared(
     Path
         The folder.
     """
-    own = description.get(model_files.ENTRIES.get(kind, ""), {})
+    entry = description.get(model_files.ENTRIES.get(kind, ""), {})
     part = {"pretraining": asdict(cards.card_of(kind, description).without_names())}
     shared = {**description, **part}
-    if "pretraining" in own:  # that of a fine-tuned encoder is an entry of its estimator
-        shared = {**description, model_files.ENTRIES[kind]: {**own, **part}}
+    if "pretraining" in entry:  # the card of a fine-tuned encoder
+        shared = {**description, model_files.ENTRIES[kind]: {**entry, **part}}
     model_files.write_model(folder, kind, shared, tensors)
     if not (folder / model_files.README).exists():
         files.replace_file(folder / model_files.README, cards.model_card(kind, shared))
@@ -332,10 +332,10 @@ class SavedEstimator:
         check_is_fitted(self)
         folder = Path(folder).expanduser()
         description, tensors = self._to_save()
-        own = description[model_files.ENTRIES[self._kind]]
-        own |= fitted_to_json(self)
+        entry = description[model_files.ENTRIES[self._kind]]
+        entry |= fitted_to_json(self)
         if share:  # the text of an object may be the path of a folder
-            left_out = own["parameters"]["left_out"]
+            left_out = entry["parameters"]["left_out"]
             left_out |= dict.fromkeys(left_out, "...")
         model_files.check_may_save(folder, self._kind, share=share)
         write = write_shared if share else model_files.write_model
@@ -514,13 +514,13 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     are objects (a task instance, an augmentation, a callback) that only a pickle could store, and
     folders.
     """
-    kept, pairs, left_out = {}, {}, {}
+    json_values, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
         # Convert what has an equivalent in JSON.
         if name == "pretext":  # the name of a registered task, or of one in a file
             task = find_task(value) if checks.names_file(value) else value
-            own = getattr(task, "name", "") if isinstance(task, type) else ""
-            value = own if own and PRETEXT_TASKS.get(own) is task else value
+            task_name = getattr(task, "name", "") if isinstance(task, type) else ""
+            value = task_name if task_name and PRETEXT_TASKS.get(task_name) is task else value
         elif isinstance(value, (os.PathLike, torch.device)):
             value = str(value)
         elif isinstance(value, np.generic):
@@ -533,12 +533,12 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
         if name == "encoder" and value is not None and not _is_in_package(name, value):
             left_out[name] = repr(value)
         elif _is_json(value):
-            kept[name] = value
+            json_values[name] = value
         elif isinstance(value, dict) and _is_json([*value, *value.values()]):
             pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
         else:
             left_out[name] = repr(value)
-    return {"kept": kept, "pairs": pairs, "left_out": left_out}
+    return {"kept": json_values, "pairs": pairs, "left_out": left_out}
 
 
 def _is_json(value: Any) -> bool:
@@ -551,15 +551,15 @@ def _is_json(value: Any) -> bool:
 
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about those not saved."""
-    kept, left_out = dict(described["kept"]), dict(described["left_out"])
-    code = ["pretext"] if checks.names_file(kept.get("pretext")) else []
+    parameters, left_out = dict(described["kept"]), dict(described["left_out"])
+    code = ["pretext"] if checks.names_file(parameters.get("pretext")) else []
     for name in (*_FOLDERS, *code):
-        if kept.get(name) is not None and not _is_in_package(name, kept[name]):
-            left_out[name] = repr(kept.pop(name))
+        if parameters.get(name) is not None and not _is_in_package(name, parameters[name]):
+            left_out[name] = repr(parameters.pop(name))
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         checks.warn_user(
             f"These parameters are not saved, and have their defaults in another fit: {names}."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
-    return cls(**kept, **pairs)
+    return cls(**parameters, **pairs)

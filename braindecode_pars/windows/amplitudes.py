@@ -24,7 +24,7 @@ LARGEST_OFFSET = 1e3
 #: Share of windows that is accepted: electrodes fall off now and then.
 SHARE = 0.05
 
-#: Largest number of windows whose own amplitude is checked.
+#: Maximum number of windows whose amplitude is checked.
 N_WINDOWS = 32
 _USUAL = 2e-5  # volts
 #: Accepted median of the standard deviations where they are known to be in volts.
@@ -46,7 +46,7 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
     str | None
         What was found, what EEG has, and what to do.
     """
-    # Standard deviation of each window, and its offset in these: medians over channels that change.
+    # Medians over varying channels: the standard deviation, and the offset relative to it.
     levels = []
     for window in windows:
         window = np.asarray(window, dtype=float)
@@ -73,9 +73,9 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
     large = offsets[offsets > LARGEST_OFFSET]
     if len(large) and len(large) >= SHARE * len(offsets):
         times = float(np.median(large))
-        found = f"{times:.2g} times" if times < 1e7 else "more than 1e7 times"
+        ratio = f"{times:.2g} times" if times < 1e7 else "more than 1e7 times"
         return (
-            f"The mean of the signal is {found} its standard deviation, and models may see the "
+            f"The mean of the signal is {ratio} its standard deviation, and models may see the "
             "offset alone; high-pass filter the recordings, for example at 0.5 Hz."
         )
     return None
@@ -90,8 +90,8 @@ def _problem_in_volts(amplitude: float) -> str | None:
     )
 
 
-#: Standard deviation that counts as none, in those of the channel that varies most: filters leave
-#: rounding errors of a constant.
+#: Standard deviation below which a channel is flat, relative to the largest one of the window:
+#: filters leave rounding errors of a constant.
 _NO_CHANGE = 1e-9
 #: Smallest share of windows with a flat channel that is warned of.
 _FLAT_SHARE = 0.25
@@ -124,11 +124,11 @@ def flat_channels(windows: np.ndarray) -> np.ndarray:
 
 def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
     """Warn when a quarter of windows have a :func:`flat channel <flat_channels>`, by number."""
-    found = {i: np.flatnonzero(rows) for i, rows in flat.items() if rows.any()}
-    if len(found) and len(found) >= _FLAT_SHARE * len(flat):
-        (i, rows), *_ = found.items()
+    flat_rows = {i: np.flatnonzero(rows) for i, rows in flat.items() if rows.any()}
+    if len(flat_rows) and len(flat_rows) >= _FLAT_SHARE * len(flat):
+        (i, rows), *_ = flat_rows.items()
         warn_user(
-            f"{len(found)} of {len(flat)} windows looked at have channels that do not change, "
+            f"{len(flat_rows)} of {len(flat)} windows looked at have channels that do not change, "
             f"such as row {listed([*map(str, rows)], most=3)} of window {i}: zeros or a constant. "
             "Mark an electrode that is off in info['bads'], or leave it out with channels=."
         )
@@ -151,10 +151,10 @@ def warn_of_amplitudes(windows: Windows) -> None:
         warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
 
 
-#: Largest number of windows that tell the usual range of amplitudes.
+#: Maximum number of windows from which the range of amplitudes is estimated.
 N_WINDOWS_IN_RANGE = 256
 _PERCENTILES = (5, 95)
-#: Factor outside of the usual amplitudes: people and amplifiers differ by a factor of about three.
+#: Factor outside of the usual range; subjects and amplifiers differ by a factor of about three.
 FAR = 5.0
 
 
@@ -202,10 +202,10 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
         None when all channels are flat; flat ones are left out.
     """
     numbers = spread_out(len(windows), N_WINDOWS_IN_RANGE).tolist()
-    found = {i: levels_of(windows[i], both=compare) for i in numbers}
+    levels = {i: levels_of(windows[i], both=compare) for i in numbers}
     if compare:
-        warn_of_other_units(windows, found)
-    amplitudes = 10 ** np.concatenate([each[0] for each in found.values()])
+        warn_of_other_units(windows, levels)
+    amplitudes = 10 ** np.concatenate([window_levels[0] for window_levels in levels.values()])
     amplitudes = amplitudes[~np.isnan(amplitudes)]
     if not len(amplitudes):
         return None
@@ -255,12 +255,12 @@ def level_and_far_channels(
     levels: Sequence[np.ndarray], ch_names: Sequence[str]
 ) -> tuple[float, list[str]]:
     """Return the level of a recording by its windows, and its channels far from the others."""
-    plain, rest = (pd.DataFrame([each[kind] for each in levels]) for kind in (0, 1))
+    plain, rest = (pd.DataFrame([values[kind] for values in levels]) for kind in (0, 1))
     level = float(plain.median(axis=1).median())
     if level < np.log10(LOWEST):  # the rounding in a file makes such channels differ
         return level, []
     plain = plain.dropna(how="all").fillna(-np.inf)
-    far = (far_from_others(each.median(), _OTHER_CHANNEL) for each in (plain, rest))
+    far = (far_from_others(table.median(), _OTHER_CHANNEL) for table in (plain, rest))
     rows = sorted(set().union(*far))
     return level, [ch_names[i] if ch_names else f"row {i}" for i in rows]
 
@@ -277,7 +277,7 @@ def other_units_text(names: list[str], of: int) -> str:
 def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None = None) -> None:
     """Compare the amplitudes of recordings, and of the channels within each.
 
-    One that was named when it was loaded is not again.
+    A recording that was named when it was loaded is not named again.
 
     Parameters
     ----------
@@ -298,16 +298,16 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     odd_channels: dict[int, list[str]] = {}
     names: dict[int, str] = {}
     sources: dict[int, Any] = {}
-    for number, of_one in by_recording.items():
+    for number, recording_levels in by_recording.items():
         row = windows.recordings.loc[number]
-        log_amplitude[number], odd = level_and_far_channels(of_one, row["channels"].names)
+        log_amplitude[number], odd = level_and_far_channels(recording_levels, row["channels"].names)
         source = getattr(row["reader"], "source", None)
         if getattr(source, "has_doubtful_unit", False):
             continue
         description = getattr(source, "description", None)
-        told = {} if description is None else description
-        names[number] = told.get("file") or f"recording {number + 1} (subject {row['subject']})"
-        held = told[HELD].split(", ") if HELD in told else []
+        entries = {} if description is None else description
+        names[number] = entries.get("file") or f"recording {number + 1} (subject {row['subject']})"
+        held = entries[HELD].split(", ") if HELD in entries else []
         if channels := [*dict.fromkeys([*held, *odd])]:
             odd_channels[number] = channels
         sources[number] = source
@@ -322,7 +322,7 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     if odd_channels:
         texts = [f"{listed(channels)} of {names[n]}" for n, channels in odd_channels.items()]
         warn_user(OTHER_CHANNELS.format(listed(texts, most=5)))
-    # Marked when they are loaded: a fit may be one whose warnings are not shown.
+    # Marked only when recordings are loaded, because a fit may hide its warnings.
     for number in {*far, *odd_channels} if read is None else ():
         with suppress(AttributeError):  # arrays
             sources[number].has_doubtful_unit = True
@@ -331,10 +331,10 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
 def _levels_by_recording(
     windows: Windows, read: Mapping[int, np.ndarray] | None
 ) -> dict[int, list[np.ndarray]]:
-    """Return the levels of windows, of those that were read or of five, by recording."""
+    """Return the levels of the windows that were read, else of five windows, by recording."""
     if read is None:
-        of_each = windows.table.groupby("recording").indices.values()
-        chosen = [int(i) for own in of_each for i in own[spread_out(len(own), 5)]]
+        rows_by_recording = windows.table.groupby("recording").indices.values()
+        chosen = [int(i) for rows in rows_by_recording for i in rows[spread_out(len(rows), 5)]]
         read = {i: levels_of(windows[i]) for i in chosen}
     by_recording: dict[int, list[np.ndarray]] = {}
     for i, level in read.items():
@@ -356,13 +356,13 @@ def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None
         isinstance(getattr(reader, "source", None), np.ndarray)
         for reader in windows.recordings["reader"]
     )
-    few = windows.take(spread_out(len(windows), N_WINDOWS_IN_RANGE // 4))
-    found = amplitude_range(few) if usual and are_arrays else None
-    if usual and found and max(usual.low / found.high, found.low / usual.high) >= FAR:
+    checked_windows = windows.take(spread_out(len(windows), N_WINDOWS_IN_RANGE // 4))
+    actual = amplitude_range(checked_windows) if usual and are_arrays else None
+    if usual and actual and max(usual.low / actual.high, actual.low / usual.high) >= FAR:
         warn_user(
-            f"The amplitude of these windows ({found.low:.1g} to {found.high:.1g}) is far outside "
-            f"that of the training ({usual.low:.1g} to {usual.high:.1g}): pass them in the unit of "
-            "fit."
+            f"The amplitude of these windows ({actual.low:.1g} to {actual.high:.1g}) is far "
+            f"outside that of the training ({usual.low:.1g} to {usual.high:.1g}): pass them in the "
+            "unit of fit."
         )
 
 

@@ -104,7 +104,7 @@ def is_continuous(X: Any) -> bool:
     return callable(getattr(X, "windows", None))
 
 
-# What each kind of source tells -----------------------------------------------------------------
+# Windows of each kind of source -----------------------------------------------------------------
 
 
 class _Part(NamedTuple):
@@ -134,8 +134,8 @@ def _part(
     n = len(columns["item"])
     unknown = np.full(n, -1)
     fixed = dict(recording=np.zeros(n, int), item=unknown, start=unknown, stop=unknown)
-    told = {} if metadata is None else {str(name): metadata[name].to_numpy() for name in metadata}
-    others = {name: values for name, values in told.items() if name not in _OWN}
+    fields = {} if metadata is None else {str(name): metadata[name].to_numpy() for name in metadata}
+    others = {name: values for name, values in fields.items() if name not in _OWN}
     return _Part(recordings, fixed | others | columns, names)
 
 
@@ -189,11 +189,11 @@ def _read_epochs(X: mne.BaseEpochs) -> _Part:
         channels=Montage.of(X.info["chs"], X.info["bads"]),
         preprocessing=replace(recorded(X.info), window_seconds=len(X.times) / sfreq),
     )
-    # Subjects and splits in the metadata: a row of the table of recordings for each of them.
+    # One row of the table of recordings for each subject and split in the metadata.
     table = pd.DataFrame(index=range(len(X))) if X.metadata is None else X.metadata
-    told = {name: table[name].to_numpy() for name in ("subject", "split") if name in table}
-    numbers, first = divided([np.zeros(len(X)), *told.values()])
-    rows = [recording | {name: values[i] for name, values in told.items()} for i in first]
+    fields = {name: table[name].to_numpy() for name in ("subject", "split") if name in table}
+    numbers, first = divided([np.zeros(len(X)), *fields.values()])
+    rows = [recording | {name: values[i] for name, values in fields.items()} for i in first]
     columns = dict(recording=numbers, item=np.arange(len(X)), label=X.events[:, 2])
     return _part(rows, columns, table, X.event_id)
 
@@ -209,13 +209,13 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
         known = source.stored_row(X.transform is not None or X.return_ch_pos)
     else:
         # What braindecode has recorded; the effect of a transform when windows are read is unknown.
-        kept = ("raw_preproc_kwargs", "window_preproc_kwargs")
-        steps = [step for name in kept for step in getattr(X, name, None) or ()]
+        step_attributes = ("raw_preproc_kwargs", "window_preproc_kwargs")
+        steps = [step for name in step_attributes for step in getattr(X, name, None) or ()]
         steps += [] if X.transform is None else [{"fn": "the dataset.transform"}]
         known = dict(preprocessing=recorded(info, steps))
     sfreq = float(info["sfreq"])
     seconds = n_times[0] / sfreq if len(n_times) == 1 else None
-    description = {} if (told := X.description) is None else told
+    description = {} if (stored_description := X.description) is None else stored_description
     corpus = description.get("corpus")
     has_labels = X.targets_from == "metadata"
     # braindecode takes other targets from channels of type "misc"; they are not signals.
@@ -232,11 +232,11 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     columns = dict(item=items, start=start, stop=stop)
     if not has_labels:
         return _part([recording], columns, X.metadata)
-    # braindecode records how windows were cut as pairs of a function and its arguments, of which
-    # the last mapping counts.
+    # braindecode records the functions that cut windows, with their arguments. The last mapping
+    # counts.
     cuts = reversed(getattr(X, "window_kwargs", None) or [])
     mappings = (arguments.get("mapping") for _, arguments in cuts)
-    mapping = next((found for found in mappings if isinstance(found, Mapping) and found), {})
+    mapping = next((m for m in mappings if isinstance(m, Mapping) and m), {})
     names = {str(name): label for name, label in mapping.items()} or None
     return _part([recording], columns | {"label": as_column(X.y)}, X.metadata, names)
 
@@ -246,8 +246,8 @@ def _read_concat(X: ConcatDataset) -> _Part:
     # braindecode applies a target_transform when it reads a window; here it is applied to labels.
     change = getattr(X, "target_transform", None)
     if change is not None and "label" in part.columns:
-        given = part.columns["label"].tolist()
-        labels = as_column([None if label is None else change(label) for label in given])
+        original_labels = part.columns["label"].tolist()
+        labels = as_column([None if label is None else change(label) for label in original_labels])
         part = part._replace(columns=part.columns | {"label": labels}, names=None)
     return _as_changed_by(X, part, ConcatDataset.__getitem__, BaseConcatDataset.__getitem__)
 
@@ -303,14 +303,14 @@ def _joined(parts: list[_Part]) -> _Part:
     n_recordings = [len(part.recordings) for part in parts]
     columns = {}
     for name in dict.fromkeys(name for part in parts for name in part.columns):
-        found = [
+        arrays = [
             part.columns[name] if name in part.columns else np.full(n, None)
             for part, n in zip(parts, lengths, strict=True)
         ]
-        if len({values.dtype.kind for values in found}) > 1:
+        if len({values.dtype.kind for values in arrays}) > 1:
             # NumPy would convert numbers to strings, so subject 1 would become subject "1".
-            found = [values.astype(object) for values in found]
-        columns[name] = np.concatenate(found)
+            arrays = [values.astype(object) for values in arrays]
+        columns[name] = np.concatenate(arrays)
     columns["recording"] += np.repeat(np.cumsum(n_recordings) - n_recordings, lengths)
     recordings = [recording for part in parts for recording in part.recordings]
     return _Part(recordings, columns, joined_labels_by_name(part.names for part in parts))
@@ -333,7 +333,7 @@ def _table(part: _Part) -> Windows:
     readers: dict[Any, Reader] = {}
     montages: dict[Any, Montage] = {}
     for row, has_name in zip(rows, named.tolist(), strict=True):
-        # Equal readers and montages are one object: a batch of several recordings is then one call.
+        # Equal readers and montages become one object, so that one call reads several recordings.
         row["reader"] = readers.setdefault(row["reader"].key, row["reader"])
         row["channels"] = montages.setdefault(row["channels"].key, row["channels"])
         corpus = row["corpus"] if several_corpora and has_name else None
@@ -346,9 +346,9 @@ def _table(part: _Part) -> Windows:
     recordings = recordings.astype({"sfreq": float, "base": np.int64})
     counts = recordings["sfreq"].value_counts()
     if not all(checks.is_same_rate(rate, counts.index[0]) for rate in counts.index):
-        found = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
+        rates = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
         raise ValueError(
-            f"The recordings have different sampling rates: {found}; resample them before you cut "
+            f"The recordings have different sampling rates: {rates}; resample them before you cut "
             "windows."
         )
     columns = {**part.columns, "recording": numbers}

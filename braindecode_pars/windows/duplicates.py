@@ -97,7 +97,7 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
         order = np.argsort(begins, kind="stable")
         n_places = int(np.log2(begins.max() / length + 1)) + 1
         targets = length * (2 ** np.arange(n_places) - 1)
-        # A window that is the first one after several targets has the last place of them.
+        # If a window is the first one after several targets, the place of the last target counts.
         places = dict(zip(np.searchsorted(begins[order], targets), range(n_places), strict=True))
         for position, place in [*places.items()][-N_WINDOWS:]:
             yield int(recording), int(rows[order[position]]), place
@@ -106,7 +106,7 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
 def _compared_electrodes(windows: Windows) -> list[str]:
     """Return electrodes that most recordings have, at equal distances in their order."""
     names = [channel.names for channel in windows.recordings["channels"]]
-    counts = Counter(name for own in names for name in {*map(channel_names.electrode_name, own)})
+    counts = Counter(name for chs in names for name in {*map(channel_names.electrode_name, chs)})
     shared = sorted(name for name, n in counts.items() if n == max(counts.values()))
     return [shared[i] for i in spread_out(len(shared), N_CHANNELS)]
 
@@ -147,7 +147,7 @@ def _without_artifacts(bins: np.ndarray) -> np.ndarray:
 def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
     """Yield pairs of recordings, in their order, whose windows at one place are correlated."""
     recordings = [*compared]
-    values = np.stack([each.ravel() for each in compared.values()])
+    values = np.stack([signals.ravel() for signals in compared.values()])
     is_known = (values != 0).astype(np.float32)
     for first in range(0, len(values), BLOCK):
         n = is_known[first : first + BLOCK] @ is_known.T

@@ -119,19 +119,19 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     ):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
         # A list has corpora, or windows, alone or as (window, label, ...).
-        given: list[Any] = [dataset]
+        inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:
             item = dataset[0]
             item = item[0] if isinstance(item, list | tuple) and item else item
             is_window = isinstance(item, np.ndarray | torch.Tensor) and item.ndim == 2
-            given = given if is_window else [*dataset]
+            inputs = inputs if is_window else [*dataset]
         # Recordings of a store are cut into windows of the length of a crop.
-        given = [
-            corpus if door.is_continuous(corpus) else door.as_windows(corpus) for corpus in given
+        inputs = [
+            corpus if door.is_continuous(corpus) else door.as_windows(corpus) for corpus in inputs
         ]
-        known = [corpus for corpus in given if isinstance(corpus, table.Windows)]
+        known = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
-        corpora = [door.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in given]
+        corpora = [door.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in inputs]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
             check_same_rate(rate, rates[0], "A corpus is", "another one")
@@ -189,7 +189,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
                 dict.fromkeys(places.tolist()), np.split(crops, ends), strict=True
             ):
                 drawn[place] = crop, *drawn[place][1:]
-        return [(self._example(*each), 0) for each in drawn]
+        return [(self._example(*parts), 0) for parts in drawn]
 
     def _draw_channels(self, n_chans: int) -> list[int]:
         """Draw the channels of a crop."""
@@ -253,7 +253,7 @@ class AllChannelWindows(SingleChannelWindows):
             for montage in corpus.montages
         ]
         self.n_chans = min(max(sizes), MOST)
-        # Of each montage once; they are kept, so that their numbers are theirs.
+        # One entry per montage. The corpora refer to the montages, so that no id() is reused.
         self._positions: dict[int, np.ndarray] = {
             id(montage): electrode_positions(montage.chs_info)
             for corpus in self.corpora

@@ -164,13 +164,13 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if values.ndim != 1 and values.shape != (len(values), 1):
         raise ValueError(f"{name} has shape {values.shape}; pass one number for each window.")
     values = values.ravel()
-    found = [None if pd.isna(one) is True else one for one in values]
-    if wrong := [one for one in found if not (one is None or is_of_kinds(one, Real, np.bool_))]:
+    numbers = [None if pd.isna(value) is True else value for value in values]
+    if wrong := [v for v in numbers if not (v is None or is_of_kinds(v, Real, np.bool_))]:
         raise ValueError(
             f"{len(wrong)} {name} are no numbers, such as {str(wrong[0])!r}; pass one real number "
             "for each window, seconds for durations. PARSClassifier takes classes."
         )
-    return np.array(found, dtype=float)
+    return np.array(numbers, dtype=float)
 
 
 def are_equal(numbers: np.ndarray) -> bool:
@@ -227,10 +227,10 @@ def find_unlabeled(
     if not isinstance(label, Hashable):
         raise TypeError(f"unlabeled_label must be one label or None, got {label!r}.")
     _check_distinct([*y.tolist(), label])
-    if isinstance(label, str) and not any(isinstance(one, str) for one in y):
+    if isinstance(label, str) and not any(isinstance(value, str) for value in y):
         raise ValueError(f"unlabeled_label is {label!r}, but no label is text: {y.tolist()[0]!r}.")
     # Compared one by one, because labels may have several types.
-    unlabeled = np.asarray([bool(np.all(one == label)) for one in y], dtype=bool)
+    unlabeled = np.asarray([bool(np.all(value == label)) for value in y], dtype=bool)
     if is_auto and unlabeled.any():
         if {*y.tolist(), *classes} == {-1, 1}:
             raise ValueError(
@@ -366,7 +366,7 @@ def names_of_classes(
     for name, label in (labels_of_names or {}).items():
         if label in names and name != str(label):
             names[label].append(name)
-    texts = {label: " / ".join(found) or str(label) for label, found in names.items()}
+    texts = {label: " / ".join(label_names) or str(label) for label, label_names in names.items()}
     # The name of one class may be the label of another, which has no name.
     return texts if any(names.values()) and len(set(texts.values())) == len(texts) else None
 
@@ -386,8 +386,8 @@ def similar_classes(names: Iterable[str]) -> str | None:
     for name in names:
         by_look.setdefault("".join(subjects.visible(name).split()), []).append(ascii(name))
     similar = [" and ".join(texts) for texts in by_look.values() if len(texts) > 1]
-    told = "look the same; if they are one class, use one name."
-    return f"The classes {checks.listed(similar)} {told}" if similar else None
+    ending = "look the same; if they are one class, use one name."
+    return f"The classes {checks.listed(similar)} {ending}" if similar else None
 
 
 def warn_of_similar_classes(
@@ -560,7 +560,7 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     held = set(valid.places())
     keep = np.array([place not in held for place in windows.places()], dtype=bool)
     trained_on = set(_people(train[train.has_subject]))
-    held_out = [person for person in dict.fromkeys(_people(valid)) if person not in trained_on]
+    held_out = [subject for subject in dict.fromkeys(_people(valid)) if subject not in trained_on]
     known = np.flatnonzero(windows.has_subject)
     if held_out and len(known) < len(windows):
         checks.warn_user(
@@ -569,7 +569,7 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         )
     if held_out and len(known):
         keys = subjects.SubjectKeys(held_out)
-        keep[known] &= [person not in keys for person in _people(windows.take(known))]
+        keep[known] &= [subject not in keys for subject in _people(windows.take(known))]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
@@ -578,13 +578,13 @@ def _people(windows: Windows) -> list:
 
 
 def are_validation(
-    splits: np.ndarray | None, people: np.ndarray | None, n_windows: int
+    splits: np.ndarray | None, groups: np.ndarray | None, n_windows: int
 ) -> np.ndarray:
     """Return which windows have the split "valid"; the others have the split "train".
 
     Parameters
     ----------
-    splits, people : ndarray, shape (n_windows,) | None
+    splits, groups : ndarray, shape (n_windows,) | None
         Split and subject of each window, as in Windows; None or NaN where unknown.
     n_windows : int
         Number of windows.
@@ -609,10 +609,10 @@ def are_validation(
             "description of every recording, or hold out a random share, such as validation=0.2."
         )
     is_valid = names == "valid"
-    if people is not None:
-        named = ~pd.isna(people.astype(object))
-        trained = subjects.SubjectKeys(people[named & ~is_valid].tolist())
-        both = [s for s in dict.fromkeys(people[named & is_valid].tolist()) if s in trained]
+    if groups is not None:
+        named = ~pd.isna(groups.astype(object))
+        trained = subjects.SubjectKeys(groups[named & ~is_valid].tolist())
+        both = [s for s in dict.fromkeys(groups[named & is_valid].tolist()) if s in trained]
         if both:
             who = checks.listed([*map(str, both)])
             raise ValueError(

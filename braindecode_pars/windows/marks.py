@@ -78,10 +78,10 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
     """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
-    own = raw.annotations
-    own = own[[kind_of_text(text) != "label" for text in own.description]]
+    marks = raw.annotations
+    marks = marks[[kind_of_text(text) != "label" for text in marks.description]]
     return mne.Annotations(
-        own.onset - raw.first_time, own.duration, own.description, ch_names=own.ch_names
+        marks.onset - raw.first_time, marks.duration, marks.description, ch_names=marks.ch_names
     )
 
 
@@ -172,7 +172,7 @@ def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tup
             bad.append((start, max(stop, start + 1)))  # a moment is one sample
     stretches = continuous_stretches(raw)
     for first, last in bad:
-        # Of each stretch is left what is before and what is after.
+        # The parts of each stretch before and after the bad time remain.
         parts = ((a, min(b, first), max(a, last), b) for a, b in stretches)
         pairs = [pair for a, b, c, d in parts for pair in ((a, b), (c, d))]
         stretches = [(start, stop) for start, stop in pairs if start < stop]

@@ -122,14 +122,14 @@ def pick_for_fit(
         )
     # Channels of the first recording that all recordings have, in the order of the first.
     first = montages[0]
-    found = [channel_names.match_channels(first.names, montage.names) for montage in montages]
-    common = [i for i in range(len(first.names)) if all(m[i] is not None for m in found)]
+    matched = [channel_names.match_channels(first.names, montage.names) for montage in montages]
+    common = [i for i in range(len(first.names)) if all(m[i] is not None for m in matched)]
     if sizes != {len(common)}:
         if any_montage and len(sizes) == 1:
             return windows
         _warn_of_differences(montages, [first.names[i] for i in common])
-    found = [[places[i] for i in common] for places in found]
-    return _picked(windows, [first.names[i] for i in common], found)
+    matched = [[places[i] for i in common] for places in matched]
+    return _picked(windows, [first.names[i] for i in common], matched)
 
 
 def pick_as_fitted(
@@ -174,24 +174,24 @@ def pick_as_fitted(
             )
         return windows
     fitted = [ch["ch_name"] for ch in chs_info]
-    found, problem = _match_good(windows, fitted, f"the model was fitted on {_list(fitted)}")
+    matched, problem = _match_good(windows, fitted, f"the model was fitted on {_list(fitted)}")
     if problem and not any_montage:
         raise ValueError(
             f"{problem} Interpolate or add them, or fit on common channels, with channels=."
         )
     if problem:
-        used = sorted({len(fitted) - own.count(None) for own in found})
+        used = sorted({len(fitted) - places.count(None) for places in matched})
         checks.warn_user(
             f"{problem} The other channels of the fit ({checks.listed([*map(str, used)])} of "
             f"{len(fitted)}) are used, or all if there are none."
         )
     montages = windows.montages
-    _warn_of_references(fitted, montages, found)
+    _warn_of_references(fitted, montages, matched)
     picked = []
-    for montage, places in zip(montages, found, strict=True):
-        kept = [pair for pair in zip(places, chs_info, strict=True) if pair[0] is not None]
-        own = montage.pick(*map(list, zip(*kept, strict=True))) if kept else _eeg_of(montage)
-        picked.append(own)
+    for montage, places in zip(montages, matched, strict=True):
+        pairs = [pair for pair in zip(places, chs_info, strict=True) if pair[0] is not None]
+        chosen = montage.pick(*map(list, zip(*pairs, strict=True))) if pairs else _eeg_of(montage)
+        picked.append(chosen)
     return windows.with_montages(picked)
 
 
@@ -219,14 +219,14 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     return names
 
 
-def _picked(windows: Windows, names: list[str], found: list[list[int | None]]) -> Windows:
+def _picked(windows: Windows, names: list[str], matched: list[list[int | None]]) -> Windows:
     """Return the windows with these channels, which all montages have; the first describes them."""
     montages = windows.montages
-    _warn_of_references(names, montages, found)
-    places = [[place for place in of_montage if place is not None] for of_montage in found]
+    _warn_of_references(names, montages, matched)
+    places = [[place for place in of_montage if place is not None] for of_montage in matched]
     chs_info = montages[0].pick(places[0]).chs_info
     pairs = zip(montages, places, strict=True)
-    return windows.with_montages([montage.pick(own, chs_info) for montage, own in pairs])
+    return windows.with_montages([montage.pick(chosen, chs_info) for montage, chosen in pairs])
 
 
 def _eeg_of(montage: Montage) -> Montage:
@@ -251,16 +251,16 @@ def _match_good(
 
     Returns also a sentence about channels that are missing.
     """
-    montages, found = windows.montages, []
+    montages, matched = windows.montages, []
     for montage in montages:
         places = channel_names.match_channels(wanted, montage.names)
         good = [p is not None and montage.names[p] not in montage.bads for p in places]
-        found.append([p if one else None for p, one in zip(places, good, strict=True)])
-    missing = [name for own in found for name, p in zip(wanted, own, strict=True) if p is None]
+        matched.append([p if is_good else None for p, is_good in zip(places, good, strict=True)])
+    missing = [name for row in matched for name, p in zip(wanted, row, strict=True) if p is None]
     if not missing:
-        return found, ""
-    n = _n_windows(windows, [None in own for own in found])
-    return found, (
+        return matched, ""
+    n = _n_windows(windows, [None in row for row in matched])
+    return matched, (
         f"{_channels(missing)} missing or marked as bad in {n} windows, but {wanted_by}; the first "
         f"window has {_list(montages[0].names or ['no channel names'])}."
         f"{channel_names.other_system(wanted, montages[0].names)}"
@@ -268,13 +268,13 @@ def _match_good(
 
 
 def _warn_of_references(
-    wanted: Sequence[str], montages: Sequence[Montage], found: Sequence[list[int | None]]
+    wanted: Sequence[str], montages: Sequence[Montage], matched: Sequence[list[int | None]]
 ) -> None:
     """Warn once when channels that are used for the same electrode name different references."""
-    pairs = [*zip(montages, found, strict=True)]
+    pairs = [*zip(montages, matched, strict=True)]
     for i, name in enumerate(wanted):
-        matched = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
-        if (pair := channel_names.differing_references([name, *matched])) is not None:
+        matched_names = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
+        if (pair := channel_names.differing_references([name, *matched_names])) is not None:
             checks.warn_user(
                 f"{pair[1]} is taken for {pair[0]}: another reference, so another signal. Use one "
                 "reference in all recordings."
@@ -285,7 +285,7 @@ def _warn_of_references(
 def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None:
     matched = [channel_names.match_channels(shared, montage.names) for montage in montages]
     pairs = zip(montages, matched, strict=True)
-    rest = _list([name for m, own in pairs for i, name in enumerate(m.names) if i not in own])
+    rest = _list([name for m, places in pairs for i, name in enumerate(m.names) if i not in places])
     if not shared:
         raise ValueError(
             f"The recordings have no channel in common: {rest} are each in some recordings only. "
@@ -376,7 +376,8 @@ def find_channels(
     --------
     >>> from braindecode_pars.windows.picking import find_channels
     >>> names = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
-    >>> [found and found.formula for found in find_channels(["C3-M2", "T7", "Fpz-Cz"], names)]
+    >>> derivations = find_channels(["C3-M2", "T7", "Fpz-Cz"], names)
+    >>> [derivation and derivation.formula for derivation in derivations]
     ['EEG C3-REF - EEG A2-REF', 'T3', None]
     """
     derivations: list[Derivation | None] = []
@@ -386,7 +387,7 @@ def find_channels(
             channel_names.electrode_name(name).partition("-")[0],
             name.rpartition("-")[2].strip(),
         )
-        same = [each for each in names if pair[1] and channel_names.electrode_pair(each) == pair]
+        same = [ch for ch in names if pair[1] and channel_names.electrode_pair(ch) == pair]
         if len(same) == 1:  # of C3-M1 and C3-M2
             channel = same[0]
         elif compute and pair[1] and not same:

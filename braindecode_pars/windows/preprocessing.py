@@ -15,7 +15,7 @@ from typing import Any
 
 from braindecode_pars._common import channel_names, checks
 
-#: References that are no electrodes. MNE tells that a reference was changed, but not to which.
+#: References that are no electrodes. MNE records that a reference was changed, but not to which.
 AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
 
 
@@ -213,12 +213,12 @@ def text_of(name: str, value: Any) -> str:
     return value if name == "filter" else f"{value:g}{units.get(name, '')}"
 
 
-def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
+def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
     """Return the entries that are the same in all descriptions; others are unknown.
 
     Parameters
     ----------
-    found : collection of Preprocessing | None
+    descriptions : collection of Preprocessing | None
         Descriptions; None stands for an unknown one.
 
     Returns
@@ -233,24 +233,24 @@ def agreed(found: Collection[Preprocessing | None]) -> Preprocessing:
     >>> print(agreed([Preprocessing(sfreq=100, notch=[50]), Preprocessing(sfreq=100, notch=[60])]))
     sampling rate 100 Hz
     """
-    values = {name: {getattr(each, name, None) for each in found} for name in FIELDS}
+    values = {name: {getattr(d, name, None) for d in descriptions} for name in FIELDS}
     bands = values.pop("amplifier") - {None}
     alike = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
     if not bands:
         return alike
-    # The highest lower and the lowest upper edge, unless they are none of a band.
+    # The highest lower edge and the lowest upper edge, unless they form no band.
     lows, highs = zip(*bands, strict=True)
     low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
     is_band = low is None or high is None or low < high
     return replace(alike, amplifier=(low, high) if is_band else None)
 
 
-def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
+def disagreements(descriptions: Counter[Preprocessing | None]) -> list[str]:
     """Return a phrase for each entry that is known to differ.
 
     Parameters
     ----------
-    found : Counter of Preprocessing | None
+    descriptions : Counter of Preprocessing | None
         Number of windows of each description.
 
     Returns
@@ -263,8 +263,8 @@ def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
         if name == "amplifier":  # it may differ between files that are prepared alike
             continue
         counts: Counter[Any] = Counter()
-        for each, n in found.items():
-            counts[getattr(each, name, None)] += n
+        for description, n in descriptions.items():
+            counts[getattr(description, name, None)] += n
         counts.pop(None, None)
         if len(counts) > 1:
             values = [f"{text_of(name, v)} in {n} windows" for v, n in counts.most_common(4)]
@@ -272,11 +272,11 @@ def disagreements(found: Counter[Preprocessing | None]) -> list[str]:
     return phrases
 
 
-def counted(found: Collection[Preprocessing | None]) -> Counter[Preprocessing | None]:
+def counted(descriptions: Collection[Preprocessing | None]) -> Counter[Preprocessing | None]:
     """Count equal descriptions; many windows share one object, which is looked at once."""
-    objects = {id(each): each for each in found}
+    objects = {id(description): description for description in descriptions}
     counts: Counter[Preprocessing | None] = Counter()
-    for number, n in Counter(map(id, found)).items():
+    for number, n in Counter(map(id, descriptions)).items():
         counts[objects[number]] += n
     return counts
 
@@ -311,8 +311,8 @@ class Difference:
     repair: str | None = None
 
     def __str__(self) -> str:
-        trained, found = (text_of(self.name, value) for value in (self.trained, self.found))
-        return f"{WORDS[self.name]} {found}, but {trained} in training"
+        expected, actual = (text_of(self.name, value) for value in (self.trained, self.found))
+        return f"{WORDS[self.name]} {actual}, but {expected} in training"
 
 
 def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference]:
@@ -366,17 +366,17 @@ def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference
         values = getattr(trained, name), getattr(found, name)
         if differs and None not in values:
             differing.append(Difference(name, *values, repair))
-    return sorted(differing, key=lambda each: FIELDS.index(each.name))
+    return sorted(differing, key=lambda difference: FIELDS.index(difference.name))
 
 
-def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing:
+def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessing:
     """Return what to apply to a recording, so that it is like those that a model was trained on.
 
     Parameters
     ----------
     trained : Preprocessing
         Preprocessing of the recordings of the training.
-    found : Preprocessing
+    actual : Preprocessing
         Preprocessing of the recording, as far as its records tell. Without a ``scale``, its band
         may be that of the amplifier, and does not count.
 
@@ -394,28 +394,28 @@ def missing_steps(trained: Preprocessing, found: Preprocessing) -> Preprocessing
     >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0), scale=1.0)))
     band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
     """
-    band, had = trained.band or (None, None), found.band or (None, None)
-    if found.scale is None and trained.scale is not None:
-        # Only the info has the edges of the recording, where readers write those of an amplifier,
-        # and of any signal; the training has recorded its filter.
+    band, had = trained.band or (None, None), actual.band or (None, None)
+    if actual.scale is None and trained.scale is not None:
+        # The edges are in the info alone, where readers write the filters of the amplifier, for
+        # channels of any kind. The filter of the training was recorded as a step.
         had = None, None
     low, high = (None if _are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
-    has_reference = _is_same_reference(trained.reference, found.reference)
+    has_reference = _is_same_reference(trained.reference, actual.reference)
     return replace(
         trained,
         band=(low, high),
-        notch=tuple(_lacking(trained, found)),
+        notch=tuple(_lacking(trained, actual)),
         reference=None if has_reference else trained.reference,
-        scale=None if trained.scale is None else trained.scale / (found.scale or 1.0),
+        scale=None if trained.scale is None else trained.scale / (actual.scale or 1.0),
     )
 
 
-def _is_same_reference(one: str | None, other: str | None) -> bool:
+def _is_same_reference(ref: str | None, other: str | None) -> bool:
     """Whether two references are the same electrodes, in any order: "A1, A2" and "M2, M1"."""
-    if one is None or other is None:
-        return one is other
+    if ref is None or other is None:
+        return ref is other
     first, second = (
-        {channel_names.electrode_pair(name) for name in each.split(",")} for each in (one, other)
+        {channel_names.electrode_pair(name) for name in text.split(",")} for text in (ref, other)
     )
     return first == second
 
@@ -431,82 +431,82 @@ def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
         Channels of which ``"average"`` is the mean.
     """
     names = channels if reference == AVERAGE else (reference or "").split(", ")
-    found = {name: channel_names.why_no_electrode({"ch_name": name}) for name in names}
-    odd = {name: why for name, why in found.items() if why not in ("", channel_names.EAR)}
-    if 0 < len(odd) < len(found) / 2:
-        reasons = "; ".join(dict.fromkeys(odd.values()))
+    reasons = {name: channel_names.why_no_electrode({"ch_name": name}) for name in names}
+    odd = {name: why for name, why in reasons.items() if why not in ("", channel_names.EAR)}
+    if 0 < len(odd) < len(reasons) / 2:
+        text = "; ".join(dict.fromkeys(odd.values()))
         checks.warn_user(
-            f"The average reference is over {len(found)} channels, not all of them electrodes of "
-            f"the scalp: {checks.listed([*odd])} ({reasons}). Leave these out before the average "
+            f"The average reference is over {len(reasons)} channels, not all of them electrodes of "
+            f"the scalp: {checks.listed([*odd])} ({text}). Leave these out before the average "
             "is made."
         )
 
 
-def _are_close(one: float | None, other: float | None) -> bool:
+def _are_close(a: float | None, b: float | None) -> bool:
     """Whether two frequencies or lengths are known, and the same up to one percent."""
-    return one is not None and other is not None and math.isclose(one, other, rel_tol=_TOLERANCE)
+    return a is not None and b is not None and math.isclose(a, b, rel_tol=_TOLERANCE)
 
 
-def _top(each: Preprocessing) -> float:
+def _top(description: Preprocessing) -> float:
     """Return the highest frequency that signals can have: at most half the sampling rate."""
-    high = each.band[1] if each.band else None
-    return min(math.inf if each.sfreq is None else each.sfreq / 2, high or math.inf)
+    high = description.band[1] if description.band else None
+    return min(math.inf if description.sfreq is None else description.sfreq / 2, high or math.inf)
 
 
-def _band_difference(trained: Preprocessing, found: Preprocessing) -> list[Difference]:
+def _band_difference(trained: Preprocessing, actual: Preprocessing) -> list[Difference]:
     """Compare the bands. A low sampling rate can take away a part of the band, too.
 
-    What the amplifiers of the training took away, another one may take away, too.
+    Frequencies that the amplifiers of the training removed may be removed by another one, too.
     """
     if trained.band is None:
         return []
     low, high = trained.band
     usual_low, usual_high = trained.amplifier or (None, None)
-    found_low, _ = found.band or (None, None)
-    found_top, top = _top(found), min(_top(trained), usual_high or math.inf)
-    if found_top < top * (1 - _TOLERANCE):
-        return [Difference("band", (low, _top(trained)), (found_low, found_top))]
-    if found.band is None:
+    actual_low, _ = actual.band or (None, None)
+    actual_top, top = _top(actual), min(_top(trained), usual_high or math.inf)
+    if actual_top < top * (1 - _TOLERANCE):
+        return [Difference("band", (low, _top(trained)), (actual_low, actual_top))]
+    if actual.band is None:
         return []
-    if not math.isclose(low or 0, found_low or 0, rel_tol=_TOLERANCE):
+    if not math.isclose(low or 0, actual_low or 0, rel_tol=_TOLERANCE):
         lowest = max(low or 0, usual_low or 0) * (1 + _TOLERANCE)
-        repair = None if (found_low or 0) > lowest else "filter"
-        return [Difference("band", trained.band, found.band, repair)]
-    # Without a low-pass filter in training, resampling takes away what is above.
-    if high is not None and found_top > high * (1 + _TOLERANCE):
-        return [Difference("band", trained.band, found.band, "filter")]
+        repair = None if (actual_low or 0) > lowest else "filter"
+        return [Difference("band", trained.band, actual.band, repair)]
+    # Without a low-pass filter in training, resampling removes the frequencies above the band.
+    if high is not None and actual_top > high * (1 + _TOLERANCE):
+        return [Difference("band", trained.band, actual.band, "filter")]
     return []
 
 
-def _lacking(wanted: Preprocessing, found: Preprocessing) -> list[float]:
-    """Return the frequencies of notch filters of one that the other has not."""
-    return [f for f in wanted.notch or () if not any(_are_close(f, o) for o in found.notch or ())]
+def _lacking(wanted: Preprocessing, actual: Preprocessing) -> list[float]:
+    """Return the frequencies of the wanted notch filters that were not applied."""
+    return [f for f in wanted.notch or () if not any(_are_close(f, o) for o in actual.notch or ())]
 
 
-def _compare_references(trained: Preprocessing, found: Preprocessing) -> tuple[bool, str | None]:
+def _compare_references(trained: Preprocessing, actual: Preprocessing) -> tuple[bool, str | None]:
     """Return whether references are known to differ, and how that of the model can be computed."""
-    one, other = trained.reference, found.reference
-    if CHANGED in (one, other):
-        # It may be any other. MNE takes bipolar channels for changed, too, whose names tell it.
-        names = trained.channels or found.channels or ()
+    expected, other = trained.reference, actual.reference
+    if CHANGED in (expected, other):
+        # It may be any reference. MNE marks bipolar channels as changed, too; their names tell.
+        names = trained.channels or actual.channels or ()
         tell = bool(names) and all(channel_names.electrode_pair(name)[1] for name in names)
-        differ = AS_RECORDED in (one, other) and not tell
+        differ = AS_RECORDED in (expected, other) and not tell
     else:
-        differ = not _is_same_reference(one, other)
-    if one in (None, AS_RECORDED, CHANGED):
+        differ = not _is_same_reference(expected, other)
+    if expected in (None, AS_RECORDED, CHANGED):
         return differ, None
-    needed = trained.channels if one == AVERAGE else tuple(one.split(", "))
+    needed = trained.channels if expected == AVERAGE else tuple(expected.split(", "))
     needed = needed and tuple(channel_names.system_names(needed, trained.channels or ()))
-    is_absent, _ = _compare_channels(needed, found.channels)
+    is_absent, _ = _compare_channels(needed, actual.channels)
     return differ, None if is_absent else "set_eeg_reference"
 
 
 def _compare_channels(
-    trained: tuple[str, ...] | None, found: tuple[str, ...] | None
+    trained: tuple[str, ...] | None, actual: tuple[str, ...] | None
 ) -> tuple[bool, bool]:
     """Return whether electrodes are absent, and whether they are in another order."""
-    if trained is None or found is None:
+    if trained is None or actual is None:
         return False, False
-    places = channel_names.match_channels(list(trained), list(found))
+    places = channel_names.match_channels(list(trained), list(actual))
     present = [place for place in places if place is not None]
     return len(present) < len(places), present != sorted(present)

@@ -61,22 +61,22 @@ def recorded(
     sampling rate 100 Hz, reference as recorded
     """
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
-    found = [Step.of(record) for record in (*remembered_steps(info), *steps)]
-    complete = bool(found) and all(step.is_known for step in found)
-    found = [step for step in found if step.is_of_eeg]
-    filters = [step.kwargs for step in found if step.name in ("filter", "filter_data")]
-    kinds = {step.kwargs.get("method", "fir") for step in found if step.name == "filter"}
-    freqs: list[Any] = [step.kwargs.get("freqs") for step in found if step.name == "notch_filter"]
-    is_searched = any(each is None for each in freqs)  # MNE searched the frequencies itself
-    notch = {float(freq) for each in freqs if not is_searched for freq in np.atleast_1d(each)}
+    all_steps = [Step.of(record) for record in (*remembered_steps(info), *steps)]
+    complete = bool(all_steps) and all(step.is_known for step in all_steps)
+    eeg_steps = [step for step in all_steps if step.is_of_eeg]
+    filters = [step.kwargs for step in eeg_steps if step.name in ("filter", "filter_data")]
+    kinds = {step.kwargs.get("method", "fir") for step in eeg_steps if step.name == "filter"}
+    freqs: list[Any] = [s.kwargs.get("freqs") for s in eeg_steps if s.name == "notch_filter"]
+    is_searched = any(entry is None for entry in freqs)  # MNE searched the frequencies itself
+    notch = {float(freq) for entry in freqs if not is_searched for freq in np.atleast_1d(entry)}
     notch = {freq for freq in notch if freq < sfreq / 2}
     edges = _edges(info)
     return Preprocessing(
         sfreq=sfreq,
         band=_band(edges, filters, sfreq, complete),
         notch=tuple(sorted(notch)) if notch or (complete and not is_searched) else None,
-        reference=_reference(info, found, complete),
-        scale=float(np.prod([step.factor or 1.0 for step in found])) if complete else None,
+        reference=_reference(info, eeg_steps, complete),
+        scale=float(np.prod([step.factor or 1.0 for step in eeg_steps])) if complete else None,
         # FIR filters, MNE's default, are not named.
         filter="iir" if kinds == {"iir"} else None,
         amplifier=_band(edges, [], sfreq, complete=False),
@@ -102,7 +102,7 @@ def _band(
     # Without the digits that single precision in a file adds
     low = max((float(f"{low:.6g}") for low in lows if low), default=None)
     high = min((float(f"{high:.6g}") for high in highs if high and high < top), default=None)
-    # Edges of several filters that have nothing in common are none of a band.
+    # Several filters whose pass bands do not overlap leave no band.
     if low is not None and high is not None and low >= high:
         return None
     return (low, high) if complete or (low, high) != (None, None) else None
@@ -139,9 +139,9 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     """
     choices = [step for step in before if step.chooses]
     if any(step.chooses or step.name == "drop_channels" for step in after):
-        # The info has other channels than the average.
+        # The channels in the info are not the averaged ones.
         picks = choices[-1].picks if choices else [AVERAGE]
-        names = picks if all(isinstance(one, str) and not _is_kind(one) for one in picks) else []
+        names = picks if all(isinstance(pick, str) and not _is_kind(pick) for pick in picks) else []
     else:
         averaged = [
             ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
@@ -226,13 +226,13 @@ class Step:
     @property
     def factor(self) -> float | None:
         """Factor by which the step multiplies EEG; None for an unknown one."""
-        found = self.kwargs.get("factor") if self.name in _SCALING else None
+        value = self.kwargs.get("factor") if self.name in _SCALING else None
         if self.is_method and self.name == "rescale":
-            found = self.kwargs.get("scalings")
-            found = found.get("eeg") if isinstance(found, Mapping) else found
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            value = self.kwargs.get("scalings")
+            value = value.get("eeg") if isinstance(value, Mapping) else value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             return None
-        return float(found) if found > 0 else None
+        return float(value) if value > 0 else None
 
     @property
     def picks(self) -> list:
@@ -244,8 +244,8 @@ class Step:
     def chooses(self) -> bool:
         """Whether the step leaves out EEG channels by their names or numbers."""
         left_out = "ch_names" if self.name == "drop_channels" else "exclude"
-        dropped = [one for one in _listed(self.kwargs.get(left_out)) if not _is_kind(one)]
-        are_others = all(isinstance(one, str) and is_other_kind(one) for one in dropped)
+        dropped = [pick for pick in _listed(self.kwargs.get(left_out)) if not _is_kind(pick)]
+        are_others = all(isinstance(pick, str) and is_other_kind(pick) for pick in dropped)
         return not (are_others and all(map(_is_kind, self.picks)))
 
 
@@ -299,21 +299,21 @@ def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]
-        edges = {names.get(name, name): each for name, each in edges.items()}
+        edges = {names.get(name, name): channel_edges for name, channel_edges in edges.items()}
         raw.info["temp"] = {**temp, _EDGES: (of_file, edges)}
 
 
 def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the narrowest edges of the EEG channels before the recorded steps, as in the info."""
-    found = info.get("highpass"), info.get("lowpass")
+    info_edges = info.get("highpass"), info.get("lowpass")
     of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
     used = [edges.get(ch["ch_name"]) for ch in info["chs"] if is_eeg(ch)]
     if of_file is None or not used or None in [*used]:
-        return found
+        return info_edges
     lows, highs = zip(*used, strict=True)
-    own = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
-    # An edge that is another than in the file is of a filter since.
-    low, high = (a if b == c else b for a, b, c in zip(own, found, of_file, strict=True))
+    narrowest = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
+    # An edge that differs from that of the file is the edge of a filter that was applied later.
+    low, high = (a if b == c else b for a, b, c in zip(narrowest, info_edges, of_file, strict=True))
     return low, high
 
 

@@ -169,11 +169,11 @@ class Montage:
 
         ``chs_info`` describes the picked channels; None keeps their own descriptions.
         """
-        own = self.chs_info or []
+        descriptions = self.chs_info or []
         chosen = np.asarray(positions, dtype=int)
         if chs_info is None:
-            chs_info = [own[i] for i in chosen]
-        if self.rows is None and np.array_equal(chosen, np.arange(len(own))):
+            chs_info = [descriptions[i] for i in chosen]
+        if self.rows is None and np.array_equal(chosen, np.arange(len(descriptions))):
             return replace(self, chs_info=chs_info, is_picked=True)
         rows = chosen if self.rows is None else self.rows[chosen]
         return replace(self, chs_info=chs_info, rows=rows, is_picked=True)
@@ -278,8 +278,8 @@ class Windows(Sequence):
     def _spread_to_windows(self, values: Sequence[Any]) -> np.ndarray | None:
         """Return an entry for each window of values of all recordings; None when none is known."""
         used, place = self._used
-        found = [values[recording] for recording in used.tolist()]
-        return None if pd.isna(np.fromiter(found, object)).all() else as_column(found)[place]
+        entries = [values[recording] for recording in used.tolist()]
+        return None if pd.isna(np.fromiter(entries, object)).all() else as_column(entries)[place]
 
     @cached_property
     def y(self) -> np.ndarray | None:
@@ -433,8 +433,8 @@ class Windows(Sequence):
         signals = bases + [channel if rows is None else rows[channel] for rows, channel in pairs]
         crops = np.empty((len(positions), n_times), dtype=np.float32)
         for reader in dict.fromkeys(readers.tolist()):
-            own = readers == reader
-            crops[own] = reader.crops(signals[own], (items + starts)[own], n_times)
+            is_read = readers == reader
+            crops[is_read] = reader.crops(signals[is_read], (items + starts)[is_read], n_times)
         return crops
 
     def batches(self, batch_size: int, *, any_montage: bool = False) -> Iterator[np.ndarray]:
@@ -516,8 +516,8 @@ def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Number the different rows of some columns, in order; return also where each is first."""
     numbers = np.zeros(len(columns[0]), dtype=int)
     for column in columns:
-        codes, found = pd.factorize(column, use_na_sentinel=False)
-        numbers = pd.factorize(numbers * len(found) + codes)[0]
+        codes, unique_values = pd.factorize(column, use_na_sentinel=False)
+        numbers = pd.factorize(numbers * len(unique_values) + codes)[0]
     return numbers, np.unique(numbers, return_index=True)[1]
 
 

@@ -109,7 +109,7 @@ class Transitions:
         """Return what :meth:`to_json` has described; None for None."""
         if described is None:
             return None
-        return cls(**{name: np.array(own) for name, own in described.items()})
+        return cls(**{name: np.array(values) for name, values in described.items()})
 
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as lists."""
