@@ -263,7 +263,7 @@ def run_page(name: str) -> dict:
 
 #: Pages whose code takes less than a second; that of the others is run with the slow tests.
 QUICK = {"from_yasa.rst", "pars.rst"}
-#: The code of study takes minutes; tests/evaluation/test_study.py does the same on small signals.
+#: The code of study takes minutes; tests/study/test_study.py does the same on small signals.
 NOT_RUN = {"study.rst"}
 
 RUNNABLE = [
