@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from support.small_estimators import FEATURES
 
 from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.estimators.augmentation import ChannelNoise
-from braindecode_pars.evaluation import (
-    ChangedSignals,
-    ChannelFeatures,
-    LogAmplitude,
-    LogBandPower,
-    SlowVoltages,
-    SpatialCovariance,
-)
+from braindecode_pars.evaluation import ChangedSignals
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
@@ -49,6 +44,10 @@ def pretrain(**arguments):
     return pretrain_encoder(**{**given, **quick, **arguments})
 
 
+def features_with(features, **arguments):
+    return features(**arguments).transform(SIGNALS[:, None])
+
+
 TASKS = [task for task in PRETEXT_TASKS.values() if task.__module__.startswith("braindecode_pars.")]
 #: Class or function -> (function that calls it, further arguments).
 CHECKED = {
@@ -66,11 +65,7 @@ CHECKED = {
     ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
     pretrain_encoder: (pretrain, {}),
     PretrainingSettings: (lambda **given: pretrain(settings=PretrainingSettings(**given)), {}),
-    LogBandPower: (lambda **given: LogBandPower(**given).transform(SIGNALS[:, None]), {}),
-    SpatialCovariance: (lambda **given: SpatialCovariance(**given).transform(SIGNALS[:, None]), {}),
-    ChannelFeatures: (lambda **given: ChannelFeatures(**given).transform(SIGNALS[:, None]), {}),
-    LogAmplitude: (lambda **given: LogAmplitude(**given).transform(SIGNALS[:, None]), {}),
-    SlowVoltages: (lambda **given: SlowVoltages(**given).transform(SIGNALS[:, None]), {}),
+    **{features: (partial(features_with, features), {}) for features in FEATURES},
     EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
     ChangedSignals: (lambda **given: ChangedSignals(**given).fit(SIGNALS[:, None]), {}),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import html
+import itertools
 import json
 import os
 import re
@@ -265,7 +266,7 @@ def run_page(name: str) -> dict:
 
 #: Pages whose code takes less than a second; that of the others is run with the slow tests.
 QUICK = {"from_yasa.rst", "pars.rst"}
-#: The code of study takes minutes; tests/evaluation/test_study.py does the same on small signals.
+#: The code of study takes minutes; tests/study/test_study.py does the same on small signals.
 NOT_RUN = {"study.rst"}
 
 RUNNABLE = [
@@ -403,29 +404,46 @@ def test_the_numbers_about_smoothing_are_the_stored_ones():
         ]
 
 
+#: Where the rows and entries on the page belong, in their order: a file, and the line before them.
+PLACES = [
+    ("_common/names.py", '_entries(\n    "pretext",\n'),
+    ("_common/names.py", '_entries(\n    "datasets",\n'),
+    ("_common/names.py", "    for metric in (\n"),
+    ("evaluation/metrics.py", "_OF_LABELS: dict[str, Callable[..., torch.Tensor]] = {\n"),
+    ("../tests/evaluation/test_metrics.py", '    ("name", "reference"),\n    [\n'),
+    ("_common/names.py", '_entries(\n    "baselines",\n'),
+    ("baselines/methods.py", "_LINEAR: dict[str, _Linear] = {\n"),
+]
+
+#: Tests of all tasks, recipes, metrics and methods.
+OF_ALL_ROWS = [
+    *("test_architecture.py", "test_names.py", "test_public_api.py"),
+    *("evaluation/test_metrics.py", "baselines/test_baselines.py::test_every_method_by_name"),
+]
+
+
 @pytest.mark.slow
 def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
-    """In a copy of the repository, with the files under the names that the page gives them."""
-    for folder in ("braindecode_pars", "tests"):
+    """In a copy of the repository, with the files and the rows that the page gives."""
+    for folder in ("braindecode_pars", "tests", "docs/api", "docs/_ext"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
     for file in ("pyproject.toml", "setup.cfg", "CONTRIBUTING.md"):
         shutil.copy(ROOT / file, tmp_path)
     text = (GUIDE / "extending.md").read_text(encoding="utf-8")
     files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
-    task, contract, recipe, tests = (file for file, _ in files)
+    _, contract, _, tests = (file for file, _ in files)
     for file, content in files:
         (tmp_path / file).write_text(content, encoding="utf-8")
-    table = tmp_path / "braindecode_pars" / "_common" / "names.py"
-    names = table.read_text(encoding="utf-8")
-    for folder, row in zip(
-        ("pretext", "datasets"), re.findall(r"```text\n(.*?)```", text, re.DOTALL), strict=True
-    ):
-        names = names.replace(f'_entries(\n    "{folder}",\n', f'_entries(\n    "{folder}",\n{row}')
-    table.write_text(names, encoding="utf-8")
+    rows = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    for row, (place, before) in zip(rows, PLACES, strict=True):
+        edited = tmp_path / "braindecode_pars" / place
+        content = edited.read_text(encoding="utf-8")
+        assert before in content, (place, before)
+        edited.write_text(content.replace(before, before + row, 1), encoding="utf-8")
     for command in (
-        ["pytest", "-q", contract, tests, "tests/test_architecture.py", "tests/test_names.py"],
-        ["ruff", "check", task, contract, recipe, tests],
-        ["ruff", "format", "--check", task, contract, recipe, tests],
+        ["pytest", "-q", contract, tests, *(f"tests/{name}" for name in OF_ALL_ROWS)],
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
     ):
         result = subprocess.run(
             [sys.executable, "-m", *command],
@@ -435,3 +453,14 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
             text=True,
         )
         assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_files_of_the_table_on_extending_exist():
+    """With the row and the changelog, a change has at most five, and new features four more."""
+    text = (GUIDE / "extending.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [A-Z][\w ]+ \| (.*/.*) \| `([A-Z]+)` \|$", text, re.MULTILINE)
+    files_of_rows = [re.findall(r"`(\S+)`", files) for files, _ in rows]
+    assert [len(files) for files in files_of_rows] == [3, 2, 2, 1, 4]
+    for file in itertools.chain(*files_of_rows):
+        assert any(ROOT.glob(file.replace("NAME", "*"))), file
+    assert {table for _, table in rows} == {"TASKS", "RECIPES", "METRICS", "BASELINES"}

@@ -19,6 +19,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from class_members import documented_names
 
 import braindecode_pars
 from braindecode_pars import datasets
@@ -136,6 +137,8 @@ def reference() -> list[str]:
         for line in page.read_text(encoding="utf-8").splitlines():
             if found := re.fullmatch(r"\.\. currentmodule:: braindecode_pars\.?([\w.]*)", line):
                 current = found[1]
+            elif found := re.fullmatch(r"\.\. pages:: (\w+)", line):
+                listed += documented_names(found[1])
             elif found := re.fullmatch(entry, line):
                 listed.append(f"{current}.{found[1]}".lstrip("."))
     return listed

@@ -42,7 +42,7 @@ FEATURES_STEPS = 200
 PUBLISHED_EPOCHS = 15
 #: Smallest gain that is worth a pretraining, in balanced accuracy.
 WORTHWHILE_GAIN = 0.02
-#: Metric of all scores, and the format of ``study.json``.
+#: Metric of all scores, as ``study_scores.count_predictions`` computes it, and format of the JSON.
 METRIC, FORMAT = "balanced_accuracy", {"study": 2}
 #: Names of the methods that the task of the primary comparison is compared with.
 SHAM, RANDOM = "sham pretraining", "random initialization"

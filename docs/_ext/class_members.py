@@ -1,4 +1,7 @@
-"""What the page of a class shows: its own members, those of the host libraries, its signature."""
+"""Which classes have a page because of a table of names, and what the page of a class shows.
+
+The page has the members of the class, those of the host libraries, and the signature.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,22 @@ import sys
 from functools import cached_property
 from typing import Any
 
-__all__ = ["inherited_members", "own_members", "signature_of"]
+from braindecode_pars._common import names as tables
+
+__all__ = ["documented_names", "inherited_members", "own_members", "signature_of"]
 
 #: Members that only the host libraries call, though they have a docstring of ours.
 HOOKS = {"get_augmentation_params", "get_torchinfo_statistics", "input_shape", "operation"}
 #: Classes whose members every Python object or container has.
 BASIC = {"builtins", "typing", "abc"}
+
+
+def documented_names(table: str) -> list[str]:
+    """Return what the rows of a table name: ``pretext.PARS`` of a task, the module of a recipe."""
+    rows = getattr(tables, table).values()
+    if table == "RECIPES":
+        return [row.place.partition(":")[0] for row in rows]
+    return [f"{row.place.partition('.')[0]}.{row.attribute}" for row in rows]
 
 
 def is_ours(cls: type) -> bool:

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.small_estimators import FEATURES
 
 from braindecode_pars import SubjectCentering, as_sklearn
 from braindecode_pars.baselines.window_features import BANDS
@@ -24,8 +25,6 @@ from braindecode_pars.evaluation import (
 )
 from braindecode_pars.pretext import SignalFeatures
 from braindecode_pars.windows.door import as_windows
-
-FEATURES = [LogBandPower, SpatialCovariance, ChannelFeatures, LogAmplitude, SlowVoltages]
 
 #: Many windows here are flat on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:.* do not change")

@@ -1,11 +1,19 @@
-"""Estimators that train in about a second, for several test files."""
+"""Estimators that train in about a second, and all features of windows, for several test files."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
 
-from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars import PARSClassifier, PARSEmbedder, evaluation
+from braindecode_pars.baselines.window_features import WindowFeatures
+
+#: Public transformers that compute the features of each window.
+FEATURES = [
+    thing
+    for thing in map(evaluation.__dict__.get, evaluation.__all__)
+    if isinstance(thing, type) and issubclass(thing, WindowFeatures)
+]
 
 FAST = dict(
     embed_dim=16,
