@@ -402,7 +402,7 @@ def test_the_numbers_about_smoothing_are_the_stored_ones():
 
 
 @pytest.mark.slow
-def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
+def test_the_examples_of_the_page_on_extending_work(tmp_path):
     """In a copy of the repository, with the files under the names that the page gives them."""
     for folder in ("braindecode_pars", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
@@ -410,20 +410,25 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
         shutil.copy(ROOT / file, tmp_path)
     text = (GUIDE / "extending.md").read_text(encoding="utf-8")
     files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
-    task, contract, recipe, tests = (file for file, _ in files)
+    paths = [file for file, _ in files]
+    tests = [file for file in paths if file.startswith("tests/")]
+    assert len(tests) == 3  # of a task, a dataset and a format of labels
     for file, content in files:
         (tmp_path / file).write_text(content, encoding="utf-8")
     table = tmp_path / "braindecode_pars" / "_common" / "names.py"
     names = table.read_text(encoding="utf-8")
-    for folder, row in zip(
-        ("pretext", "datasets"), re.findall(r"```text\n(.*?)```", text, re.DOTALL), strict=True
-    ):
+    *rows, label_row = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    for folder, row in zip(("pretext", "datasets"), rows, strict=True):
         names = names.replace(f'_entries(\n    "{folder}",\n', f'_entries(\n    "{folder}",\n{row}')
     table.write_text(names, encoding="utf-8")
+    readers = tmp_path / "braindecode_pars" / "recordings" / "label_files.py"
+    (functions,) = re.findall(r"The functions\.\*\*.*?```python\n(.*?)```", text, re.DOTALL)
+    before, sources, after = readers.read_text("utf-8").partition("LABEL_SOURCES = (")
+    readers.write_text(f"{before}\n\n{functions}\n\n{sources}\n{label_row}{after}", "utf-8")
     for command in (
-        ["pytest", "-q", contract, tests, "tests/test_architecture.py", "tests/test_names.py"],
-        ["ruff", "check", task, contract, recipe, tests],
-        ["ruff", "format", "--check", task, contract, recipe, tests],
+        ["pytest", "-q", *tests, "tests/test_architecture.py", "tests/test_names.py"],
+        ["ruff", "check", *paths],
+        ["ruff", "format", "--check", *paths],
     ):
         result = subprocess.run(
             [sys.executable, "-m", *command],
