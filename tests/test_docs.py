@@ -408,6 +408,7 @@ def test_the_numbers_about_smoothing_are_the_stored_ones():
 PLACES = [
     ("_common/names.py", '_entries(\n    "pretext",\n'),
     ("_common/names.py", '_entries(\n    "datasets",\n'),
+    ("recordings/label_files.py", "LABEL_SOURCES = (\n"),
     ("_common/names.py", "    for metric in (\n"),
     ("evaluation/metrics.py", "_OF_LABELS: dict[str, Callable[..., torch.Tensor]] = {\n"),
     ("../tests/evaluation/test_metrics.py", '    ("name", "reference"),\n    [\n'),
@@ -423,7 +424,7 @@ OF_ALL_ROWS = [
 
 
 @pytest.mark.slow
-def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
+def test_the_examples_of_the_page_on_extending_work(tmp_path):
     """In a copy of the repository, with the files and the rows that the page gives."""
     for folder in ("braindecode_pars", "tests", "docs/api", "docs/_ext"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
@@ -431,7 +432,9 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
         shutil.copy(ROOT / file, tmp_path)
     text = (GUIDE / "extending.md").read_text(encoding="utf-8")
     files = re.findall(r"\*\*\d\. [^*]+,\*\* `(\S+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
-    _, contract, _, tests = (file for file, _ in files)
+    paths = [file for file, _ in files]
+    tests = [file for file in paths if file.startswith("tests/")]
+    assert len(tests) == 3  # of a task, a dataset and a format of labels
     for file, content in files:
         (tmp_path / file).write_text(content, encoding="utf-8")
     rows = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
@@ -440,8 +443,12 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
         content = edited.read_text(encoding="utf-8")
         assert before in content, (place, before)
         edited.write_text(content.replace(before, before + row, 1), encoding="utf-8")
+    readers = tmp_path / "braindecode_pars" / "recordings" / "label_files.py"
+    (functions,) = re.findall(r"The functions\.\*\*.*?```python\n(.*?)```", text, re.DOTALL)
+    before, table, after = readers.read_text("utf-8").partition("#: Formats of files beside")
+    readers.write_text(f"{before}{functions}\n\n{table}{after}", "utf-8")
     for command in (
-        ["pytest", "-q", contract, tests, *(f"tests/{name}" for name in OF_ALL_ROWS)],
+        ["pytest", "-q", *tests, *(f"tests/{name}" for name in OF_ALL_ROWS)],
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
     ):
@@ -458,9 +465,11 @@ def test_the_task_and_the_dataset_of_the_page_on_extending_work(tmp_path):
 def test_the_files_of_the_table_on_extending_exist():
     """With the row and the changelog, a change has at most five, and new features four more."""
     text = (GUIDE / "extending.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| [A-Z][\w ]+ \| (.*/.*) \| `([A-Z]+)` \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| [A-Z][\w ]+ \| (.*/.*) \| `([A-Z_]+)` \|$", text, re.MULTILINE)
     files_of_rows = [re.findall(r"`(\S+)`", files) for files, _ in rows]
-    assert [len(files) for files in files_of_rows] == [3, 2, 2, 1, 4]
+    assert [len(files) for files in files_of_rows] == [3, 2, 3, 2, 1, 4]
     for file in itertools.chain(*files_of_rows):
         assert any(ROOT.glob(file.replace("NAME", "*"))), file
-    assert {table for _, table in rows} == {"TASKS", "RECIPES", "METRICS", "BASELINES"}
+    assert {table for _, table in rows} == {
+        *("TASKS", "RECIPES", "LABEL_SOURCES", "METRICS", "BASELINES")
+    }

@@ -34,7 +34,7 @@ from braindecode_pars.predictions.results import (
     read_record,
     write_summary,
 )
-from braindecode_pars.recordings import label_files, loading, readers, search
+from braindecode_pars.recordings import folders, label_files, loading, readers, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -297,7 +297,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     for path in paths:
         below = {path: Path(path.name)}
         if path.is_dir():
-            below = {file: file.relative_to(path) for file in search.recordings_below(path)}
+            below = {file: file.relative_to(path) for file in folders.recordings_below(path)}
         for file, target in below.items():
             name = subjects.without_ending(target.name)
             found.setdefault(file.absolute(), target.with_name(name))

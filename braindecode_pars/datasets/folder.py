@@ -28,6 +28,7 @@ from braindecode_pars.recordings import (
     as_trained,
     cutting,
     first_look,
+    folders,
     label_files,
     loading,
     preparation,
@@ -93,7 +94,7 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
     '01'
     """
     root = Path(path).expanduser()
-    files = search.recordings_below(root)
+    files = folders.recordings_below(root)
     found = _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
     if subject is None:
         search.check_guessed_subjects(root, [each.file.relative_to(root) for each in found])
@@ -298,7 +299,7 @@ def load(
     checks.choice(preprocessing.AVERAGE, None).check("reference", reference)
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
-    files = search.recordings_below(root)
+    files = folders.recordings_below(root)
     labelled, left_out = _labelled_files(root, files, labels, labels_from, label_column, subject)
     are_named = labelled is not None and all("subject" in each.description for each in labelled)
     if are_named and subject is not None:
@@ -499,7 +500,7 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
 
     Names that tell another reference stay as they are, unless the reference is replaced.
     """
-    eeg = readers.good_eeg(raw.info)
+    eeg = readers.good_eeg(raw.info["chs"], raw.info["bads"])
     places = channel_names.match_channels(channels, eeg)
     lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
     if lacking:

@@ -17,7 +17,7 @@ import pandas as pd
 from braindecode_pars._common import checks, files, sleep_stages, tables
 from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night, night_figures
-from braindecode_pars.recordings import search
+from braindecode_pars.recordings import folders
 
 #: File that marks a folder of predictions.
 MARK = "predictions.json"
@@ -98,7 +98,7 @@ class Results:
 
     def state(self) -> dict[str, Any]:
         """Return all that the results depend on: settings, and sizes and times of the files."""
-        states = {file.name: file.stat() for file in search.files_beside(self.recording)}
+        states = {file.name: file.stat() for file in folders.files_beside(self.recording)}
         sizes = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
         return files.as_read({**self.settings, "files": sizes})
 

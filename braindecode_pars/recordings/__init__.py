@@ -1,10 +1,10 @@
 """From files to windows: the building blocks of the datasets.
 
-A recording is found (``search``), opened with the tables beside it (``readers``), prepared
-(``preparation``) and cut into windows (``cutting``), with labels from its annotations or a table
-(``label_files``). ``loading`` does this for a whole corpus, in parallel; a ``recipe`` says how a
-corpus is found, prepared and cut. ``as_trained`` does what was done with the recordings of a model
-with another recording.
+A recording is found (``folders``) with the files it consists of and its subject (``search``),
+opened with the tables beside it (``readers``), prepared (``preparation``) and cut into windows
+(``cutting``), with labels from its annotations or a table (``label_files``). ``loading`` does this
+for a whole corpus, in parallel; a ``recipe`` says how a corpus is found, prepared and cut.
+``as_trained`` does what was done with the recordings of a model with another recording.
 """
 
 import lazy_loader

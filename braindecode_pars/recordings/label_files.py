@@ -1,9 +1,8 @@
 """Labels of recordings: where they are, and which classes and targets they become.
 
-Labels are in annotations of the recordings or of the BIDS table ``_events.tsv`` beside them, or in
-a table of all files, with a row for each labelled stretch, or of all subjects, or in the paths of
-the files. They become
-annotations with the names of their classes, of which
+Labels are in annotations of the recordings or of a file beside each of them, see ``LABEL_SOURCES``,
+or in a table of all files, with a row for each labeled segment, or of all subjects, or in the paths
+of the files. They become annotations with the names of their classes, of which
 :func:`~braindecode_pars.recordings.cutting.event_windows` cuts windows.
 """
 
@@ -30,6 +29,8 @@ log = logging.getLogger(__name__)
 #: Start and duration of a labelled stretch in seconds, and its label. Without a start it is the
 #: whole recording, with the duration 0 one window.
 Stretch: TypeAlias = tuple[float | None, float, str]
+#: Function that returns the recording, perhaps with its header only.
+Opener: TypeAlias = Callable[[], mne.io.BaseRaw]
 
 #: Usual length of a window.
 SECONDS = 30.0
@@ -134,9 +135,7 @@ def labels_of_files(
     texts = [*map(label_text, table[column])]
     if key == "file":
         return _labels_of_each(table.assign(label=texts), files, where)
-    return _labels_of_subjects(
-        dict(subject=table[key], label=texts), root, files, where, subject_of
-    )
+    return _labels_of_subjects(dict(subject=table[key], label=texts), files, where, subject_of)
 
 
 def classes_and_targets(
@@ -353,7 +352,6 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
 
 def _labels_of_subjects(
     table: Mapping[str, Iterable[Any]],
-    root: Path,
     files: Sequence[Path],
     where: str,
     subject_of: Callable[[Path], Any],
@@ -431,15 +429,16 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw | None = None, stretches: Sequence[Stretch] | None = None
 ) -> mne.Annotations:
-    """Return the events of a BIDS table or a hypnogram of a recording, or else its annotations.
+    """Return the labels in a file beside a recording, or else its own annotations.
 
-    Onsets are in seconds from the first sample. Where labelled ``stretches`` are given, they are
-    returned instead. Without ``raw``, the header of the file is read where it is needed.
+    Onsets are in seconds from the first sample. The first file of ``LABEL_SOURCES`` that exists is
+    read. Where labelled ``stretches`` are given, they are returned instead. Without ``raw``, the
+    header of the recording is read where it is needed.
 
     Raises
     ------
     ValueError
-        When the table has no column ``onset`` or ``trial_type``, or a time that cannot be read.
+        When the file of labels lacks something or has a time that cannot be read.
     """
     if raw is not None and stretches is not None:  # without a start it is the whole recording
         rows = [
@@ -447,35 +446,72 @@ def annotations_of(
             for onset, duration, label in stretches
         ]
         return mne.Annotations(*(zip(*rows, strict=True) if rows else [[]] * 3))
-    if table := search.table_beside(file, "events"):
-        return loading.events_in(table)
-    if raw is None:
-        raw = readers.read_recording(file, preload=False)
-    notes, start = raw.annotations, raw.first_time
-    if hypnogram := search.hypnogram_of(file):
-        notes, start = readers.annotations_in(hypnogram), -_delay_of(hypnogram, raw)
-    elif file.suffix in readers.WITH_OUTSIDE:  # MNE reads no others alone
-        notes = readers.annotations_in(file)
+
+    def open_recording() -> mne.io.BaseRaw:
+        return readers.read_recording(file, preload=False) if raw is None else raw
+
+    for find, read in LABEL_SOURCES:
+        if labels := find(file):
+            return read(labels, open_recording)
+    opened = open_recording()
+    # MNE reads those of no other format alone.
+    is_read_alone = file.suffix in readers.WITH_OUTSIDE
+    annotations = readers.annotations_in(file) if is_read_alone else opened.annotations
+    return _delayed(annotations, -opened.first_time)
+
+
+def _delayed(annotations: mne.Annotations, seconds: float) -> mne.Annotations:
+    """Return annotations that begin later by some seconds, with plain texts."""
     # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
-    texts = [label_text(text.partition("@@")[0]) for text in notes.description]
-    return mne.Annotations(notes.onset - start, notes.duration, texts)
+    texts = [label_text(text.partition("@@")[0]) for text in annotations.description]
+    return mne.Annotations(annotations.onset + seconds, annotations.duration, texts)
 
 
-def _delay_of(hypnogram: Path, raw: mne.io.BaseRaw) -> float:
-    """Return by how many seconds a hypnogram begins after its recording, by both headers.
+def find_events(recording: Path) -> Path | None:
+    """Return the table ``_events.tsv`` of BIDS."""
+    return search.table_beside(recording, "events")
+
+
+def read_events(table: Path, open_recording: Opener) -> mne.Annotations:
+    """Return the column ``trial_type`` of a table of BIDS."""
+    return loading.events_in(table)
+
+
+def find_hypnogram(recording: Path) -> Path | None:
+    """Return the file of sleep stages of a night of Sleep-EDF.
+
+    SC4001EC-Hypnogram.edf is that of SC4001E0-PSG.edf; the last letter is the scorer.
+    """
+    if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
+        return None
+    return min(recording.parent.glob(f"{recording.name[:7]}?-Hypnogram.edf"), default=None)
+
+
+def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
+    """Return the sleep stages in a file of annotations, which has a start of its own.
 
     Dates are often changed, or are that of the morning: where by them the hypnogram would not begin
     within the recording or half a day before, the times of day alone decide.
     """
-    began, at = raw.info["meas_date"], readers.date_of(hypnogram)
-    if began is None or at is None:
+    raw, stages = open_recording(), readers.annotations_in(hypnogram)
+    start, stages_start = raw.info["meas_date"], readers.date_of(hypnogram)
+    if start is None or stages_start is None:
         checks.warn_user(f"{hypnogram.name}: start unknown; taken to be that of the recording.")
-        return 0.0
-    delay = (at - began).total_seconds()
+        return _delayed(stages, 0.0)
+    delay = (stages_start - start).total_seconds()
     if not -43_200 <= delay < raw.duration:
         delay = (delay + 43_200) % 86_400 - 43_200
     log.info("%s begins %g s after its recording.", hypnogram.name, delay)
-    return delay
+    return _delayed(stages, delay)
+
+
+#: Formats of files beside a recording that have its labels; the first one that exists is used. The
+#: first function returns the file of a recording, or None. The second function reads it: onsets are
+#: in seconds from the first sample of the recording, which it opens only if it needs its header.
+LABEL_SOURCES = (
+    (find_events, read_events),
+    (find_hypnogram, read_hypnogram),
+)
 
 
 def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
@@ -592,9 +628,8 @@ def labels_within(
     texts = found.description.tolist()
     found = found[[text in classes for text in texts]]
     if not len(found):
-        has = checks.listed(sorted(set(texts)), most=5)
-        has = f"annotations are {has}" if has else "there are none in the file or in an _events.tsv"
-        cutting.omit("recordings", f"no label that was asked for; {has}", 1, 1)
+        has = checks.listed(sorted(set(texts)), most=5) or "none"
+        cutting.omit("recordings", f"no label that was asked for (annotations: {has})", 1, 1)
         return found
     sfreq = raw.info["sfreq"]
     length, rounding = raw.n_times / sfreq, max(cutting.ROUNDING, 0.5 / sfreq)

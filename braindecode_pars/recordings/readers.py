@@ -7,7 +7,7 @@ labels are in ``label_files``.
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from os import PathLike
@@ -168,8 +168,7 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
             "read. Convert it to continuous files, for example with EDFbrowser."
         )
     edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
-    of_each = map(tuple, edges.to_numpy())
-    recorded_steps.remember_edges(raw.info, dict(zip(raw.ch_names, of_each, strict=True)))
+    recorded_steps.remember_edges(raw.info, edges.T.to_dict("list"))
     return raw, signals
 
 
@@ -658,10 +657,9 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     return opened, file.name
 
 
-def good_eeg(info: mne.Info) -> list[str]:
-    """Return the EEG channels of a recording that are not marked as bad."""
-    eeg = (ch["ch_name"] for ch in info["chs"] if channel_names.is_eeg(ch))
-    return [name for name in eeg if name not in info["bads"]]
+def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]:
+    """Return the names of channels, as in ``mne.Info["chs"]``, that are EEG and not bad."""
+    return [ch["ch_name"] for ch in chs if channel_names.is_eeg(ch) and ch["ch_name"] not in bads]
 
 
 def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
@@ -672,9 +670,9 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     told = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
     with cutting.collected_omissions():
         _apply_tables(told, header)
-    lacking = [name for name in good_eeg(raw.info) if name not in good_eeg(told.info)]
-    table = search.table_beside(header, "events")
-    n_bad = len(loading.events_in(table, marks_only=True)) if table else 0
+    good, good_by_tables = (good_eeg(i["chs"], i["bads"]) for i in (raw.info, told.info))
+    lacking = [name for name in good if name not in good_by_tables]
+    n_bad = len(told.annotations)
     if lacking or n_bad > len(marks.marks_of(raw)):
         said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)

@@ -172,16 +172,15 @@ class Recipe:
             raise ValueError(
                 f"exclude removes all of {count_subjects(found)}; none is left to read."
             )
-        found = kept
         if self.cut is not None:
-            found = self._with_labels(found, are_requested=subjects is not None)
+            kept = self._with_labels(kept, are_requested=subjects is not None)
         read = self.cut or partial(_unlabelled_windows, self.prepare)
         return read_corpus(
-            found,
+            kept,
             partial(read, **cutting),
             self.card["name"],
             self._classes(cutting),
-            None if self.expected is None else self.expected(found),
+            None if self.expected is None else self.expected(kept),
             n_jobs=n_jobs,
             on_error=on_error,
             verbose=verbose,
@@ -334,8 +333,8 @@ class Recipe:
         self, read: Callable[..., Any], settings: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Divide settings into those of ``recordings`` and of a reading function; check them."""
-        finding = {*_keywords(self.recordings)}
-        reading = {*_keywords(self.prepare)} | {*_keywords(read)}
+        finding = _keywords(self.recordings)
+        reading = _keywords(self.prepare) | _keywords(read)
         unknown = [name for name in settings if name not in finding | reading]
         if unknown:
             accepted = ", ".join(sorted(finding | reading)) or "none"
@@ -373,11 +372,10 @@ def _unlabelled_windows(
     return fixed_windows(prepare(one, **given))
 
 
-def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments of a function of a recipe that have defaults, but for its data."""
+def _keywords(function: Callable[..., Any]) -> set[str]:
+    """Return the names of the settings of a function of a recipe: arguments with a default."""
     parameters = inspect.signature(function).parameters.values()
-    given = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return {name: value for name, value in given.items() if name != "subjects"}
+    return {p.name for p in parameters if p.default is not p.empty} - {"subjects"}
 
 
 @dataclass(frozen=True)

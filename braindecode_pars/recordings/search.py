@@ -1,18 +1,16 @@
-"""Search of a folder for recordings, and the subject of each file.
+"""The files that a recording consists of, and the subject of each recording.
 
-Files that cannot be read are listed with the reason. Names that do not tell subjects are an error.
+For files that cannot be read there is a reason. Names that do not show subjects are an error.
 """
 
-import glob
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain, combinations, pairwise
+from itertools import combinations, pairwise
 from pathlib import Path, PurePath
-from statistics import median
 from typing import Any
 
 import mne
@@ -22,18 +20,8 @@ from braindecode_pars._common import checks, subjects
 
 #: Endings of the names of recordings that are read, in lower case.
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
-#: Endings of recordings in other formats, of which some are folders.
-_OTHER_ENDINGS = (
-    *(".gdf", ".cnt", ".mff", ".nwb", ".eeg", ".rec", ".ahdr", ".nedf", ".cdt", ".lay", ".trc"),
-    *(".xdf", ".mefd", ".nxe", ".e"),
-)
+#: Endings of recordings that are folders, in formats that are not read.
 _FOLDERS = (".mff", ".mefd")
-#: Names of recordings, also in archives and of unfinished downloads: P01.edf.bz2, P01.edf.part.
-_RECORDING = re.compile(
-    rf"({'|'.join(map(re.escape, (*ENDINGS, *_OTHER_ENDINGS)))})([\W_].*)?$", re.IGNORECASE
-)
-#: A file of as many bytes is named if it is not read, whatever its ending.
-_LARGE = 1_000_000
 #: What MNE makes of a recording, by the end of its name.
 _MADE_OF_RECORDINGS = re.compile(
     r"[-_](epo|ave|eve|annot|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$",
@@ -42,73 +30,7 @@ _MADE_OF_RECORDINGS = re.compile(
 #: Endings of files of signals and markers that a header names.
 _SIGNALS = (".eeg", ".vmrk", ".fdt", ".dat", ".mat")
 #: Tables of BIDS beside a recording that are read.
-_TABLES = ("events", "channels")
-#: Folders of a BIDS data set that repeat its recordings.
-_COPIES = {"derivatives", "sourcedata", "code", "stimuli"}
-
-
-def recordings_below(root: Path) -> list[Path]:
-    """Return the recordings below a folder, also those that cannot be opened.
-
-    Folders of a BIDS data set that repeat its recordings, such as ``derivatives``, are left out.
-
-    Raises
-    ------
-    FileNotFoundError
-        When ``root`` is no folder, or has no recording.
-    ValueError
-        When two headers name the same file of signals.
-
-    Warns
-    -----
-    UserWarning
-        Once, with the number of files that are not read: those with the name of a recording, such
-        as epochs and other formats, and those as large as the median recording or a megabyte. When
-        a header names files of another name.
-    """
-    if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
-    files = [file for file in list_files(root, lambda name: True) if not _is_copy(file, root)]
-    known = [file for file in files if file.name.lower().endswith(ENDINGS)]
-    recordings = [file for file in known if is_recording(file)]
-    check_signal_files(recordings)
-    parts = [signal_files(recording) for recording in recordings]
-    read = {*chain(*parts), *map(hypnogram_of, recordings)}
-    sizes = [max(map(_size, files)) for files in parts]
-    large = min(_LARGE, max(median(sizes or [_LARGE]), 1))
-    # Files of the name of a recording belong to it; as do those of its entities in BIDS.
-    starts = {str(file.with_name(f"{file.stem}.")) for file in recordings}
-    starts |= {str(file).removesuffix(f"eeg{file.suffix}") for file in recordings}
-    unread = [
-        file.relative_to(root).as_posix()
-        for file in files
-        if file not in read
-        and (_RECORDING.search(file.name) or _size(file) >= large)
-        and not any(str(file)[: end.end()] in starts for end in re.finditer("[._]", str(file)))
-        and file.suffix.lower() != ".hea"  # of several segments, which have their own
-    ]
-    text = (
-        f"{root} has {len(unread)} files that are not read: {checks.listed(unread, most=8)}. Read "
-        f"are continuous recordings ({', '.join(ENDINGS)}). Unpack archives, rename EDF files with "
-        "another ending, such as .rec, to .edf, and write annotations as a table; convert other "
-        "formats that MNE reads with mne.io.read_raw(file).save('P01_raw.fif')."
-    )
-    if not recordings:
-        text = text if unread else f"no file ends with {', '.join(ENDINGS)}."
-        raise FileNotFoundError(f"{root} contains no recording: {text}")
-    if unread:
-        checks.warn_user(text)
-    named = [file for file in files if _RECORDING.search(file.name)]  # also in other formats
-    if tables := _tables_without_recording(root, named):
-        checks.warn_user(
-            f"{root} has tables that belong to no recording by their names, and are not read: "
-            f"{checks.listed(tables, most=8)}. Give them the names of their recordings."
-        )
-    return recordings
-
-
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.is_file() else 0
+TABLES = ("events", "channels")
 
 
 def has_only_annotations(file: Path) -> bool:
@@ -119,26 +41,6 @@ def has_only_annotations(file: Path) -> bool:
             labels = {stream.read(16).strip() for _ in range(n_signals)}
             return bool(labels) and labels <= {b"EDF Annotations", b"BDF Annotations"}
     return False
-
-
-def hypnogram_of(recording: Path) -> Path | None:
-    """Return the file of sleep stages of a night of Sleep-EDF.
-
-    SC4001EC-Hypnogram.edf is that of SC4001E0-PSG.edf; the last letter is the scorer.
-    """
-    if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
-        return None
-    return min(recording.parent.glob(f"{recording.name[:7]}?-Hypnogram.edf"), default=None)
-
-
-def _is_copy(file: Path, root: Path) -> bool:
-    """Whether a file is in a folder of copies, beside the folders of subjects."""
-    above = (part for part in file.relative_to(root).parents if part.name in _COPIES)
-    return any(
-        (beside := root / part.parent).joinpath("dataset_description.json").exists()
-        or any(beside.glob("sub-*/"))
-        for part in above
-    )
 
 
 def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
@@ -256,10 +158,9 @@ def is_recording(file: Path) -> bool:
     if file.name.lower().endswith(".hea"):
         # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
         # has a header of its own.
-        try:
+        with suppress(OSError):
             return "/" not in (file.read_text(errors="replace").split() or [""])[0]
-        except OSError:
-            return True
+        return True
     if _MADE_OF_RECORDINGS.search(file.name) or has_only_annotations(file):
         return False
     # A FIF file may be a later part of a split recording, which MNE reads with the first one:
@@ -389,48 +290,9 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
         )
 
 
-def files_beside(recording: Path) -> list[Path]:
-    """Return a recording and the files of its samples and labels, by their names.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from braindecode_pars.recordings.search import files_beside
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("a.edf", "a.csv_bi", "ab.edf"):
-    ...         Path(folder, name).touch()
-    ...     [file.name for file in files_beside(Path(folder, "a.edf"))]
-    ['a.csv_bi', 'a.edf']
-    """
-    names = [f"{glob.escape(recording.stem)}.*"]
-    # In BIDS, sub-01_task-sleep_events.tsv annotates sub-01_task-sleep_eeg.set.
-    if recording.stem.endswith("_eeg"):
-        names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
-    files = signal_files(recording)
-    found = {file for name in names for file in recording.parent.glob(name)}
-    found.update(files, tables_beside(recording))
-    found.update(filter(None, [hypnogram_of(recording)]))
-    return sorted(file for file in found if file.exists())  # skips dead links
-
-
-def _tables_without_recording(root: Path, recordings: Sequence[Path]) -> list[str]:
-    """Return the tables of BIDS, in the folders of recordings and above, that none of them has.
-
-    Such as ``sub-01_run-01_events.tsv`` beside ``sub-01_run-1_eeg.edf``.
-    """
-    folders = {each for file in recordings for each in file.parents if each.is_relative_to(root)}
-    tables = {file for name in _TABLES for each in folders for file in each.glob(f"*_{name}.tsv")}
-    owned: set[Path] = set()
-    for file in recordings if tables else ():
-        with suppress(ValueError):  # of two tables; reading the recording raises it
-            owned.update(map(Path.absolute, tables_beside(file)))
-    return sorted(f.relative_to(root).as_posix() for f in tables if f.absolute() not in owned)
-
-
 def tables_beside(recording: Path) -> list[Path]:
     """Return the tables of BIDS for a recording that are read, see :func:`table_beside`."""
-    return [table for name in _TABLES if (table := table_beside(recording, name))]
+    return [table for name in TABLES if (table := table_beside(recording, name))]
 
 
 def table_beside(recording: Path, suffix: str) -> Path | None:

@@ -14,7 +14,7 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
-from braindecode_pars.recordings import preparation, readers, recipe, search
+from braindecode_pars.recordings import folders, preparation, readers, recipe, search
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
 from braindecode_pars.windows import recorded_steps
 from braindecode_pars.windows.preprocessing import Preprocessing
@@ -94,12 +94,8 @@ class StoredForm:
             average of its channels as reference.
         """
         # Pick EEG channels.
-        eeg = [
-            ch["ch_name"]
-            for ch in channel_names.with_types(raw.info["chs"])
-            if channel_names.is_eeg(ch)
-        ]
-        names = [name for name in eeg if name not in raw.info["bads"]]
+        chs = channel_names.with_types(raw.info["chs"])
+        names = readers.good_eeg(chs, raw.info["bads"])
         if self.channels is not None:
             found = channel_names.match_channels(self.channels, names)
             names = [name for i, name in enumerate(names) if i in found]
@@ -376,7 +372,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
                 f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
                 {"corpus": corpus.name, **_plain(recording.description)},
                 _state_of(
-                    search.files_beside(recording.file)  # new labels are another recording, too
+                    folders.files_beside(recording.file)  # new labels are another recording, too
                     if corpus.has_labels
                     else search.signal_files(recording.file)
                 ),
@@ -469,7 +465,7 @@ def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any]
 
 def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
     sources = []
-    for file in search.recordings_below(root):
+    for file in folders.recordings_below(root):
         problem, path = search.why_unreadable(file), file.relative_to(root)
         description, state = {}, {}
         if problem is None:

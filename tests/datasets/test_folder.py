@@ -394,7 +394,7 @@ def test_a_subject_without_labels_is_named(tmp_path, wrong):
         (root / "sub-02/eeg/sub-02_task-imagery_events.tsv").unlink()
     else:
         events(root, "0 4 Left", "10 4 Right", subject="02")
-    reason = "annotations are Left, Right" if wrong == "other case" else "there are none in"
+    reason = "annotations: Left, Right" if wrong == "other case" else "annotations: none"
     message = rf"(?s)left of subject 02\..*1 of 3 recordings  no label.*{reason}.*sub-02_task"
     with pytest.raises(ValueError, match=message):
         folder.load(root, **BIDS)

@@ -10,13 +10,16 @@ import pytest
 from support.edf_files import write_edf_records
 
 from braindecode_pars.datasets import folder
+from braindecode_pars.recordings import label_files
+from braindecode_pars.recordings.folders import files_beside, recordings_below
 from braindecode_pars.recordings.label_files import (
     annotations_of,
     durations_in,
+    find_hypnogram,
     labels_in_annotations,
 )
 from braindecode_pars.recordings.readers import open_recording
-from braindecode_pars.recordings.search import hypnogram_of, recordings_below, why_unreadable
+from braindecode_pars.recordings.search import why_unreadable
 from braindecode_pars.signal_store import SignalStore
 
 RAW = mne.io.RawArray(
@@ -144,7 +147,30 @@ def test_hypnograms_of_sleep_edf_are_the_labels(tmp_path):
     with pytest.raises(ValueError, match=r"Hypnogram\.edf .*annotations and no signals"):
         open_recording(tmp_path / "SC4001EC-Hypnogram.edf")
     first = hypnogram(tmp_path, "SC4001EA-Hypnogram.edf")  # of two scorers
-    assert hypnogram_of(night) == first
+    assert find_hypnogram(night) == first
+
+
+def test_a_row_of_label_sources_is_all_that_a_format_needs(tmp_path, monkeypatch):
+    recording = person(tmp_path)
+    labels = tmp_path / "scored-P01_raw.fif.txt"
+    labels.write_text("7 left")
+    with pytest.warns(UserWarning, match=r"1 files that are not read: scored-P01_raw\.fif\.txt"):
+        recordings_below(tmp_path)
+    assert files_beside(recording) == [recording]
+
+    def find(file):
+        return found if (found := file.with_name(f"scored-{file.name}.txt")).exists() else None
+
+    def read(file, open_recording):
+        onset, text = file.read_text().split()
+        return mne.Annotations([float(onset)], [open_recording().duration / 30], [text])
+
+    monkeypatch.setattr(label_files, "LABEL_SOURCES", (*label_files.LABEL_SOURCES, (find, read)))
+    assert recordings_below(tmp_path) == [recording]
+    assert files_beside(recording) == [recording, labels]
+    assert durations_in([recording]) == {"left": [1.0]}
+    annotations = annotations_of(recording, RAW)
+    assert [*annotations.onset, *annotations.description] == [7, "left"]
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ import pytest
 
 from braindecode_pars._common.subjects import subject_of_path
 from braindecode_pars.cli.predicting import find_recordings
+from braindecode_pars.recordings.folders import files_beside, recordings_below
 from braindecode_pars.recordings.search import (
     check_guessed_subjects,
-    files_beside,
     find_named,
     header_of,
     is_recording,
     list_files,
-    recordings_below,
     signal_files,
     subject_finder,
     table_beside,
