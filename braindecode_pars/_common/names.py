@@ -1,4 +1,4 @@
-"""What has a name for users: pretext tasks, recipes, methods, controls, metrics; and lazy names.
+"""What has a name for users: tasks, recipes, methods, controls, metrics, columns; lazy names.
 
 Everything with a name is a row of a table here, and only here. Registries, choices and help of the
 commands, and lists in the documentation are derived from the rows, in their order. Only the
@@ -9,6 +9,7 @@ A part also shows names that a higher part has, which it must not import:
 classifier is a function in ``predictions``. Such names are loaded when they are used.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -143,6 +144,12 @@ class Metric:
     needs: Literal["labels", "probabilities"] = "labels"
     several_classes: bool = False
 
+    def chance_level(self, n_classes: int | None = None) -> float:
+        """Return the score of guesses among a number of classes; NaN where it is unknown."""
+        if self.chance == "1/n_classes":
+            return 1 / n_classes if n_classes else math.nan
+        return math.nan if self.chance is None else self.chance
+
 
 #: Metrics of predicted classes; the order is that of help and tables.
 METRICS = {
@@ -161,6 +168,62 @@ METRICS = {
             "probabilities",
             several_classes=True,
         ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of tables of scores.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : type
+        Type of its values.
+    says : str
+        What its values are, in a few words.
+    is_key : bool
+        Whether it tells scores apart. No two scores have the same values in all keys.
+    is_optional : bool
+        Whether tables may lack it, such as those of earlier versions.
+    """
+
+    name: str
+    kind: type
+    says: str
+    is_key: bool = False
+    is_optional: bool = False
+
+
+#: Columns of scores, in the order of tables and files. Any further column is a key, such as a
+#: parameter that an ablation varies.
+SCORES = {
+    column.name: column
+    for column in (
+        Column("protocol", str, "protocol", is_key=True),
+        Column("dataset", str, "name of the windows", is_key=True),
+        Column("method", str, "name of the estimator", is_key=True),
+        Column("subject", str, "test subject, or 'all' for all test windows together", is_key=True),
+        Column("n_train_subjects", int, "number of training subjects", is_key=True),
+        Column("seed", int, "seed of the fit, and of the draw of labeled subjects", is_key=True),
+        Column("metric", str, "name of the metric", is_key=True),
+        Column("value", float, "score; NaN where it is undefined"),
+        Column("access", str, "data of the test subject that the method uses", True, True),
+        Column("n_windows", int, "number of labeled windows of the test subject", True, True),
+        Column("minutes", float, "labeled minutes of the test subject", True, True),
+        Column("pretraining_seed", int, "seed of the pretraining", True, True),
+        Column("control", str, "what the windows lack; 'none' for recorded signals", True, True),
+        Column("chance", float, "chance level; NaN where it is unknown", is_optional=True),
+        Column("why", str, "why the score is undefined; missing elsewhere", is_optional=True),
+        Column(
+            "encoder_parameters", int, "size of the encoder, where sizes differ", is_optional=True
+        ),
+        Column(
+            "pretraining_loss", float, "last relative loss of the pretraining", is_optional=True
+        ),
+        Column("note", str, "how the windows of a control were made", is_optional=True),
     )
 }
 

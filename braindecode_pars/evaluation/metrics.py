@@ -405,9 +405,11 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     rows = ["dataset", "n_train_subjects", "method"]
     rows += [name for name in _access(summary) if {*summary[name]} - {tables.Access.NONE}]
     table = summary.set_index([*rows, "metric"])["score"].unstack("metric", sort=False)
-    if sizes := scores.attrs.get("encoder_parameters"):
-        numbers = [sizes.get(row[0], {}).get(row[2]) for row in table.index]
-        texts = ["-" if number is None else f"{number:,}" for number in numbers]
+    if "encoder_parameters" in scores:
+        of_method = scores.assign(dataset=scores["dataset"].astype(object).fillna(""))
+        sizes = of_method.groupby(["dataset", "method"])["encoder_parameters"].first()
+        numbers = [sizes.get((row[0], row[2])) for row in table.index]
+        texts = ["-" if pd.isna(number) else f"{number:,.0f}" for number in numbers]
         table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())
     return table

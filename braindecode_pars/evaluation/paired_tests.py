@@ -91,7 +91,7 @@ def paired_tests(
         of 80 %, at the level of 5 % without Holm's correction), ``n_dropped`` and ``test``:
         "two-way", "three-way" with pretrainings, "nested" (see Notes), "corrected", "within" for
         subjects with a training of their own, or "none" for two subjects or fewer, where ``p`` and
-        what belongs to it are NaN: too few to say. The metric is in ``attrs["metric"]``.
+        what belongs to it are NaN: too few to say. The last column is ``metric``.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def paired_tests(
     checks.check_parameters(
         locals(), dict(test=checks.choice("auto", "two-way", "corrected")), "paired_tests"
     )
-    scores = tables.checked_scores(scores, tables.SCORES, metric)
+    scores = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
     # A test for each amount of labels. Else all belong together: folds may differ in size.
     varied = [name for name in tables.AMOUNTS if name in scores and scores[name].nunique() > 1]
@@ -162,15 +162,14 @@ def paired_tests(
         rows += [_test(chosen, pair, n_train, kind) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
-    tests.attrs["metric"] = metric
-    return tests
+    return tests.assign(metric=metric)
 
 
 def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
-    chosen = tables.checked_scores(scores, tables.SCORES, metric)
+    chosen = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     chosen = chosen[chosen["subject"] != tables.POOLED]
     means = metrics.means_by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))
@@ -303,7 +302,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
 8 of 8 subjects). The test takes subjects and draws of labelled people as random.
     """
     # Significant differences first, then the others
-    in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
+    in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
     several = numbers.nunique() > 1
     sentences, others = [], []

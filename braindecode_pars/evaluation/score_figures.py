@@ -95,7 +95,7 @@ def label_efficiency(
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
-    _draw_chance(ax, rows, metric, chance)
+    style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     sizes = sorted_values(rows["n_train_subjects"])
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
     if logarithmic:
@@ -233,7 +233,7 @@ def subject_dots(
             if np.isfinite(dots).any():
                 ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color=ink, lw=2, zorder=3)
     # Axes and legend
-    _draw_chance(ax, rows, metric, chance)
+    style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
     ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
@@ -328,7 +328,7 @@ def ablation_lines(
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
     _draw_curves(ax, rows, lines, x, numbers, label or metric)
-    _draw_chance(ax, rows, metric)
+    style.draw_chance(ax, tables.chance_level(rows))
     ax.set_xticks(sorted_values(rows[x]))
     ax.set_xlabel(x.replace("_", " "), parse_math=False)
     title = lines.replace("_", " ")
@@ -396,14 +396,14 @@ def control_gains(
     )
     columns = ["method", "against", "control", "n_train_subjects", *found, *left]
     tables.check_table(gains, "gains", columns)
-    tables.check_one_value(gains, "gains", ["dataset"])
+    tables.check_one_value(gains, "gains", ["dataset", "metric"])
     tables.check_once(gains, "gains", ["method", "control", "n_train_subjects"])
     rows = gains[gains["method"] != gains["against"]]
     methods, controls = (list(dict.fromkeys(rows[name])) for name in ("method", "control"))
     numbers = sorted_values(rows["n_train_subjects"])
     height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(methods))
     panels = style.axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
-    name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")
+    name = label or (gains["metric"].iloc[0] if "metric" in gains else "the metric")
     # The methods of a row are offset.
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * 0.7 / len(methods)
     for ax, n in zip(panels, numbers, strict=True):
@@ -422,7 +422,7 @@ def control_gains(
         ax.locator_params(axis="x", nbins=4)
         style.name_rows(ax, ["unchanged", *controls])
         against = str(rows["against"].iloc[0]).replace("$", r"\$")  # not mathematics
-        ax.set_xlabel(f"gain in {name}\nover {against}")
+        ax.set_xlabel(f"gain in {name.replace('_', ' ')}\nover {against}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
     style.draw_legend(panels[0], is_new=axes is None)
     return panels
@@ -449,18 +449,10 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
         alone, or are of several datasets, protocols or amounts of labels, over which the figure
         would average.
     """
-    rows = tables.checked_scores(scores, ("metric", "value", *columns), metric)
+    rows = tables.checked_scores(tables.rows_of(scores, metric), ("value", *columns))
     averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
     tables.check_one_value(rows, "scores", averaged)
     return tables.with_numbers(rows, ["n_train_subjects"])
-
-
-def _draw_chance(ax: Axes, rows: pd.DataFrame, metric: str, level: float | None = None) -> None:
-    """Draw the given chance level, or the one that is known of rows of one dataset."""
-    if level is None:
-        dataset = rows["dataset"].iloc[0] if "dataset" in rows else None
-        level = tables.chance_level(rows, metric, dataset)
-    style.draw_chance(ax, level)
 
 
 def chosen_methods(

@@ -55,7 +55,7 @@ def test_draws_and_subjects_are_crossed():
     numbers = dict(mean_difference=differences.mean(), sd_difference=means.std(ddof=1))
     numbers |= dict(p=expected.p, p_holm=expected.p, detectable=expected.detectable())
     numbers |= {name: getattr(expected, name) for name in ("ci_low", "ci_high", "df")}
-    names = dict(method_a="A", method_b="B", test="two-way")
+    names = dict(method_a="A", method_b="B", test="two-way", metric="kappa")
     assert row == names | counts | {name: pytest.approx(n) for name, n in numbers.items()}
 
 
@@ -174,7 +174,7 @@ def test_all_pairs_are_tested_and_corrected_together():
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     assert " ".join(tests) == (
         "method_a method_b n_train_subjects n_subjects n_draws mean_difference sd_difference "
-        "ci_low ci_high wins p p_holm df detectable n_dropped test"
+        "ci_low ci_high wins p p_holm df detectable n_dropped test metric"
     )
     # Pooled rows are not subjects.
     pooled = scores[scores["subject"] == 0].assign(subject="all")

@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 from braindecode_pars import plotting
+from braindecode_pars._common.names import METRICS
 from braindecode_pars.evaluation.score_figures import select, sorted_values, summarized
 
 FIGURES = {
@@ -217,7 +218,8 @@ def levels(ax):
 )
 def test_figures_draw_the_known_chance_level(name, metric, n_classes, level, make_scores):
     scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
-    scores.attrs["n_classes"] = {scores["dataset"].iloc[0]: n_classes} if n_classes else {}
+    if n_classes:
+        scores = scores.assign(chance=METRICS[metric].chance_level(n_classes))
     assert levels(FIGURES[name](scores, metric)) == ([] if level is None else [level])
 
 
