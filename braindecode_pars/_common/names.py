@@ -109,13 +109,13 @@ BASELINES = _entries(
 #: Controls of ``evaluation.controls``: what the windows lack.
 CONTROLS = _entries(
     "evaluation",
-    ("slow", "", "frequencies below an edge"),
-    ("detrended", "", "a trend of each window"),
-    ("eyes", "", "what goes with frontal channels"),
-    ("phase", "", "the phase of each frequency"),
-    ("aperiodic", "", "the aperiodic part of the spectrum"),
-    ("amplitude", "", "the amplitude of each channel"),
-    ("order", "", "the order of patches in time"),
+    ("slow", "", "slow voltages"),
+    ("detrended", "", "a line in each window"),
+    ("eyes", "", "what channels near the eyes predict"),
+    ("phase", "", "waveform and timing"),
+    ("aperiodic", "", "the aperiodic part of the spectra"),
+    ("amplitude", "", "the amplitudes of channels and windows"),
+    ("order", "", "the order of patches"),
     ("labels", "", "the association of labels and windows"),
 )
 
@@ -162,11 +162,7 @@ METRICS = {
         Metric("f1_weighted", "F1 of the classes, weighted by their windows"),
         Metric("auroc", "area under the ROC curve", 0.5, "probabilities", several_classes=True),
         Metric(
-            "average_precision",
-            "area under the precision-recall curve",
-            None,
-            "probabilities",
-            several_classes=True,
+            "average_precision", "area under precision over recall", None, "probabilities", True
         ),
     )
 }

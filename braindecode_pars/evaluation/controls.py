@@ -361,16 +361,8 @@ def _measured(
 # Sentences ------------------------------------------------------------------------------------
 
 #: What the windows of a control lack.
-_LACKS = {
-    "slow": "slow voltages",
-    "detrended": "a line in each window",
-    "eyes": "what channels near the eyes predict",
-    "phase": "waveform and timing",
-    "aperiodic": "the aperiodic part of the spectra",
-    "sham": "what dividing by the aperiodic part costs",
-    "amplitude": "the amplitudes of channels and windows",
-    "order": "the order of patches",
-}
+_LACKS = {name: control.says for name, control in names.CONTROLS.items()}
+_LACKS["sham"] = "what dividing by the aperiodic part costs"
 _LIMITS = {
     "slow": "Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does "
     "not tell which.",

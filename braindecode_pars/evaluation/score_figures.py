@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import t
 
 from braindecode_pars._common import tables
+from braindecode_pars.evaluation.paired_tests import mean_interval
 from braindecode_pars.plotting import style
 
 
@@ -26,10 +26,12 @@ def label_efficiency(
 ) -> Axes:
     """Draw the scores of each method as a curve over the number of training subjects.
 
-    Lines are means over held-out subjects, each the mean of a subject over seeds. Bands are 95 %
-    confidence intervals of the mean over subjects. Scores that have only rows pooled over subjects
-    (subject ``"all"``) are drawn as in the paper's figure 3, "Label Efficiency Experiment": lines
-    are means over seeds, and bands extend one sample standard deviation over seeds to both sides.
+    Lines are means over held-out subjects and seeds. Bands are the 95 % confidence intervals of
+    :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, of the same kind
+    as those of the tests: subjects and draws of labeled subjects are random. Scores that have only
+    rows pooled over subjects (subject ``"all"``) are drawn as in the paper's figure 3, "Label
+    Efficiency Experiment": lines are means over seeds, and bands extend one sample standard
+    deviation over seeds to both sides.
     For that figure, pass ``scores[scores["subject"] == "all"]``.
 
     Parameters
@@ -121,13 +123,14 @@ def _draw_curves(
     ``series`` and ``x`` are columns of the rows; ``styles`` numbers the series.
     """
     summary, unit = summarized(rows, [series, x])
+    summary = summary.set_index([series, x])
     for name, number in styles.items():
         look = style.series_style(number)
         # Where all values are NaN there is no row; the legend keeps the series.
         curve = summary[summary.index.get_level_values(0) == name].droplevel(0).sort_index()
         ax.plot(curve.index, curve["mean"], label=str(name), markersize=5, **look)
-        low, high = curve["mean"] - curve["half"], curve["mean"] + curve["half"]
-        ax.fill_between(curve.index, low, high, color=look["color"], alpha=0.18, lw=0)
+        limits = curve["ci_low"], curve["ci_high"]
+        ax.fill_between(curve.index, *limits, color=look["color"], alpha=0.18, lw=0)
     ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({unit})")
     style.remove_frame(ax, grid="y")
 
@@ -486,12 +489,11 @@ def sorted_values(values: pd.Series) -> list:
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
-    """Return the mean of each group, the half height of its band, and what the band is.
+    """Return the mean of each group with the limits of its band, and what the band is.
 
-    Where each group has scores of single subjects, a value is the mean of a subject over seeds, and
-    the band is the 95 % confidence interval of the mean over subjects (Student's t). Where each
-    group has pooled scores only, a value is that of a seed, and the band is one sample standard
-    deviation to both sides. Means ignore NaN.
+    Where each group has scores of single subjects, the band is the 95 % confidence interval of
+    :func:`~braindecode_pars.evaluation.mean_interval`. Where each group has pooled scores only, the
+    mean is that of seeds, without NaN, and the band is one sample standard deviation to both sides.
 
     Parameters
     ----------
@@ -503,7 +505,8 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     Returns
     -------
     summary : DataFrame
-        Table with the columns ``mean``, ``half`` (NaN for one value) and ``count``.
+        Table with the columns of groups, ``mean``, and the limits ``ci_low`` and ``ci_high``, which
+        are NaN where they are unknown.
     unit : str
         Description of mean and band.
 
@@ -514,20 +517,26 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     """
     is_pooled = rows["subject"] == tables.POOLED
     n_groups = rows.groupby(by).ngroups
-    for part, unit in ((rows[~is_pooled], "subject"), (rows[is_pooled], "seed")):
-        values = part.groupby([*by, unit], sort=False)["value"].mean()
-        if values.groupby(by).ngroups < n_groups:
-            continue
-        summary = values.dropna().groupby(by, sort=False).agg(["mean", "std", "count"])
-        n = summary["count"]
-        factor = t.ppf(0.975, n - 1) / np.sqrt(n) if unit == "subject" else 1
-        low, high = (int(x) for x in n.agg(["min", "max"]).fillna(1))
-        named = f"{high} {unit}s" if low == high else f"{low} to {high} {unit}s"
-        band = "mean and 95 % CI" if unit == "subject" else "mean ± SD"
-        text = f"{band} over {named}" if high > 1 else f"one {unit}"
-        return summary.assign(half=factor * summary["std"]), text
+    if rows[~is_pooled].groupby(by).ngroups == n_groups:
+        summary = mean_interval(rows, by=by)
+        draws = summary.loc[summary["test"].isin(("two-way", "three-way", "nested")), "n_draws"]
+        text = f"mean and 95 % CI over {_count(summary['n_subjects'], 'subject')}"
+        return summary, f"{text}\nand {_count(draws, 'draw')}" if len(draws) else text
+    if rows[is_pooled].groupby(by).ngroups == n_groups:
+        seeds = rows[is_pooled].groupby([*by, "seed"], sort=False)["value"].mean().dropna()
+        summary = seeds.groupby(by, sort=False).agg(["mean", "std", "count"]).reset_index()
+        for name, sign in (("ci_low", -1), ("ci_high", 1)):
+            summary[name] = summary["mean"] + sign * summary["std"]
+        return summary, f"mean ± SD over {_count(summary['count'], 'seed')}"
     raise ValueError(
         f"Some scores have only rows pooled over subjects (subject {tables.POOLED!r}) and some "
         "have only rows of single subjects, which cannot be compared; draw them in separate "
         "figures."
     )
+
+
+def _count(numbers: pd.Series, unit: str) -> str:
+    """Return the smallest and the largest number as text, such as "5 to 8 subjects"."""
+    low, high = int(numbers.min()), int(numbers.max())
+    number = f"{low} to {high}" if low < high else f"{high}"
+    return f"{number} {unit}{'s' * (high != 1)}"
