@@ -145,7 +145,7 @@ class Metric:
     several_classes: bool = False
 
     def chance_level(self, n_classes: int | None = None) -> float:
-        """Return the score of guesses among a number of classes; NaN where it is unknown."""
+        """Return the chance level for a number of classes; NaN if it is unknown."""
         if self.chance == "1/n_classes":
             return 1 / n_classes if n_classes else math.nan
         return math.nan if self.chance is None else self.chance

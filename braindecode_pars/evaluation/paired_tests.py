@@ -220,9 +220,9 @@ def mean_interval(
     for key, part in rows.groupby(by, sort=False, dropna=False):
         values, nested = _crossed([*_by_pretraining(part).values()])
         n_train, kind = int(part["n_train_subjects"].min()), _kind_of(part, "auto")
-        found, kind = _tested_mean(values, nested, n_train, kind)
-        row = dict(zip(by, key, strict=True), mean=found.mean)
-        row |= dict(ci_low=found.ci_low, ci_high=float(np.minimum(found.ci_high, highest)))
+        test, kind = _tested_mean(values, nested, n_train, kind)
+        row = dict(zip(by, key, strict=True), mean=test.mean)
+        row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
         means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
     return pd.DataFrame(means)
 
@@ -278,22 +278,24 @@ def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
     """Return scores as tables of subjects by seeds, by pretraining; the key is None without one."""
     seeds = rows.get(tables.PRETRAINING_SEED, pd.Series(np.nan, rows.index))
     keys = [name for name in ("dataset", "subject", "seed") if name in rows]
+    subjects = rows.set_index(keys[:-1]).index.unique()
     parts = rows.groupby(seeds, dropna=False)
     means = {key: part.groupby(keys, dropna=False)["value"].mean() for key, part in parts}
-    return {None if pd.isna(key) else key: one.unstack() for key, one in means.items()}
+    wide = {key: mean.unstack().reindex(subjects) for key, mean in means.items()}
+    return {None if pd.isna(key) else key: table for key, table in wide.items()}
 
 
-def _crossed(found: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
+def _crossed(parts: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
     """Return tables with the same subjects as an array, and whether subjects are nested in seeds.
 
     The array has the shape (n_subjects, n_seeds, n_pretrainings), without what is incomplete.
     """
-    found = [table.dropna(axis="columns", how="all") for table in found]
-    every = dict.fromkeys(seed for table in found for seed in table)
-    seeds = [seed for seed in every if all(seed in table for table in found)]
+    parts = [table.dropna(axis="columns", how="all") for table in parts]
+    every = dict.fromkeys(seed for table in parts for seed in table)
+    seeds = [seed for seed in every if all(seed in table for table in parts)]
     if not seeds:
         return np.empty((0, 0, 0)), False
-    values = np.stack([table[seeds].to_numpy() for table in found], axis=2)
+    values = np.stack([table[seeds].to_numpy() for table in parts], axis=2)
     complete = np.isfinite(values).all(axis=2)  # subjects by draws
     n_draws = complete.sum(axis=1)
     nested = len(seeds) > 1 and n_draws.max() == 1

@@ -90,6 +90,12 @@ def test_means_with_intervals_are_by_any_columns_and_of_one_metric():
     by_decoder = mean_interval(scores, by=["decoder"])
     means = scores.groupby("decoder")["value"].mean()
     np.testing.assert_allclose(by_decoder["mean"], means)
+    several = table(A=RNG.random((3, 4, 6)), zero=np.zeros((4, 6)))
+    lacks_one = several[(several["subject"] > 0) | (several["pretraining_seed"] != 2)]
+    assert mean_interval(lacks_one)[["n_subjects", "test"]].to_numpy().tolist() == [
+        [5, "three-way"],
+        [6, "two-way"],
+    ]
     both = pd.concat([scores.assign(metric="f1", value=0.0), scores])
     pd.testing.assert_frame_equal(mean_interval(both, "kappa", by=["decoder"]), by_decoder)
     with pytest.raises(ValueError, match="f1, kappa"):
