@@ -208,7 +208,7 @@ def mean_interval(
     ... ])
     >>> mean_interval(scores)[["mean", "ci_low", "ci_high", "test"]].round(2)
        mean  ci_low  ci_high     test
-    0   0.5    0.48     0.52  two-way
+    0  0.49    0.46     0.53  two-way
     """
     by = [*metrics.GROUPS, *metrics.access_columns(scores)] if by is None else list(by)
     columns = ["subject", "n_train_subjects", "seed", "value", *by]
