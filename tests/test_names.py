@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
+import pandas as pd
 import pytest
 from support.structure import MODULES
 
@@ -64,8 +65,46 @@ def test_every_metric_is_computed_from_what_its_row_says():
     [("kappa", 0.0), ("balanced_accuracy", 0.25), ("auroc", 0.5), ("f1", None), ("speed", None)],
 )
 def test_the_chance_level_is_that_of_the_row(metric, chance):
-    scores = type("Scores", (), {"attrs": {"n_classes": {"d": 4}}})
-    assert tables.chance_level(scores, metric, "d") == chance
+    """Without a number of classes, that of balanced accuracy is unknown."""
+    rows = pd.DataFrame(dict(metric=[metric], value=[0.5]))
+    without = None if metric == "balanced_accuracy" else chance
+    assert tables.chance_level(rows) == without
+    if metric in names.METRICS:
+        known = names.METRICS[metric].chance_level(4)
+        assert tables.chance_level(rows.assign(chance=known)) == chance
+
+
+def test_columns_of_scores_are_those_of_the_rows():
+    """Each has a text for the documentation, and keys tell scores apart."""
+    assert [*names.SCORES][: len(tables.SCORES)] == tables.SCORES
+    assert {*tables.ACCESS, tables.PRETRAINING_SEED} < {*names.SCORES}
+    rows = pd.DataFrame({name: [column.kind(0)] * 2 for name, column in names.SCORES.items()})
+    rows = rows.assign(control="none")
+    assert len(tables.checked_scores(rows, tables.SCORES)) == 1
+    for name, column in names.SCORES.items():
+        other = rows.assign(**{name: [column.kind(0), column.kind(1)]})
+        if column.is_key:
+            assert len(tables.checked_scores(other, [*tables.SCORES, "control"])) == 2, name
+        elif name == "value":
+            with pytest.raises(ValueError, match="several rows"):
+                tables.checked_scores(other, tables.SCORES)
+        else:
+            assert len(tables.checked_scores(other, tables.SCORES)) == 1, name
+
+
+def test_rows_are_those_of_a_metric_that_is_named_where_there_are_several():
+    scores = pd.DataFrame(dict(metric=["f1", "kappa"], value=[0.1, 0.2]))
+    assert tables.rows_of(scores, "kappa")["value"].tolist() == [0.2]
+    assert tables.rows_of(scores[:1])["value"].tolist() == [0.1]
+    for metric in (None, "auroc"):
+        with pytest.raises(ValueError, match=r"metric.* f1, kappa"):
+            tables.rows_of(scores, metric)
+
+
+def test_only_one_function_selects_a_metric():
+    select = re.compile(r"""\["metric"\]\s*==|\.metric\s*==|query\([^)]*metric""")
+    places = [name for name, file in MODULES.items() if select.search(file.read_text("utf-8"))]
+    assert places == ["braindecode_pars._common.tables"]
 
 
 def test_every_control_but_labels_changes_signals():

@@ -1,4 +1,4 @@
-"""What has a name for users: pretext tasks, recipes, methods, controls, metrics; and lazy names.
+"""What has a name for users: tasks, recipes, methods, controls, metrics, columns; lazy names.
 
 Everything with a name is a row of a table here, and only here. Registries, choices and help of the
 commands, and lists in the documentation are derived from the rows, in their order. Only the
@@ -9,6 +9,7 @@ A part also shows names that a higher part has, which it must not import:
 classifier is a function in ``predictions``. Such names are loaded when they are used.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -108,13 +109,13 @@ BASELINES = _entries(
 #: Controls of ``evaluation.controls``: what the windows lack.
 CONTROLS = _entries(
     "evaluation",
-    ("slow", "", "frequencies below an edge"),
-    ("detrended", "", "a trend of each window"),
-    ("eyes", "", "what goes with frontal channels"),
-    ("phase", "", "the phase of each frequency"),
-    ("aperiodic", "", "the aperiodic part of the spectrum"),
-    ("amplitude", "", "the amplitude of each channel"),
-    ("order", "", "the order of patches in time"),
+    ("slow", "", "slow voltages"),
+    ("detrended", "", "a line in each window"),
+    ("eyes", "", "what channels near the eyes predict"),
+    ("phase", "", "waveform and timing"),
+    ("aperiodic", "", "the aperiodic part of the spectra"),
+    ("amplitude", "", "the amplitudes of channels and windows"),
+    ("order", "", "the order of patches"),
     ("labels", "", "the association of labels and windows"),
 )
 
@@ -143,6 +144,12 @@ class Metric:
     needs: Literal["labels", "probabilities"] = "labels"
     several_classes: bool = False
 
+    def chance_level(self, n_classes: int | None = None) -> float:
+        """Return the chance level for a number of classes; NaN if it is unknown."""
+        if self.chance == "1/n_classes":
+            return 1 / n_classes if n_classes else math.nan
+        return math.nan if self.chance is None else self.chance
+
 
 #: Metrics of predicted classes; the order is that of help and tables.
 METRICS = {
@@ -155,12 +162,64 @@ METRICS = {
         Metric("f1_weighted", "F1 of the classes, weighted by their windows"),
         Metric("auroc", "area under the ROC curve", 0.5, "probabilities", several_classes=True),
         Metric(
-            "average_precision",
-            "area under the precision-recall curve",
-            None,
-            "probabilities",
-            several_classes=True,
+            "average_precision", "area under precision over recall", None, "probabilities", True
         ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of tables of scores.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : type
+        Type of its values.
+    says : str
+        What its values are, in a few words.
+    is_key : bool
+        Whether it tells scores apart. No two scores have the same values in all keys.
+    is_optional : bool
+        Whether tables may lack it, such as those of earlier versions.
+    """
+
+    name: str
+    kind: type
+    says: str
+    is_key: bool = False
+    is_optional: bool = False
+
+
+#: Columns of scores, in the order of tables and files. Any further column is a key, such as a
+#: parameter that an ablation varies.
+SCORES = {
+    column.name: column
+    for column in (
+        Column("protocol", str, "protocol", is_key=True),
+        Column("dataset", str, "name of the windows", is_key=True),
+        Column("method", str, "name of the estimator", is_key=True),
+        Column("subject", str, "test subject, or 'all' for all test windows together", is_key=True),
+        Column("n_train_subjects", int, "number of training subjects", is_key=True),
+        Column("seed", int, "seed of the fit, and of the draw of labeled subjects", is_key=True),
+        Column("metric", str, "name of the metric", is_key=True),
+        Column("value", float, "score; NaN where it is undefined"),
+        Column("access", str, "data of the test subject that the method uses", True, True),
+        Column("n_windows", int, "number of labeled windows of the test subject", True, True),
+        Column("minutes", float, "labeled minutes of the test subject", True, True),
+        Column("pretraining_seed", int, "seed of the pretraining", True, True),
+        Column("control", str, "what the windows lack; 'none' for recorded signals", True, True),
+        Column("chance", float, "chance level; NaN where it is unknown", is_optional=True),
+        Column("why", str, "why the score is undefined; missing elsewhere", is_optional=True),
+        Column(
+            "encoder_parameters", int, "size of the encoder, where sizes differ", is_optional=True
+        ),
+        Column(
+            "pretraining_loss", float, "last relative loss of the pretraining", is_optional=True
+        ),
+        Column("note", str, "how the windows of a control were made", is_optional=True),
     )
 }
 

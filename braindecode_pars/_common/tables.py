@@ -1,7 +1,7 @@
 """Columns of tables of scores, training losses and predictions; labels as text."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +12,10 @@ from braindecode_pars._common import names
 from braindecode_pars._common.subjects import normalized
 
 #: Columns of every protocol's scores.
-SCORES = ["protocol", "dataset", "method", "subject", "n_train_subjects", "seed", "metric", "value"]
+SCORES = [name for name, column in names.SCORES.items() if not column.is_optional]
+#: Columns that tell no scores apart: the value, and what describes it.
+_FACTS = [name for name, column in names.SCORES.items() if not column.is_key]
+_NUMBERS = [name for name, column in names.SCORES.items() if column.kind is float]
 #: Value of ``subject`` in scores that are computed over all test windows together.
 POOLED = "all"
 
@@ -53,19 +56,48 @@ PROBABILITY = "probability_"
 SMOOTHED_LABEL, SMOOTHED = "label_smoothed", "smoothed_"
 
 
-def chance_level(scores: Any, metric: str, dataset: Any) -> float | None:
-    """Return the score of guesses; None where it is unknown.
+def table_of_scores(rows: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> pd.DataFrame:
+    """Return rows as a table of scores, with the columns that are in a row, in their order."""
+    present = {name for row in rows for name in row}
+    columns = [name for name in names.SCORES if name in present]
+    return with_numbers(
+        pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *varied]))), _NUMBERS
+    )
 
-    That of balanced accuracy needs the number of classes, which the scores of a protocol have in
-    ``attrs["n_classes"]``.
+
+def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
+    """Return the scores of one metric.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores with the column ``metric``.
+    metric : str | None
+        Name of the metric. None means the only one of the scores.
+
+    Raises
+    ------
+    ValueError
+        If the scores are empty, lack the column or the metric, or have several metrics and none is
+        named.
     """
-    if metric not in names.METRICS:
-        return None
-    chance = names.METRICS[metric].chance
-    if chance == "1/n_classes":
-        n_classes = scores.attrs.get("n_classes", {}).get(dataset)
-        return n_classes and 1 / n_classes
-    return chance
+    check_table(scores, "scores", ["metric"])
+    metrics = list(dict.fromkeys(scores["metric"]))
+    if metric is None and len(metrics) == 1:
+        return scores
+    if metric not in metrics:
+        wanted = "several metrics" if metric is None else f"no metric {metric!r}"
+        listed = ", ".join(map(str, metrics))
+        raise ValueError(f"The scores have {wanted}; pass metric, one of {listed}.")
+    return scores[scores["metric"] == metric]
+
+
+def chance_level(rows: pd.DataFrame) -> float | None:
+    """Return the chance level of scores of one metric and dataset; None where it is unknown."""
+    levels = rows["chance"].dropna().unique() if "chance" in rows else np.empty(0)
+    if len(levels) == 0 and (metric := names.METRICS.get(rows["metric"].iloc[0])):
+        levels = pd.Series(metric.chance_level()).dropna().to_numpy()
+    return float(levels[0]) if len(levels) == 1 else None
 
 
 def part_of(column: str) -> str | None:
@@ -132,9 +164,7 @@ def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
         )
 
 
-def checked_scores(
-    scores: pd.DataFrame, columns: Sequence[str], metric: str | None = None
-) -> pd.DataFrame:
+def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return the scores to average or to test, each of them once.
 
     Subjects become texts and a missing dataset becomes ``""``, so that scores that were read from a
@@ -146,28 +176,25 @@ def checked_scores(
         Scores of a protocol.
     columns : sequence of str
         Columns that the scores must have.
-    metric : str | None
-        Metric of the rows; None means all metrics.
 
     Raises
     ------
     ValueError
-        If a column is missing, there is no row of the metric, rows differ in their value alone, or
+        If a column is missing, there is no row, rows differ in no key but in their value, or
         ``control`` has several values and is not one of ``columns``.
     """
     check_table(scores, "scores", columns)
-    rows = scores if metric is None else scores[scores["metric"] == metric]
-    if rows.empty:
-        found = ", ".join(map(str, dict.fromkeys(scores["metric"])))
-        raise ValueError(f"The scores have no metric {metric!r}; they have {found}.")
-    rows = with_numbers(rows, ["value"])
+    rows = with_numbers(scores, _NUMBERS)
     if "subject" in rows:
         rows["subject"] = rows["subject"].astype(str)
     if "dataset" in rows:
         rows["dataset"] = rows["dataset"].astype(object).fillna("")
-    rows = rows[~rows.round({"value": 9}).duplicated()]  # a file may change the last digit
-    keys = rows.drop(columns="value").astype(str)  # the seeds 0 and "0" are one
-    check_once(keys.apply(lambda each: each.str.strip()), "scores", [*keys])
+    keys = rows.drop(columns=_FACTS, errors="ignore").astype(str)  # the seeds 0 and "0" are one
+    keys = keys.apply(lambda column: column.str.strip())
+    # A file may change the last digit.
+    is_first = ~keys.assign(value=rows["value"].round(9)).duplicated()
+    rows, keys = rows[is_first], keys[is_first]
+    check_once(keys, "scores", [*keys])
     check_one_value(rows, "scores", {"control"}.difference(columns))
     return rows
 

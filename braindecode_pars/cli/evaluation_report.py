@@ -131,12 +131,12 @@ def show_controls(
         split = windows.description.get("split", pd.Series(dtype=str))
         arguments["cv"] = None if (split == "test").any() else _FOLDS
     scores = evaluation.controls(methods, windows, out=out, **arguments)
-    gains = evaluation.control_gains(scores, against=against)
     metric = scores["metric"].iloc[0]
-    of_metric = scores[scores["metric"] == metric]
+    gains = evaluation.control_gains(scores, metric, against=against)
+    of_metric = tables.rows_of(scores, metric)
     show(f"{metric.replace('_', ' ')} in each control")
     show_scores(of_metric.drop(columns="control").assign(metric=of_metric["control"]), "subjects")
-    for note in scores.attrs["notes"].values():
+    for note in scores.get("note", pd.Series()).dropna().unique():
         show(f"{note}.")
     show(sentences := evaluation.describe_controls(gains))
     files.replace_file(out / "gains.csv", gains.to_csv(index=False))
@@ -257,11 +257,11 @@ def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> No
     """
     metric = scores["metric"].iloc[0]
     tests = evaluation.paired_tests(scores, metric, against=against)
-    hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test"]
+    hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test", "metric"]
     title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
     print_frame(tests.drop(columns=hidden), title, 2)
     show(evaluation.describe_differences(tests))
-    files.replace_file(out / "tests.csv", tests.assign(metric=metric).to_csv(index=False))
+    files.replace_file(out / "tests.csv", tests.to_csv(index=False))
     show(f"Written to {out / 'tests.csv'}.")
 
 

@@ -25,7 +25,12 @@ from braindecode_pars.evaluation.metrics import (
     score_table,
     summarize,
 )
-from braindecode_pars.evaluation.paired_tests import describe_differences, paired_tests, power
+from braindecode_pars.evaluation.paired_tests import (
+    describe_differences,
+    mean_interval,
+    paired_tests,
+    power,
+)
 from braindecode_pars.evaluation.person import LinearErasure, audit_person
 from braindecode_pars.evaluation.protocols import (
     compare,
@@ -74,6 +79,7 @@ __all__ = [
     "features_computed_once",
     "label_efficiency",
     "leave_one_subject_out",
+    "mean_interval",
     "paired_tests",
     "power",
     "regression_scores",

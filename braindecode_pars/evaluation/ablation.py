@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
-from braindecode_pars._common import checks, files, tables, training
+from braindecode_pars._common import checks, files, names, training
 from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
 from braindecode_pars.evaluation.splitters import LabelledSubjects
@@ -211,7 +211,7 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not named:
         raise ValueError("grid is empty; pass at least one setting.")
     # A varied parameter becomes a column and must not replace one of the scores.
-    if taken := {name for settings in named.values() for name in settings} & {*tables.SCORES}:
+    if taken := {name for settings in named.values() for name in settings} & {*names.SCORES}:
         raise ValueError(f"{min(taken)!r} cannot be varied; the scores have a column of this name.")
     return named
 

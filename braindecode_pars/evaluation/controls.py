@@ -107,7 +107,7 @@ def controls(
     -------
     pandas.DataFrame
         Scores with the columns of the protocols and ``control``, which is ``"none"`` for windows as
-        they are. ``scores.attrs["notes"]`` says how slow voltages were removed.
+        they are. The column ``note`` says how slow voltages were removed.
 
     Raises
     ------
@@ -176,7 +176,6 @@ def controls(
         protocol, settings["n_train_subjects"] = protocols.label_efficiency, n_train_subjects
 
     scored: list[pd.DataFrame] = []
-    notes: dict[str, str] = {}
     for control in (UNCHANGED, *controls):
         changed: Any = windows_ds
         if control != UNCHANGED:
@@ -186,26 +185,25 @@ def controls(
             except ValueError as error:
                 checks.warn_user(f"The control {control!r} is left out: {error}")
                 continue
-            if control == "slow":
-                rows = range(len(corpus.X.recordings))
-                whole = sum(
-                    changed_signals.whole_recording(corpus.X, row) is not None for row in rows
-                )
-                note = f"{whole} of {len(rows)} recordings were filtered before they were cut"
-                if whole < len(rows):
-                    note += "; of the others each window was, which leaves slow voltages near its"
-                    note += " ends"
-                notes[control] = note
         folder = None if out is None else out / control
         with windows_estimator.features_computed_once():
             scores = protocol(estimators, changed, out=folder, **settings)
         scored.append(scores.assign(control=control))
+        if control == "slow":
+            scored[-1]["note"] = _filtering(corpus.X)
     scores = pd.concat(scored, ignore_index=True)
-    scores.attrs = {**scored[0].attrs, "notes": notes}
-    scores.attrs["undefined"] = [each for table in scored for each in table.attrs["undefined"]]
     if out is not None:
         files.replace_file(out / "scores.csv", scores.to_csv(index=False))
     return scores
+
+
+def _filtering(windows: Windows) -> str:
+    """Return which windows were filtered together with their recordings, in words."""
+    rows = range(len(windows.recordings))
+    whole = sum(changed_signals.whole_recording(windows, row) is not None for row in rows)
+    others = "; of the others each window was, which leaves slow voltages near its ends"
+    text = f"{whole} of {len(rows)} recordings were filtered before they were cut"
+    return text + others * (whole < len(rows))
 
 
 def changed_windows(
@@ -249,7 +247,7 @@ def control_gains(
     scores : DataFrame
         Scores of :func:`~braindecode_pars.evaluation.controls`.
     metric : str | None
-        Metric of the gains; None means the first one of the scores.
+        Metric of the gains; None means the only one of the scores.
     against : str
         Method that the others are compared with.
 
@@ -268,13 +266,13 @@ def control_gains(
           ``chance_p``, the p-value of its difference from chance level, where that is known.
 
         For the control ``"labels"`` there is also a row of the method ``against``, without gains.
-        The metric is in ``attrs["metric"]``.
+        The last column is ``metric``.
 
     Raises
     ------
     ValueError
-        When the scores lack a column, the metric or the method ``against``, have no control, or
-        have rows that differ in their value alone.
+        When the scores lack a column, the metric or the method ``against``, have several metrics
+        and none is named, have no control, or have rows that differ in their value alone.
 
     Notes
     -----
@@ -300,9 +298,7 @@ def control_gains(
     0   PARS    slow  0.052    0.002  0.038
     """
     columns = [*tables.SCORES, "control"]
-    tables.check_table(scores, "scores", columns)
-    metric = scores["metric"].iloc[0] if metric is None else metric
-    rows = tables.checked_scores(scores, columns, metric)
+    rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
     for column, wanted in (("method", against), ("control", UNCHANGED)):
         if wanted not in rows[column].tolist():
             found = ", ".join(map(str, dict.fromkeys(rows[column])))
@@ -315,7 +311,7 @@ def control_gains(
     names = {column: list(dict.fromkeys(rows[column])) for column in ("method", "control")}
     gains = []
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
-        chance = tables.chance_level(scores, metric, dataset)
+        chance = tables.chance_level(group)
         averages = in_folds[group.index].any()
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
@@ -330,9 +326,7 @@ def control_gains(
             f"{', '.join(map(str, names['method']))} and the controls "
             f"{', '.join(map(str, names['control']))}."
         )
-    table = pd.DataFrame(gains)
-    table.attrs = {"metric": metric}
-    return table
+    return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 
 
 def _measured(
@@ -367,16 +361,8 @@ def _measured(
 # Sentences ------------------------------------------------------------------------------------
 
 #: What the windows of a control lack.
-_LACKS = {
-    "slow": "slow voltages",
-    "detrended": "a line in each window",
-    "eyes": "what channels near the eyes predict",
-    "phase": "waveform and timing",
-    "aperiodic": "the aperiodic part of the spectra",
-    "sham": "what dividing by the aperiodic part costs",
-    "amplitude": "the amplitudes of channels and windows",
-    "order": "the order of patches",
-}
+_LACKS = {name: control.says for name, control in names.CONTROLS.items()}
+_LACKS["sham"] = "what dividing by the aperiodic part costs"
 _LIMITS = {
     "slow": "Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does "
     "not tell which.",

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, subjects, tables, training
+from braindecode_pars._common.names import METRICS
 from braindecode_pars.estimators.windows_estimator import LabelPredictor, parameters_called
 from braindecode_pars.evaluation import cache
 from braindecode_pars.evaluation.metrics import (
@@ -118,8 +119,7 @@ def run_folds(
     -------
     pandas.DataFrame
         Scores, with the columns that all protocols return and a column for each setting that an
-        ablation varies. ``attrs["undefined"]`` is a list of dicts with the undefined scores and the
-        reasons.
+        ablation varies.
 
     Raises
     ------
@@ -220,18 +220,17 @@ def run_folds(
         warn_once(found)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
+    n_classes = {
+        name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
+    }
     rows = [row for result in in_order for row in result["rows"]]
-    varied = dict.fromkeys(name for fold in folds for name in fold.varied)
-    scores = pd.DataFrame(rows, columns=[*tables.SCORES, "access", *varied])
-    scores.attrs["undefined"] = [
-        {name: row[name] for name in tables.SCORES[:-1]} | {"reason": row["undefined"]}
-        for row in rows
-        if "undefined" in row
-    ]
+    for row in rows:
+        row["chance"] = METRICS[row["metric"]].chance_level(n_classes[row["dataset"]])
+    scores = tables.table_of_scores(rows, [name for fold in folds for name in fold.varied])
     if store is not None:
         files.replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
-    warn_of_undefined(scores.attrs["undefined"])
+    warn_of_undefined(scores)
     warn_of_leaks(names, [result["seen"] for result in in_order], warned)
     return scores
 
@@ -414,29 +413,32 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
         of_columns = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
             row = fold.key | dict(access=result["access"], subject=subject, metric=metric)
+            if fold.encoder_parameters is not None:
+                row["encoder_parameters"] = fold.encoder_parameters
             reason = undefined_because(true[own], metric, saved["classes"])
             if metric in PROBABILITY_METRICS:
                 reason = saved.get("missing", reason)
             if reason:
-                rows.append(row | dict(value=float("nan"), undefined=reason))
+                rows.append(row | dict(value=float("nan"), why=reason))
             else:
                 value = score_predictions(true[own], predicted[own], metric, **of_columns)
                 rows.append(row | dict(value=value))
     return {"seen": result["seen"], "rows": rows}
 
 
-def warn_of_undefined(undefined: Sequence[Mapping[str, Any]]) -> None:
+def warn_of_undefined(scores: pd.DataFrame) -> None:
     """Warn of the scores that are undefined, if any, with each reason once."""
-    if not undefined:
+    if "why" not in scores:
         return
-    names: dict[str, dict[str, None]] = {}
-    for row in undefined:
-        names.setdefault(row["reason"], {})[f"{row['metric']} of {row['subject']}"] = None
-    reasons = [f"{checks.listed(list(of), most=5)}: {reason}" for reason, of in names.items()]
+    undefined = scores[scores["why"].notna()]
+    names = (undefined["metric"] + " of " + undefined["subject"].astype(str)).groupby(
+        undefined["why"], sort=False
+    )
+    reasons = [f"{checks.listed([*of.unique()], most=5)}: {reason}" for reason, of in names]
     number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     which = "; ".join(reasons[:3])
     checks.warn_user(
-        f"{number} undefined and NaN. {which}. scores.attrs['undefined'] lists all of them."
+        f"{number} undefined and NaN. {which}. The column 'why' of the scores has each reason."
     )
 
 

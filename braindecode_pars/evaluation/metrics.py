@@ -294,17 +294,19 @@ def _spearman(rows: pd.DataFrame) -> float:
     return float(spearmanr(pair)[0]) if is_defined else float("nan")
 
 
-_GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
+#: Columns with one mean for each combination of values.
+GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 
-def _access(scores: pd.DataFrame) -> list[str]:
+def access_columns(scores: pd.DataFrame) -> list[str]:
+    """Return the columns of scores with what a method uses of the test subject."""
     return [name for name in tables.ACCESS if name in scores]
 
 
 def means_by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the scores of each subject over seeds; pooled rows are excluded."""
     single = scores[scores["subject"] != tables.POOLED]
-    keys = [*_GROUPS, *_access(single), "subject"]
+    keys = [*GROUPS, *access_columns(single), "subject"]
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
@@ -348,7 +350,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     0   PARS   0.6  0.141  2
     """
     checks.choice("subjects", "seeds").check("over", over)
-    scores = tables.checked_scores(scores, [*_GROUPS, "subject", "value"])
+    scores = tables.checked_scores(scores, [*GROUPS, "subject", "value"])
     units = (
         means_by_subject(scores)
         if over == "subjects"
@@ -357,7 +359,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
         raise ValueError(f"over={over!r} needs rows whose subject is {which} {tables.POOLED!r}.")
-    keys = [*_GROUPS, *_access(units)]
+    keys = [*GROUPS, *access_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
@@ -403,11 +405,13 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     spread = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
     summary["score"] = summary["mean"].map("{:.3f}".format) + spread
     rows = ["dataset", "n_train_subjects", "method"]
-    rows += [name for name in _access(summary) if {*summary[name]} - {tables.Access.NONE}]
+    rows += [name for name in access_columns(summary) if {*summary[name]} - {tables.Access.NONE}]
     table = summary.set_index([*rows, "metric"])["score"].unstack("metric", sort=False)
-    if sizes := scores.attrs.get("encoder_parameters"):
-        numbers = [sizes.get(row[0], {}).get(row[2]) for row in table.index]
-        texts = ["-" if number is None else f"{number:,}" for number in numbers]
+    if "encoder_parameters" in scores:
+        of_method = scores.assign(dataset=scores["dataset"].astype(object).fillna(""))
+        sizes = of_method.groupby(["dataset", "method"])["encoder_parameters"].first()
+        numbers = [sizes.get((row[0], row[2])) for row in table.index]
+        texts = ["-" if pd.isna(number) else f"{number:,.0f}" for number in numbers]
         table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())
     return table

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common import checks, tables
+from braindecode_pars._common import checks, names, tables
 from braindecode_pars.evaluation import metrics, random_effects, splitting
 
 #: Protocols whose seeds draw no training subjects: each fold trains on all others.
@@ -91,7 +91,7 @@ def paired_tests(
         of 80 %, at the level of 5 % without Holm's correction), ``n_dropped`` and ``test``:
         "two-way", "three-way" with pretrainings, "nested" (see Notes), "corrected", "within" for
         subjects with a training of their own, or "none" for two subjects or fewer, where ``p`` and
-        what belongs to it are NaN: too few to say. The metric is in ``attrs["metric"]``.
+        what belongs to it are NaN: too few to say. The last column is ``metric``.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def paired_tests(
     checks.check_parameters(
         locals(), dict(test=checks.choice("auto", "two-way", "corrected")), "paired_tests"
     )
-    scores = tables.checked_scores(scores, tables.SCORES, metric)
+    scores = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
     # A test for each amount of labels. Else all belong together: folds may differ in size.
     varied = [name for name in tables.AMOUNTS if name in scores and scores[name].nunique() > 1]
@@ -153,24 +153,85 @@ def paired_tests(
     rows = []
     for part in parts:
         chosen, pairs = pairs_of(part, metric, against)
-        n_train = int(chosen["n_train_subjects"].min())
-        draws = not chosen["protocol"].isin(CROSS_VALIDATION).any()
-        kind = test if draws or test != "auto" else "corrected"
-        if (chosen["protocol"] == WITHIN).all():  # no training subject in common
-            kind = "within"
+        n_train, kind = int(chosen["n_train_subjects"].min()), _kind_of(chosen, test)
         amounts = {name: chosen[name].iloc[0] for name in varied if name != "n_train_subjects"}
         rows += [_test(chosen, pair, n_train, kind) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
-    tests.attrs["metric"] = metric
-    return tests
+    return tests.assign(metric=metric)
+
+
+def mean_interval(
+    scores: pd.DataFrame, metric: str | None = None, *, by: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Return the mean score of each method with its 95 % confidence interval.
+
+    The interval allows for the same random factors as the test of :func:`paired_tests`, so that
+    means and differences of one study have intervals of one kind: subjects and draws of labeled
+    subjects, or in a cross-validation subjects with training subjects in common.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of a protocol. Rows over all test windows together are left out.
+    metric : str | None
+        Metric of the scores. None means the only one of them.
+    by : sequence of str | None
+        Columns with one mean for each combination of values. Scores are averaged over all other
+        columns. None means those of :func:`~braindecode_pars.evaluation.summarize`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each combination, in the order of the scores: the columns ``by``, ``mean``,
+        ``ci_low`` and ``ci_high`` (cut at 1, the highest score; NaN for two subjects or fewer),
+        ``n_subjects`` (those with a defined score in each seed, over which the mean is taken),
+        ``n_draws``, and ``test`` as in :func:`paired_tests`.
+
+    Raises
+    ------
+    ValueError
+        When the scores lack a column or the metric, have several metrics and none is named, have
+        pooled rows only, or have rows that differ in their value alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import mean_interval
+    >>> same = dict(protocol="label_efficiency", dataset="", n_train_subjects=5, metric="kappa")
+    >>> noise = np.random.default_rng(0).normal(0, 0.05, (6, 4))
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method="PARS", subject=subject, seed=seed, value=0.5 + noise[subject, seed])
+    ...     for subject in range(6)
+    ...     for seed in range(4)
+    ... ])
+    >>> mean_interval(scores)[["mean", "ci_low", "ci_high", "test"]].round(2)
+       mean  ci_low  ci_high     test
+    0  0.49    0.46     0.53  two-way
+    """
+    by = [*metrics.GROUPS, *metrics.access_columns(scores)] if by is None else list(by)
+    columns = ["subject", "n_train_subjects", "seed", "value", *by]
+    rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
+    rows = rows[rows["subject"] != tables.POOLED]
+    tables.check_table(rows, "scores of single subjects", columns)
+    highest = 1.0 if rows["metric"].iloc[0] in names.METRICS else math.inf
+    means = []
+    for key, part in rows.groupby(by, sort=False, dropna=False):
+        values, nested = _crossed([*_by_pretraining(part).values()])
+        n_train, kind = int(part["n_train_subjects"].min()), _kind_of(part, "auto")
+        test, kind = _tested_mean(values, nested, n_train, kind)
+        row = dict(zip(by, key, strict=True), mean=test.mean)
+        row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
+        means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
+    return pd.DataFrame(means)
 
 
 def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of the subjects in a metric, and the pairs of methods to test."""
-    chosen = tables.checked_scores(scores, tables.SCORES, metric)
+    chosen = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     chosen = chosen[chosen["subject"] != tables.POOLED]
     means = metrics.means_by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))
@@ -202,31 +263,68 @@ def differences_of(chosen: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bo
     n_all : int
         Number of all subjects.
     """
-    # A table of subjects by seeds for each method and pretraining; the key is None without one.
-    cells: list[dict[float | None, pd.DataFrame]] = []
-    keys = ["dataset", "subject", "seed"]
-    for method in (a, b):
-        rows = chosen[chosen["method"] == method]
-        if tables.PRETRAINING_SEED not in rows:
-            rows = rows.assign(**{tables.PRETRAINING_SEED: np.nan})
-        parts = rows.groupby(tables.PRETRAINING_SEED, dropna=False)
-        means = {key: part.groupby(keys, dropna=False)["value"].mean() for key, part in parts}
-        cells.append({None if pd.isna(key) else key: one.unstack() for key, one in means.items()})
+    cells = [_by_pretraining(chosen[chosen["method"] == method]) for method in (a, b)]
     subjects = chosen.set_index(["dataset", "subject"]).index.unique()
-    found = []
+    differences = []
     for key in dict.fromkeys([*cells[0], *cells[1]]):
         if all(key in each or None in each for each in cells):
             of_a, of_b = (each[key if key in each else None] for each in cells)
-            found.append((of_a - of_b).reindex(subjects).dropna(axis="columns", how="all"))
-    every = dict.fromkeys(seed for table in found for seed in table)
-    seeds = [seed for seed in every if all(seed in table for table in found)]
+            differences.append((of_a - of_b).reindex(subjects))
+    values, nested = _crossed(differences)
+    return values, nested, len(subjects)
+
+
+def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
+    """Return scores as tables of subjects by seeds, by pretraining; the key is None without one."""
+    seeds = rows.get(tables.PRETRAINING_SEED, pd.Series(np.nan, rows.index))
+    keys = [name for name in ("dataset", "subject", "seed") if name in rows]
+    subjects = rows.set_index(keys[:-1]).index.unique()
+    parts = rows.groupby(seeds, dropna=False)
+    means = {key: part.groupby(keys, dropna=False)["value"].mean() for key, part in parts}
+    wide = {key: mean.unstack().reindex(subjects) for key, mean in means.items()}
+    return {None if pd.isna(key) else key: table for key, table in wide.items()}
+
+
+def _crossed(parts: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
+    """Return tables with the same subjects as an array, and whether subjects are nested in seeds.
+
+    The array has the shape (n_subjects, n_seeds, n_pretrainings), without what is incomplete.
+    """
+    parts = [table.dropna(axis="columns", how="all") for table in parts]
+    every = dict.fromkeys(seed for table in parts for seed in table)
+    seeds = [seed for seed in every if all(seed in table for table in parts)]
     if not seeds:
-        return np.empty((0, 0, 0)), False, len(subjects)
-    values = np.stack([table[seeds].to_numpy() for table in found], axis=2)
+        return np.empty((0, 0, 0)), False
+    values = np.stack([table[seeds].to_numpy() for table in parts], axis=2)
     complete = np.isfinite(values).all(axis=2)  # subjects by draws
     n_draws = complete.sum(axis=1)
     nested = len(seeds) > 1 and n_draws.max() == 1
-    return values[n_draws == (1 if nested else len(seeds))], nested, len(subjects)
+    return values[n_draws == (1 if nested else len(seeds))], nested
+
+
+def _kind_of(rows: pd.DataFrame, test: str) -> str:
+    """Return the test of the protocols of scores; the argument is that of ``paired_tests``."""
+    protocols = {*rows.get("protocol", ())}
+    if protocols == {WITHIN}:  # no training subject in common
+        return "within"
+    return "corrected" if test == "auto" and protocols & {*CROSS_VALIDATION} else test
+
+
+def _tested_mean(
+    values: np.ndarray, nested: bool, n_train: int, test: str
+) -> tuple[random_effects.MeanTest, str]:
+    """Test the mean of crossed values; return the kind of the test, too."""
+    means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
+    if len(means) <= 2:  # two hardly tell the variance: the level of the test would be near 10 %
+        return random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan), "none"
+    if test == "within":  # the subjects are independent
+        return random_effects.crossed_mean(means), test
+    if test == "corrected" or values.shape[1] == 1:
+        return random_effects.corrected_mean(means, n_train), "corrected"
+    if nested:
+        return random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
+    kind = "three-way" if values.shape[2] > 1 else "two-way"
+    return random_effects.crossed_mean(values), kind
 
 
 def _test(
@@ -242,18 +340,7 @@ def _test(
             "tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    kind = "three-way" if values.shape[2] > 1 else "two-way"
-    if len(means) <= 2:  # two hardly tell the variance: the level of the test would be near 10 %
-        mean = float(means.mean()) if len(means) else math.nan
-        found, kind = random_effects.MeanTest.of(mean), "none"
-    elif test == "within":  # the subjects are independent
-        found, kind = random_effects.crossed_mean(means), test
-    elif test == "corrected" or n_draws == 1:
-        found, kind = random_effects.corrected_mean(means, n_train), "corrected"
-    elif nested:
-        found, kind = random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
-    else:
-        found = random_effects.crossed_mean(values)
+    found, kind = _tested_mean(values, nested, n_train, test)
     return dict(
         method_a=pair[0],
         method_b=pair[1],
@@ -303,7 +390,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
 8 of 8 subjects). The test takes subjects and draws of labelled people as random.
     """
     # Significant differences first, then the others
-    in_metric = f" in {tests.attrs['metric'].replace('_', ' ')}" if "metric" in tests.attrs else ""
+    in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
     several = numbers.nunique() > 1
     sentences, others = [], []

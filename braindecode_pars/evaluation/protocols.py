@@ -5,6 +5,7 @@ figure 3 of the paper, transfer is table 1.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,16 +99,17 @@ def leave_one_subject_out(
         Verbosity; 1 shows a progress bar over folds.
     equal_sizes : bool
         Whether methods whose encoders have different numbers of parameters are refused. False
-        compares them as they are. ``scores.attrs["encoder_parameters"]`` then has the numbers by
-        dataset and method, and :func:`~braindecode_pars.evaluation.score_table` shows them.
+        compares them as they are. The scores then have a column ``encoder_parameters``, and
+        :func:`~braindecode_pars.evaluation.score_table` shows it.
 
     Returns
     -------
     pandas.DataFrame
         One row for each method, subject, seed and metric, with the columns ``protocol`` (with
         ``cv`` "compare"), ``dataset``, ``method``, ``subject`` (the held-out subject),
-        ``n_train_subjects``, ``seed``, ``metric`` and ``value``. An undefined score is NaN;
-        ``scores.attrs["undefined"]`` contains the reason.
+        ``n_train_subjects``, ``seed``, ``metric``, ``value``, ``access`` (what the method uses of
+        the test subject) and ``chance`` (chance level of the metric, NaN where it is unknown). If
+        a score is undefined, and so NaN, a column ``why`` has the reason.
 
     Raises
     ------
@@ -460,22 +462,16 @@ def run_protocol(
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
     splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
-    corpora, each, sizes = {}, [], {}
+    corpora, each = {}, []
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
         corpus.check_copies()
-        if differing := check_equal_sizes(estimators, corpus.X, equal_sizes):
-            sizes[name] = differing
-        each += make_folds(protocol, estimators, corpus, splitter, seeds, varied)
-    scores = folds.run_folds(
+        sizes = check_equal_sizes(estimators, corpus.X, equal_sizes)
+        for fold in make_folds(protocol, estimators, corpus, splitter, seeds, varied):
+            each.append(replace(fold, encoder_parameters=sizes.get(fold.method)))
+    return folds.run_folds(
         each, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )
-    scores.attrs["n_classes"] = {
-        name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
-    }
-    if sizes:
-        scores.attrs["encoder_parameters"] = sizes
-    return scores
 
 
 # The comparison of the paper's table 1 ------------------------------------------------------------

@@ -67,6 +67,11 @@ class MeanTest(NamedTuple):
         p = float(2 * stdtr(df, -abs(mean) / error))
         return cls(mean, error, df, p, mean - half, mean + half)
 
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the ends of the confidence interval of the mean, of 1 - ``level``."""
+        half = float(stdtrit(self.df, 1 - level / 2)) * self.standard_error
+        return self.mean - half, self.mean + half
+
     def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
         r"""Return the mean that would be found significant with this probability.
 

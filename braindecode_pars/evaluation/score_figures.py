@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import t
 
 from braindecode_pars._common import tables
+from braindecode_pars.evaluation.paired_tests import mean_interval
 from braindecode_pars.plotting import style
 
 
@@ -26,10 +26,12 @@ def label_efficiency(
 ) -> Axes:
     """Draw the scores of each method as a curve over the number of training subjects.
 
-    Lines are means over held-out subjects, each the mean of a subject over seeds. Bands are 95 %
-    confidence intervals of the mean over subjects. Scores that have only rows pooled over subjects
-    (subject ``"all"``) are drawn as in the paper's figure 3, "Label Efficiency Experiment": lines
-    are means over seeds, and bands extend one sample standard deviation over seeds to both sides.
+    Lines are means over held-out subjects and seeds. Bands are the 95 % confidence intervals of
+    :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, of the same kind
+    as those of the tests: subjects and draws of labeled subjects are random. Scores that have only
+    rows pooled over subjects (subject ``"all"``) are drawn as in the paper's figure 3, "Label
+    Efficiency Experiment": lines are means over seeds, and bands extend one sample standard
+    deviation over seeds to both sides.
     For that figure, pass ``scores[scores["subject"] == "all"]``.
 
     Parameters
@@ -95,7 +97,7 @@ def label_efficiency(
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
-    _draw_chance(ax, rows, metric, chance)
+    style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     sizes = sorted_values(rows["n_train_subjects"])
     logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
     if logarithmic:
@@ -121,13 +123,14 @@ def _draw_curves(
     ``series`` and ``x`` are columns of the rows; ``styles`` numbers the series.
     """
     summary, unit = summarized(rows, [series, x])
+    summary = summary.set_index([series, x])
     for name, number in styles.items():
         look = style.series_style(number)
         # Where all values are NaN there is no row; the legend keeps the series.
         curve = summary[summary.index.get_level_values(0) == name].droplevel(0).sort_index()
         ax.plot(curve.index, curve["mean"], label=str(name), markersize=5, **look)
-        low, high = curve["mean"] - curve["half"], curve["mean"] + curve["half"]
-        ax.fill_between(curve.index, low, high, color=look["color"], alpha=0.18, lw=0)
+        limits = curve["ci_low"], curve["ci_high"]
+        ax.fill_between(curve.index, *limits, color=look["color"], alpha=0.18, lw=0)
     ax.set_ylabel(f"{value_label.replace('_', ' ')}\n({unit})")
     style.remove_frame(ax, grid="y")
 
@@ -233,7 +236,7 @@ def subject_dots(
             if np.isfinite(dots).any():
                 ax.hlines(np.nanmean(dots), x - 0.4, x + 0.4, color=ink, lw=2, zorder=3)
     # Axes and legend
-    _draw_chance(ax, rows, metric, chance)
+    style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
     ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
@@ -328,7 +331,7 @@ def ablation_lines(
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
     _draw_curves(ax, rows, lines, x, numbers, label or metric)
-    _draw_chance(ax, rows, metric)
+    style.draw_chance(ax, tables.chance_level(rows))
     ax.set_xticks(sorted_values(rows[x]))
     ax.set_xlabel(x.replace("_", " "), parse_math=False)
     title = lines.replace("_", " ")
@@ -396,14 +399,14 @@ def control_gains(
     )
     columns = ["method", "against", "control", "n_train_subjects", *found, *left]
     tables.check_table(gains, "gains", columns)
-    tables.check_one_value(gains, "gains", ["dataset"])
+    tables.check_one_value(gains, "gains", ["dataset", "metric"])
     tables.check_once(gains, "gains", ["method", "control", "n_train_subjects"])
     rows = gains[gains["method"] != gains["against"]]
     methods, controls = (list(dict.fromkeys(rows[name])) for name in ("method", "control"))
     numbers = sorted_values(rows["n_train_subjects"])
     height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(methods))
     panels = style.axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
-    name = label or str(gains.attrs.get("metric", "the metric")).replace("_", " ")
+    name = label or (gains["metric"].iloc[0] if "metric" in gains else "the metric")
     # The methods of a row are offset.
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * 0.7 / len(methods)
     for ax, n in zip(panels, numbers, strict=True):
@@ -422,7 +425,7 @@ def control_gains(
         ax.locator_params(axis="x", nbins=4)
         style.name_rows(ax, ["unchanged", *controls])
         against = str(rows["against"].iloc[0]).replace("$", r"\$")  # not mathematics
-        ax.set_xlabel(f"gain in {name}\nover {against}")
+        ax.set_xlabel(f"gain in {name.replace('_', ' ')}\nover {against}")
         ax.set_title(f"{n:g} training subjects", fontsize=10)
     style.draw_legend(panels[0], is_new=axes is None)
     return panels
@@ -449,18 +452,10 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
         alone, or are of several datasets, protocols or amounts of labels, over which the figure
         would average.
     """
-    rows = tables.checked_scores(scores, ("metric", "value", *columns), metric)
+    rows = tables.checked_scores(tables.rows_of(scores, metric), ("value", *columns))
     averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
     tables.check_one_value(rows, "scores", averaged)
     return tables.with_numbers(rows, ["n_train_subjects"])
-
-
-def _draw_chance(ax: Axes, rows: pd.DataFrame, metric: str, level: float | None = None) -> None:
-    """Draw the given chance level, or the one that is known of rows of one dataset."""
-    if level is None:
-        dataset = rows["dataset"].iloc[0] if "dataset" in rows else None
-        level = tables.chance_level(rows, metric, dataset)
-    style.draw_chance(ax, level)
 
 
 def chosen_methods(
@@ -494,12 +489,11 @@ def sorted_values(values: pd.Series) -> list:
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
-    """Return the mean of each group, the half height of its band, and what the band is.
+    """Return the mean of each group with the limits of its band, and what the band is.
 
-    Where each group has scores of single subjects, a value is the mean of a subject over seeds, and
-    the band is the 95 % confidence interval of the mean over subjects (Student's t). Where each
-    group has pooled scores only, a value is that of a seed, and the band is one sample standard
-    deviation to both sides. Means ignore NaN.
+    Where each group has scores of single subjects, the band is the 95 % confidence interval of
+    :func:`~braindecode_pars.evaluation.mean_interval`. Where each group has pooled scores only, the
+    mean is that of seeds, without NaN, and the band is one sample standard deviation to both sides.
 
     Parameters
     ----------
@@ -511,7 +505,8 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     Returns
     -------
     summary : DataFrame
-        Table with the columns ``mean``, ``half`` (NaN for one value) and ``count``.
+        Table with the columns of groups, ``mean``, and the limits ``ci_low`` and ``ci_high``, which
+        are NaN where they are unknown.
     unit : str
         Description of mean and band.
 
@@ -522,20 +517,26 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     """
     is_pooled = rows["subject"] == tables.POOLED
     n_groups = rows.groupby(by).ngroups
-    for part, unit in ((rows[~is_pooled], "subject"), (rows[is_pooled], "seed")):
-        values = part.groupby([*by, unit], sort=False)["value"].mean()
-        if values.groupby(by).ngroups < n_groups:
-            continue
-        summary = values.dropna().groupby(by, sort=False).agg(["mean", "std", "count"])
-        n = summary["count"]
-        factor = t.ppf(0.975, n - 1) / np.sqrt(n) if unit == "subject" else 1
-        low, high = (int(x) for x in n.agg(["min", "max"]).fillna(1))
-        named = f"{high} {unit}s" if low == high else f"{low} to {high} {unit}s"
-        band = "mean and 95 % CI" if unit == "subject" else "mean ± SD"
-        text = f"{band} over {named}" if high > 1 else f"one {unit}"
-        return summary.assign(half=factor * summary["std"]), text
+    if rows[~is_pooled].groupby(by).ngroups == n_groups:
+        summary = mean_interval(rows, by=by)
+        draws = summary.loc[summary["test"].isin(("two-way", "three-way", "nested")), "n_draws"]
+        text = f"mean and 95 % CI over {_count(summary['n_subjects'], 'subject')}"
+        return summary, f"{text}\nand {_count(draws, 'draw')}" if len(draws) else text
+    if rows[is_pooled].groupby(by).ngroups == n_groups:
+        seeds = rows[is_pooled].groupby([*by, "seed"], sort=False)["value"].mean().dropna()
+        summary = seeds.groupby(by, sort=False).agg(["mean", "std", "count"]).reset_index()
+        for name, sign in (("ci_low", -1), ("ci_high", 1)):
+            summary[name] = summary["mean"] + sign * summary["std"]
+        return summary, f"mean ± SD over {_count(summary['count'], 'seed')}"
     raise ValueError(
         f"Some scores have only rows pooled over subjects (subject {tables.POOLED!r}) and some "
         "have only rows of single subjects, which cannot be compared; draw them in separate "
         "figures."
     )
+
+
+def _count(numbers: pd.Series, unit: str) -> str:
+    """Return the smallest and the largest number as text, such as "5 to 8 subjects"."""
+    low, high = int(numbers.min()), int(numbers.max())
+    number = f"{low} to {high}" if low < high else f"{high}"
+    return f"{number} {unit}{'s' * (high != 1)}"

@@ -228,6 +228,8 @@ class Fold:
         Additional columns and their values.
     access : Access
         What the training windows give away of the test subject.
+    encoder_parameters : int | None
+        Number of parameters of the encoder, where the methods have encoders of different sizes.
 
     Examples
     --------
@@ -263,6 +265,7 @@ class Fold:
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
     access: tables.Access = tables.Access.NONE
+    encoder_parameters: int | None = None
 
     @property
     def subject(self) -> Any:

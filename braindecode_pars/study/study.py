@@ -25,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from braindecode_pars._common import files, model_files, training
+from braindecode_pars._common.names import METRICS
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.evaluation.controls import (
     UNCHANGED,
@@ -464,8 +465,8 @@ def primary_control_gains(plan: StudyPlan, steps: Sequence[StudyStep]) -> pd.Dat
         dataset=plan.dataset,
         n_train_subjects=plan.design.n_labeled,
         metric=study_design.METRIC,
+        chance=METRICS[study_design.METRIC].chance_level(len(ordered_class_names(plan))),
     )
-    scores.attrs = {"n_classes": {plan.dataset: len(ordered_class_names(plan))}}
     return control_gains(scores, against=study_design.SHAM)
 
 

@@ -127,8 +127,7 @@ class Scores:
         rows, n = [], len(pairs)
         for method, reference in pairs:
             test, _ = self.difference(method, reference)
-            half = stats.t.ppf(1 - LEVEL / (2 * n), test.df) * test.standard_error
-            limits = test.mean - half, test.mean + half
+            limits = test.interval(LEVEL / n)
             rows.append((method, reference, test.mean, *limits, min(1.0, n * test.p)))
         columns = ["method", "reference", "difference", "ci_low", "ci_high", "p"]
         return pd.DataFrame(rows, columns=columns)

@@ -28,7 +28,7 @@ class Names(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(lines))
 
 
-def _link(row: names.Entry | names.Metric) -> str:
+def _link(row: names.Entry | names.Metric | names.Column) -> str:
     """Return a link to the class of a task."""
     if isinstance(row, names.Entry) and row.place.startswith("pretext."):
         return f" (:class:`~braindecode_pars.pretext.{row.attribute}`)"

@@ -24,13 +24,11 @@ def control_scores(name: str) -> pd.DataFrame:
     wide = pd.read_csv(FOLDER / f"{name}.csv", comment="#")
     keys = ["method", "control", "n_train_subjects", "seed"]
     scores = wide.melt(keys, var_name="subject", value_name="value")
-    facts = dict(protocol="label_efficiency", dataset=name, metric="balanced_accuracy")
+    facts = dict(protocol="label_efficiency", dataset=name, metric="balanced_accuracy", chance=0.5)
     scores = scores.assign(**facts)
     # The file is sorted by name.
     order = [UNCHANGED, *CONTROLS]
-    scores = scores.sort_values("control", key=lambda each: each.map(order.index), kind="stable")
-    scores.attrs = {"n_classes": {name: 2}}
-    return scores
+    return scores.sort_values("control", key=lambda each: each.map(order.index), kind="stable")
 
 
 def numbers(name: str) -> list[int]:
@@ -42,7 +40,6 @@ def gains(name: str) -> pd.DataFrame:
     """Return the gains of the encoders over the random one."""
     scores = control_scores(name)
     shown = scores[scores["method"].isin([*ENCODERS, RANDOM])]
-    shown.attrs = scores.attrs
     return control_gains(shown, against=RANDOM)
 
 

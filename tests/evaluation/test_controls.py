@@ -109,10 +109,12 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert "powers" in second
     assert third.startswith("Slow voltages come from eyes, sweat, movement and the brain")
     assert last.startswith("With labels permuted within each subject, the scores of all methods")
-    assert list(scores) == [*SCORES, "access", "control"]
+    assert list(scores) == [*SCORES, "access", "chance", "control", "note"]
     assert [*scores["control"].unique()] == ["none", *(c for c in CONTROLS if c != "eyes")]
-    assert scores.attrs["n_classes"] == {"": 2}
-    assert scores.attrs["notes"]["slow"].startswith("0 of 12 recordings were filtered before")
+    assert set(scores["chance"]) == {0.5}
+    [note] = scores["note"].dropna().unique()
+    assert note.startswith("0 of 12 recordings were filtered before")
+    assert set(scores["control"][scores["note"].notna()]) == {"slow"}
 
 
 def test_a_gain_in_amplitude_is_found_to_be_in_amplitude():
@@ -178,9 +180,10 @@ def test_scores_are_those_of_the_protocols():
     for control, rows in found.groupby("control", sort=False):
         changed = windows if control == "none" else ChangedSignals(control).transform(windows)
         expected = label_efficiency(methods, changed, dataset="d", **settings)
-        rows = rows.drop(columns="control").reset_index(drop=True)
+        rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
-    assert found.attrs["notes"]["slow"] == "8 of 8 recordings were filtered before they were cut"
+    [note] = found["note"].dropna().unique()
+    assert note == "8 of 8 recordings were filtered before they were cut"
     # Without numbers of training subjects: one held-out subject at a time
     once = controls(methods, windows, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
     expected = compare(methods, windows, metrics=["kappa"], verbose=0)
@@ -322,9 +325,11 @@ def test_a_share_needs_a_gain(values, shift):
 def test_what_is_missing_in_scores_is_named(values):
     with pytest.raises(ValueError, match="no method 'C'; they have A, B"):
         control_gains(scores_of(values), against="C")
-    with pytest.raises(ValueError, match="no metric 'f1'; they have kappa"):
+    with pytest.raises(ValueError, match=r"no metric 'f1'.*kappa"):
         control_gains(scores_of(values), "f1", against="B")
     scores = scores_of(values)
+    with pytest.raises(ValueError, match="f1, kappa"):  # which one is not chosen by itself
+        control_gains(pd.concat([scores.assign(metric="f1"), scores]), against="B")
     with pytest.raises(ValueError, match=r"method A.*twice"):
         control_gains(pd.concat([scores, scores.iloc[[0]].assign(value=0.0)]), against="B")
 
@@ -401,7 +406,7 @@ def test_labels_are_permuted_within_each_subject(fits):
     y[number >= N_WINDOWS - 2] = 5
     wanted = dict(controls=["labels"], unlabeled_label=5, **TESTED)
     scores = controls(REMEMBERED, windows.with_labels(y), **wanted)
-    assert scores.attrs["n_classes"] == {"": 2}
+    assert set(scores["chance"]) == {0.5}
     plain, permuted = fits[: len(fits) // 2], fits[len(fits) // 2 :]
     assert len(plain) == len(permuted) > 0
     for (people, labels, X), (people_, labels_, X_) in zip(plain, permuted, strict=True):

@@ -243,13 +243,13 @@ def test_every_subject_and_all_together(pooled):
 
 def test_each_reason_is_said_once():
     undefined = [
-        dict(metric=metric, subject=subject, reason=reason)
-        for metric, reason in (("auroc", "no probabilities"), ("kappa", "one class"))
+        dict(metric=metric, subject=subject, why=why)
+        for metric, why in (("auroc", "no probabilities"), ("kappa", "one class"))
         for subject in (range(1, 8) if metric == "auroc" else [3, 3])
     ]
     text = "9 scores .*auroc of 5 and 2 more: no probabilities; kappa of 3: one class"
     with pytest.warns(UserWarning, match=text):
-        warn_of_undefined(undefined)
+        warn_of_undefined(pd.DataFrame([*undefined, dict(metric="f1", subject=1)]))
 
 
 def saved(model, n_windows):

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.structure import MODULES
 
-from braindecode_pars.evaluation import describe_differences, paired_tests, power
+from braindecode_pars.evaluation import describe_differences, mean_interval, paired_tests, power
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import corrected_mean, crossed_mean
 
@@ -55,8 +56,62 @@ def test_draws_and_subjects_are_crossed():
     numbers = dict(mean_difference=differences.mean(), sd_difference=means.std(ddof=1))
     numbers |= dict(p=expected.p, p_holm=expected.p, detectable=expected.detectable())
     numbers |= {name: getattr(expected, name) for name in ("ci_low", "ci_high", "df")}
-    names = dict(method_a="A", method_b="B", test="two-way")
+    names = dict(method_a="A", method_b="B", test="two-way", metric="kappa")
     assert row == names | counts | {name: pytest.approx(n) for name, n in numbers.items()}
+
+
+@pytest.mark.parametrize(
+    ("shape", "protocol", "test"),
+    [
+        ((4, 6), "label_efficiency", "two-way"),
+        ((3, 4, 6), "label_efficiency", "three-way"),
+        ((4, 6), "compare", "corrected"),
+        ((1, 6), "label_efficiency", "corrected"),
+        ((1, 6), "within_subject", "within"),
+        ((4, 2), "label_efficiency", "none"),
+    ],
+)
+def test_the_interval_of_a_mean_is_that_of_the_test_against_a_method_that_scores_zero(
+    shape, protocol, test
+):
+    scores = table(protocol, A=RNG.normal(0.3, 0.1, shape), zero=np.zeros(shape[-2:]))
+    (expected,) = paired_tests(scores).to_dict("records")
+    row, zero = mean_interval(scores.sample(frac=1, random_state=0)).to_dict("records")
+    row, zero = sorted([row, zero], key=lambda each: each["method"])
+    assert row["test"] == expected["test"] == test
+    assert row["mean"] == pytest.approx(expected["mean_difference"])
+    for name in ("ci_low", "ci_high", "n_subjects", "n_draws"):
+        assert row[name] == pytest.approx(expected[name], nan_ok=True), name
+    assert zero["mean"] == 0
+
+
+def test_means_with_intervals_are_by_any_columns_and_of_one_metric():
+    scores = pd.concat([table(A=RNG.random((3, 5))).assign(decoder=name) for name in "xy"])
+    by_decoder = mean_interval(scores, by=["decoder"])
+    means = scores.groupby("decoder")["value"].mean()
+    np.testing.assert_allclose(by_decoder["mean"], means)
+    several = table(A=RNG.random((3, 4, 6)), zero=np.zeros((4, 6)))
+    lacks_one = several[(several["subject"] > 0) | (several["pretraining_seed"] != 2)]
+    assert mean_interval(lacks_one)[["n_subjects", "test"]].to_numpy().tolist() == [
+        [5, "three-way"],
+        [6, "two-way"],
+    ]
+    both = pd.concat([scores.assign(metric="f1", value=0.0), scores])
+    pd.testing.assert_frame_equal(mean_interval(both, "kappa", by=["decoder"]), by_decoder)
+    with pytest.raises(ValueError, match="f1, kappa"):
+        mean_interval(both, by=["decoder"])
+    with pytest.raises(ValueError, match="single subjects is empty"):
+        mean_interval(scores.assign(subject="all", seed=range(len(scores))), by=["decoder"])
+
+
+def test_only_the_random_effects_make_intervals_of_means():
+    """Else a page could have intervals of two kinds. A study predicts a subject, and ranks."""
+    quantile = re.compile(r"\b(ppf|isf|interval|stdtrit|sem)\(")
+    allowed = {"evaluation.random_effects": None, "study.study_tests": 3}
+    for name, file in MODULES.items():
+        n_uses = len(quantile.findall(file.read_text("utf-8")))
+        limit = allowed.get(name.removeprefix("braindecode_pars."), 0)
+        assert limit is None or n_uses <= limit, name
 
 
 def test_pretrainings_are_a_third_factor():
@@ -174,7 +229,7 @@ def test_all_pairs_are_tested_and_corrected_together():
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     assert " ".join(tests) == (
         "method_a method_b n_train_subjects n_subjects n_draws mean_difference sd_difference "
-        "ci_low ci_high wins p p_holm df detectable n_dropped test"
+        "ci_low ci_high wins p p_holm df detectable n_dropped test metric"
     )
     # Pooled rows are not subjects.
     pooled = scores[scores["subject"] == 0].assign(subject="all")

@@ -65,7 +65,7 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         for held_out in (1, 2, 3, 4)
         for seed in (3, 4)
     ]
-    columns = "protocol dataset method subject n_train_subjects seed metric value access"
+    columns = "protocol dataset method subject n_train_subjects seed metric value access chance"
     assert " ".join(scores) == columns
     assert len(scores) == 8
     _, y, groups = as_sklearn(nights)

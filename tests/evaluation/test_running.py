@@ -260,17 +260,19 @@ def test_processes_know_the_task_of_the_user(nights, own_task, log_folder):
     assert values["by name"].equals(values["by file"])
 
 
-def test_undefined_scores_are_nan_with_a_warning(nights, log_folder):
+def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     awake = with_subject(nights, 3, target=0)
     with pytest.warns(UserWarning, match=r"2 scores .* kappa of 3") as w:
-        scores = run(awake, log_folder, seeds=[0])
+        scores = run(awake, log_folder, seeds=[0], out=tmp_path / "out")
     assert sum("undefined" in str(warning.message) for warning in w) == 1
     kappa = scores[scores["metric"] == "kappa"].set_index("subject")["value"]
     assert kappa.isna().groupby(level=0).any().to_dict() == {1: False, 2: False, 3: True, 4: False}
     assert scores[scores["metric"] == "balanced_accuracy"]["value"].notna().all()
-    first = scores.attrs["undefined"][0]
+    assert (scores["why"].notna() == scores["value"].isna()).all()
+    first = scores[scores["why"].notna()].iloc[0]
     assert (first["subject"], first["method"], first["metric"]) == (3, "A", "kappa")
-    assert first["reason"].startswith("all 24 true labels are 0")
+    assert first["why"].startswith("all 24 true labels are 0")
+    assert pd.read_csv(tmp_path / "out" / "scores.csv")["why"].notna().sum() == 2
 
 
 class Constant(LoggingClassifier):

@@ -25,9 +25,7 @@ def gains():
         rows.append(row)
     # The method that the others are compared with has a row for permuted labels, without gains.
     rows.append(dict(rows[-1], method="scratch", gain=np.nan, without=np.nan))
-    table = pd.DataFrame(rows)
-    table.attrs = dict(metric="balanced_accuracy")
-    return table
+    return pd.DataFrame(rows).assign(metric="balanced_accuracy")
 
 
 def points(ax):

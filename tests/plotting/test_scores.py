@@ -12,6 +12,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 from braindecode_pars import plotting
+from braindecode_pars._common.names import METRICS
+from braindecode_pars.evaluation import mean_interval
 from braindecode_pars.evaluation.score_figures import select, sorted_values, summarized
 
 FIGURES = {
@@ -74,9 +76,7 @@ def test_subjects_come_before_pooled_rows(make_scores):
     scores = make_scores(lambda row: values[row["subject"]], subject=list(values))
     summary, unit = summarized(scores, ["method"])
     np.testing.assert_allclose(summary["mean"], 0.4)
-    # Two draws or two hundred: the half width is that of a t-interval over three subjects.
-    np.testing.assert_allclose(summary["half"], 4.30265 * 0.2 / np.sqrt(3), rtol=1e-5)
-    assert unit == "mean and 95 % CI over 3 subjects"
+    assert unit == "mean and 95 % CI over 3 subjects\nand 3 draws"
     pooled, unit = summarized(scores[scores["subject"] == "all"], ["method"])
     assert set(pooled["mean"]) == {0.9}
     assert unit == "mean ± SD over 3 seeds"
@@ -93,16 +93,29 @@ def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
     assert summarized(scores[~single_of_one], ["method"])[1] == "mean ± SD over 3 seeds"
 
 
-@pytest.mark.parametrize(("unit", "factor"), [("subject", 12.7062 / np.sqrt(2)), ("seed", 1)])
-def test_the_spread_is_over_units_with_a_defined_value(unit, factor):
-    values = pd.DataFrame(dict(method="PARS", subject="all", seed=0, value=[0.4, 0.6, np.nan]))
-    values[unit] = ["a", "b", "c"]
-    summary, text = summarized(values, ["method"])
-    [row] = summary.itertuples()
-    assert row.mean == pytest.approx(0.5)
-    assert row.half == pytest.approx(factor * np.std([0.4, 0.6], ddof=1), rel=1e-5)
-    assert row.count == 2
-    assert f"2 {unit}s" in text
+def test_bands_of_subjects_are_intervals_of_the_tests_and_those_of_seeds_deviations(make_scores):
+    rng = np.random.default_rng(0)
+    subjects = ["S1", "S2", "S3", "S4"]
+    scores = make_scores(lambda row: rng.normal(), subject=subjects, protocol="label_efficiency")
+    summary, _ = summarized(scores, ["method"])
+    expected = mean_interval(scores)
+    for name in ("mean", "ci_low", "ci_high"):
+        np.testing.assert_array_equal(summary[name], expected[name])
+    # Of pooled rows, those with a defined value
+    values = pd.DataFrame(dict(method="PARS", subject="all", seed=range(3), value=[0.4, 0.6, None]))
+    [row] = summarized(values, ["method"])[0].itertuples()
+    deviation = np.std([0.4, 0.6], ddof=1)
+    assert (row.ci_low, row.ci_high) == pytest.approx((0.5 - deviation, 0.5 + deviation))
+
+
+def test_a_band_needs_three_subjects_with_defined_scores(make_scores):
+    """As a test does; the text counts the subjects behind each mean."""
+    values = {"S1": 0.4, "S2": 0.6, "S3": np.nan}
+    scores = make_scores(lambda row: values[row["subject"]], subject=list(values))
+    summary, text = summarized(scores, ["method"])
+    assert summary["mean"].tolist() == [0.5, 0.5]
+    assert summary["ci_low"].isna().all()
+    assert "2 subjects" in text
 
 
 PARTLY = pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
@@ -217,7 +230,8 @@ def levels(ax):
 )
 def test_figures_draw_the_known_chance_level(name, metric, n_classes, level, make_scores):
     scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
-    scores.attrs["n_classes"] = {scores["dataset"].iloc[0]: n_classes} if n_classes else {}
+    if n_classes:
+        scores = scores.assign(chance=METRICS[metric].chance_level(n_classes))
     assert levels(FIGURES[name](scores, metric)) == ([] if level is None else [level])
 
 
