@@ -122,8 +122,8 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
     """
     missing = [column for column in columns if column not in table]
     if missing:
-        found = ", ".join(map(str, table)) or "none"
-        raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {found}.")
+        columns_text = ", ".join(map(str, table)) or "none"
+        raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {columns_text}.")
     if table.empty:
         raise ValueError(f"{name} is empty; it has no row.")
 
@@ -209,10 +209,10 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
 
 def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     """Return a table whose columns, where it has them, are real numbers."""
-    found = {
+    numeric_columns = {
         name: numbers_of(f"The column {name}", table[name]) for name in columns if name in table
     }
-    return table.assign(**found)
+    return table.assign(**numeric_columns)
 
 
 #: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.

@@ -45,10 +45,10 @@ _DEFAULTS = {
 }
 
 
-def run_config(given: dict[str, Any]) -> RunConfig:
+def run_config(options: dict[str, Any]) -> RunConfig:
     """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
 
-    Without a value they are not in ``given``, so that the defaults apply.
+    Without a value they are not in ``options``, so that the defaults apply.
 
     Options
     -------
@@ -114,16 +114,16 @@ def run_config(given: dict[str, Any]) -> RunConfig:
         Number of processes that load data ahead, for each training process. Default: up to 4 on a
         GPU, 0 on the CPU.
     """
-    given = dict(given)
-    paper = given.pop("paper", False)
-    if "settings" in given:
-        given["task_params"] = values(given.pop("settings"), "--set")
-    if {"max_steps", "minutes"} & given.keys():
-        given.setdefault("epochs", None)
-    published = RunConfig(**given)
+    options = dict(options)
+    paper = options.pop("paper", False)
+    if "settings" in options:
+        options["task_params"] = values(options.pop("settings"), "--set")
+    if {"max_steps", "minutes"} & options.keys():
+        options.setdefault("epochs", None)
+    published = RunConfig(**options)
     if paper:
         return published
-    small = RunConfig.for_laptop(**given)
+    small = RunConfig.for_laptop(**options)
     from braindecode_pars._common.computing import find_device  # imports torch
 
     if find_device(published.device).type != "cpu":
@@ -151,7 +151,7 @@ _OF_TRAINING: dict[str, Any] = dict(
 METHODS = (*TASKS, "scratch")
 
 
-def reading_of(given: dict[str, Any]) -> dict[str, Any]:
+def reading_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``datasets.folder.load`` among given options.
 
     Options
@@ -188,7 +188,7 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     on_error
         raise, or warn and skip a recording. Default: raise, in study warn.
     """
-    reading = dict(given)
+    reading = dict(options)
     if "classes" in reading:
         names = _class_of_each_label(reading.pop("classes"))
         reading["classes" if {"labels", "labels_from"} & reading.keys() else "labels"] = names
@@ -217,7 +217,7 @@ def study(
     minutes: float | None = None,
     in_spite_of: list[str] | None = None,
     plan_only: bool = False,
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Find out whether pretraining on labeled recordings helps to classify them; write a report.
 
@@ -258,11 +258,11 @@ def study(
     """
     if quick and thorough:
         raise typer.BadParameter("pass --quick or --thorough, not both.")
-    kept = f"Finished steps are kept in {out}; run the same command to continue."
-    with report_failures(kept):
+    advice = f"Finished steps are kept in {out}; run the same command to continue."
+    with report_failures(advice):
         from braindecode_pars.cli import fitting
 
-        options: dict[str, Any] = dict(
+        study_options: dict[str, Any] = dict(
             effort="quick" if quick else "thorough" if thorough else "default",
             tasks=task,
             encoders=dict(pairs(encoder, "--encoder", "NAME=FOLDER")) or None,
@@ -273,8 +273,8 @@ def study(
             minutes=minutes,
             in_spite_of=in_spite_of,
         )
-        options = {name: value for name, value in options.items() if value is not None}
-        fitting.study_folder(folder, out, reading_of(given), options, plan_only=plan_only)
+        study_options = {name: value for name, value in study_options.items() if value is not None}
+        fitting.study_folder(folder, out, reading_of(options), study_options, plan_only=plan_only)
 
 
 @with_options(
@@ -292,7 +292,7 @@ def store(
     labels: bool = False,
     exclude: list[Path] | None = None,
     share: list[str] | None = None,
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Store recordings, for pretraining or with labels.
 
@@ -358,17 +358,17 @@ def store(
     if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
-    kept = f"Finished recordings are kept in {path}; run the same command to resume."
-    with report_failures(kept):
+    advice = f"Finished recordings are kept in {path}; run the same command to resume."
+    with report_failures(advice):
         from braindecode_pars.cli import describing
 
         source: Any = folders[0]
-        settings = values(given.pop("settings", None), "--set")
+        settings = values(options.pop("settings", None), "--set")
         if recipe:
             corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
             source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
         shares = values(share, "--share") or None
-        describing.make_store(source, path, shares=shares, **given)
+        describing.make_store(source, path, shares=shares, **options)
 
 
 @with_options(_OF_RUNS, run_config, _DEFAULTS)
@@ -378,7 +378,7 @@ def plan(
     n_windows: Annotated[int | None, typer.Option(min=1)] = None,
     sfreq: float | None = None,
     n_chans: Annotated[int, typer.Option(min=1)] = 1,
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Print disk, steps and hours of a pretraining run. Nothing is started.
 
@@ -401,17 +401,11 @@ def plan(
         from braindecode_pars.cli import describing
 
         size: dict[str, Any] = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
-        describing.show_plan(run_config(given), corpus, **size)
+        describing.show_plan(run_config(options), corpus, **size)
 
 
 @with_options(_OF_RUNS, run_config, _DEFAULTS)
-def pretrain(
-    store: Path,
-    *,
-    out: Path,
-    resume: bool = False,
-    given: dict[str, Any],
-) -> None:
+def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
 
     On the CPU they are small enough for a laptop, unless --paper asks for the paper's there too.
@@ -430,7 +424,7 @@ def pretrain(
         Resume the run in --out from its last checkpoint.
     """
     with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
-        runs.pretrain(store, out, run_config(given), resume=resume)
+        runs.pretrain(store, out, run_config(options), resume=resume)
 
 
 @with_options(_OF_READING | _OF_TRAINING, reading_of)
@@ -442,7 +436,7 @@ def fit(
     few_labels: bool = False,
     encoder: str | None = None,
     method: str | None = None,
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """Train a classifier on labelled recordings. The command predict uses it.
 
@@ -474,7 +468,7 @@ def fit(
     """
     if method is not None and encoder is not None:
         raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
-    for name, value in (("--method", method), ("--seed", given.get("random_state"))):
+    for name, value in (("--method", method), ("--seed", options.get("random_state"))):
         if few_labels and value is not None:  # a vote has neither
             raise typer.BadParameter(
                 f"{name} is for training a network; leave it or --few-labels out."
@@ -485,9 +479,9 @@ def fit(
     with report_failures("Nothing was written."):
         from braindecode_pars.cli import fitting
 
-        chosen = {name: given.pop(name) for name in _OF_TRAINING if name in given}
+        chosen = {name: options.pop(name) for name in _OF_TRAINING if name in options}
         chosen |= values(chosen.pop("settings", None), "--set")
-        reading = reading_of(given)
+        reading = reading_of(options)
         fitting.fit_folder(folder, out, encoder, method, reading, chosen, overwrite=overwrite)
 
 
@@ -549,15 +543,15 @@ def predict(
     """
     if not adapt and (labels or classes):
         raise typer.BadParameter("--labels and --class are for --adapt.")
-    kept = f"Finished recordings are kept in {out}; run the same command to resume."
-    with report_failures(kept):
+    advice = f"Finished recordings are kept in {out}; run the same command to resume."
+    with report_failures(advice):
         from braindecode_pars.cli import predicting
 
         named = _class_of_each_label(classes)
-        given = dict(labels=labels, column=label_column, classes=named) if adapt else None
+        adaptation = dict(labels=labels, column=label_column, classes=named) if adapt else None
         options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
         n_failed = predicting.predict_recordings(
-            model, recordings, out, device=device, overwrite=overwrite, adapt=given, **options
+            model, recordings, out, device=device, overwrite=overwrite, adapt=adaptation, **options
         )
     if n_failed:
         raise typer.Exit(1)
@@ -594,8 +588,8 @@ def reproduce(
     with report_failures(f"What is finished is kept in {out}; run the same command to resume."):
         from braindecode_pars.cli import evaluation_report
 
-        given = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
-        evaluation_report.show_reproduction(dataset, out, given)
+        options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
+        evaluation_report.show_reproduction(dataset, out, options)
 
 
 @documented

@@ -19,7 +19,7 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import preprocessing
 
 #: Recipes of corpora that have the subjects of others.
-_OVERLAPPING = [name for name, one in datasets.RECIPES.items() if one.leave_out]
+_OVERLAPPING = [name for name, recipe in datasets.RECIPES.items() if recipe.leave_out]
 
 
 def find_corpora(
@@ -75,7 +75,7 @@ def find_corpora(
         )
     texts = [path.read_text() for path in exclude if path not in others]
     lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
-    found: list[Any] = []
+    sources: list[Any] = []
     for name, folder in folders:
         recipe = datasets.RECIPES[name]
         if not Path(folder).expanduser().is_dir():
@@ -84,21 +84,21 @@ def find_corpora(
                 f"is downloaded; {recipe.card['name']} is at {recipe.card['address']}"
             )
         named = f"{name}."
-        own = {k.removeprefix(named): v for k, v in settings.items() if k.startswith(named)}
+        options = {k.removeprefix(named): v for k, v in settings.items() if k.startswith(named)}
         excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
-        found.append(
-            recipe.labelled(folder, **own)
+        sources.append(
+            recipe.labelled(folder, **options)
             if labels
-            else recipe.continuous(folder, exclude=excluded, **own)
+            else recipe.continuous(folder, exclude=excluded, **options)
         )
-    corpora = found if labels else without_left_out(found)
+    corpora = sources if labels else without_left_out(sources)
 
     # Who is stored, and people in the lists who are in none of the corpora.
     for corpus in corpora:
         show(corpus.summary)
-    absent = [] if labels else [x for x in found[0].absent if all(x in c.absent for c in corpora)]
+    absent = [] if labels else [x for x in sources[0].absent if all(x in c.absent for c in corpora)]
     if absent:
-        n_listed = len({subject for one in lists for subject in one})
+        n_listed = len({subject for subjects in lists for subject in subjects})
         show(
             f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
             f"{checks.listed(absent)}. If a name is misspelt, its subject is trained on."
@@ -174,8 +174,8 @@ def show_plan(
     """
     seconds = max(config.lengths)
     if store is not None:
-        kept = SignalStore.open(store, verbose=0).select(exclude=config.exclude_subjects)
-        corpus = runs.CorpusSize.of_store(kept.without_held_out(), seconds)
+        selection = SignalStore.open(store, verbose=0).select(exclude=config.exclude_subjects)
+        corpus = runs.CorpusSize.of_store(selection.without_held_out(), seconds)
     else:
         size: Any = dict(sfreq=sfreq, window_seconds=seconds, n_chans=n_chans)
         corpus = runs.CorpusSize.of_numbers(n_windows, **size)
@@ -286,11 +286,11 @@ def show_audit(name: str) -> None:
         title = "The sample in the package, rest and mental arithmetic"
         text = recordings_text(title, audit, AUDIT_SECONDS)
         stored = [dict(recordings=text, table=audits.audit_table(audit))]
-    for each in stored:
-        show(each["recordings"])
-        if "measured" in each:
-            show(f"Measured: {each['measured']}")
-        for measure, rows in pd.DataFrame(each["table"]).groupby("measure", sort=False):
+    for result in stored:
+        show(result["recordings"])
+        if "measured" in result:
+            show(f"Measured: {result['measured']}")
+        for measure, rows in pd.DataFrame(result["table"]).groupby("measure", sort=False):
             # Only the chance level of accuracies differs.
             columns = [*audits.FEATURES, *(["chance"] if measure == audits.ACCURACY else [])]
             shown = rows[columns].map("{:.2f}".format)

@@ -34,8 +34,8 @@ class ProtocolCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        protocol, found = ctx.meta.get("protocol"), super().get_params(ctx)
-        return [each for each in found if not protocol or _takes(protocol, each.opts[0])]
+        protocol, params = ctx.meta.get("protocol"), super().get_params(ctx)
+        return [param for param in params if not protocol or _takes(protocol, param.opts[0])]
 
 
 @documented
@@ -139,13 +139,13 @@ def evaluate(
         Folder for the results, and to resume from.
     """
     _check_choice("protocol", [protocol], PROTOCOLS)
-    given_here = given_options(context)
-    for each in given_here:
-        if not _takes(protocol, each):
-            takes = ", ".join(name for name in PROTOCOLS if _takes(name, each))
-            raise typer.BadParameter(f"{protocol} takes no {each}; it is for {takes}.")
+    option_names = given_options(context)
+    for option in option_names:
+        if not _takes(protocol, option):
+            takes = ", ".join(name for name in PROTOCOLS if _takes(name, option))
+            raise typer.BadParameter(f"{protocol} takes no {option}; it is for {takes}.")
     needed = REQUIRED.get(protocol)
-    if needed is not None and needed not in given_here:
+    if needed is not None and needed not in option_names:
         raise typer.BadParameter(f"{protocol} needs {needed}.")
     _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
     _check_choice("control", control or [], CONTROLS)
@@ -167,7 +167,7 @@ def evaluate(
         windows = datasets.load(dataset, data, **values(load, "--load"))
         if seeds is None and protocol == "controls" and not n:
             seeds = 1
-        given = dict(
+        option_values = dict(
             metrics=metric,
             seeds=seeds and range(seeds),
             n_train_subjects=n[-1] if n and is_ablation else n,
@@ -175,7 +175,7 @@ def evaluate(
             test_subjects=report.given_subjects(windows, test_subject),
         )
         # What is not given is the protocol's default.
-        arguments |= {name: value for name, value in given.items() if value}
+        arguments |= {name: value for name, value in option_values.items() if value}
         if is_ablation:
             report.show_ablation(classifier, windows, grid or [], **arguments)
         elif protocol == "controls":
@@ -185,7 +185,7 @@ def evaluate(
 
 
 def _takes(protocol: str, option: str) -> bool:
-    return option in PROTOCOLS[protocol] or not any(option in own for own in PROTOCOLS.values())
+    return option in PROTOCOLS[protocol] or not any(option in names for names in PROTOCOLS.values())
 
 
 def _check_choice(what: str, names: list[str], choices: Collection[str]) -> None:

@@ -152,8 +152,8 @@ def compared_with(name: str | None, methods: Iterable[str]) -> str:
     """
     if name is None:
         plain = {method.removesuffix(baselines.CENTRED): method for method in methods}
-        if found := [plain[each] for each in _AGAINST if each in plain]:
-            return found[0]
+        if candidates := [plain[candidate] for candidate in _AGAINST if candidate in plain]:
+            return candidates[0]
         named = ", ".join(methods)
         raise ValueError(f"--against is missing: the method to compare with, of {named}.")
     for method in methods:
@@ -178,8 +178,8 @@ def show_ablation(
     varied: dict[str, Any] = {}
     for text in grid:
         key, equals, listed = text.partition("=")
-        each = [values([f"{key}={value}"], "--grid")[key] for value in listed.split(",")]
-        varied |= {key: each} if equals else evaluation.GRIDS[text]
+        grid_values = [values([f"{key}={value}"], "--grid")[key] for value in listed.split(",")]
+        varied |= {key: grid_values} if equals else evaluation.GRIDS[text]
     scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     # A line for each value of one setting over the values of another, as in the paper; the values
     # of a single setting as methods.
@@ -284,20 +284,20 @@ def show_costs(
     out : Path
         Folder of the results.
     """
-    people = windows.description["subject"].astype(str)
-    split = windows.description.get("split", pd.Series("", people.index))
+    subject_of_part = windows.description["subject"].astype(str)
+    split = windows.description.get("split", pd.Series("", subject_of_part.index))
     # Either one subject is held out at a time, or all test subjects are.
     tested = scores["subject"].astype(str)
     is_in_turn = tables.POOLED not in tested.to_numpy()
-    is_tested = people.isin(tested.iloc[:1] if is_in_turn else tested)
+    is_tested = subject_of_part.isin(tested.iloc[:1] if is_in_turn else tested)
     is_tested |= (split == "test") & (not is_in_turn)
     # As in the protocols, fixed validation subjects come beside the training subjects.
     fixed = {name: splitting.validates_by_split(estimator) for name, estimator in methods.items()}
     is_valid = (split == "valid") & ~is_tested & any(fixed.values())
-    chosen = people[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
+    chosen = subject_of_part[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
     costs = []
     for name, estimator in methods.items():
-        is_used = (people.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
+        is_used = (subject_of_part.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
         used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
         costs.append(evaluation.cost_table({name: estimator}, BaseConcatDataset(used)))
     table = pd.concat(costs, ignore_index=True).assign(n_train_subjects=len(chosen))

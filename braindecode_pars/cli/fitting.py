@@ -115,8 +115,8 @@ def fit_folder(
 def _as_encoder(encoder: str) -> dict[str, Any]:
     """Return sampling rate and band of the recordings of an encoder, as far as they are known."""
     card = load_encoder(encoder).card
-    found = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
-    return found if card.sfreq is None else found | {"sfreq": card.sfreq}
+    settings = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
+    return settings if card.sfreq is None else settings | {"sfreq": card.sfreq}
 
 
 def _with_classes(folder: str, reading: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _warn_of_centring(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> No
             "Warning: Each recording has one class, and the mean over all recordings of a subject "
             f"was subtracted. The mean of one recording removes its class: {remedy}."
         )
-    lengths = [each.raw.n_times // clf.n_times_ for each in recordings if hasattr(each, "raw")]
+    lengths = [part.raw.n_times // clf.n_times_ for part in recordings if hasattr(part, "raw")]
     if short := [n for n in lengths if n < transformers.MIN_WINDOWS]:
         show(
             f"Warning: {len(short)} of {len(lengths)} recordings have fewer than "
@@ -162,10 +162,10 @@ def _warn_of_centring(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> No
         )
 
 
-def _as_options(name: str, given: Mapping[str, Any]) -> str:
+def _as_options(name: str, arguments: Mapping[str, Any]) -> str:
     """Return values as options KEY=VALUE of a shell."""
     options = ""
-    for key, value in given.items():
+    for key, value in arguments.items():
         is_plain = isinstance(value, str) and values([f"{key}={value}"], name)[key] == value
         options += f"{name} {shlex.quote(f'{key}={value if is_plain else json.dumps(value)}')} "
     return options

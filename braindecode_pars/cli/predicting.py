@@ -77,7 +77,7 @@ def predict_recordings(
         ``overwrite``, when a file would be replaced; nothing is written then. A recording that
         cannot be predicted is a row of the summary.
     """
-    found = find_recordings(paths)
+    targets = find_recordings(paths)
     with warnings.catch_warnings():
         # Parameters of another fit, which this command does not make.
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
@@ -98,28 +98,28 @@ def predict_recordings(
             raise ValueError(f"{model} cannot be adapted; only a model of fit --few-labels can.")
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
-        stretches = _stretches(labels, adapt["column"], found)
+        stretches = _stretches(labels, adapt["column"], targets)
     mark = out / MARK
     files.check_may_write(out, "predictions", is_ours=read_record(mark) is not None)
     busy = f"{out} is used by another process; wait, or pass another folder."
     with files.locked(out, busy):
         if not mark.exists():
             files.write_checked(mark, {"command": "braindecode-pars predict"})
-        everything = [Results(file, out / target, settings) for file, target in found.items()]
+        everything = [Results(file, out / target, settings) for file, target in targets.items()]
         todo = [results for results in everything if not results.finished(overwrite=overwrite)]
         problems: dict[str, str] = {}
         bar = training.ProgressBar(todo, desc="predicting", unit=" recordings")
         try:
             for results in bar:
-                given = (adapt["classes"], stretches.get(results.recording)) if adapt else None
-                if problem := _predict(clf, results, options, bar, given):
+                adaptation = (adapt["classes"], stretches.get(results.recording)) if adapt else None
+                if problem := _predict(clf, results, options, bar, adaptation):
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
             table, file = write_summary(out, problems, overwrite=overwrite)
     if file.name != "summary.csv":
         show(f"summary.csv was changed, so the summary is {file.name} (--overwrite replaces both).")
-    show_summary(table, file, len(found), len(found) - len(todo))
+    show_summary(table, file, len(targets), len(targets) - len(todo))
     return len(problems)
 
 
@@ -137,8 +137,8 @@ def _predict(
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             if adapt is not None:
-                clf, told = adapted_to(clf, results.recording, *adapt, rescale=options["rescale"])
-                bar.write(f"{name}: adapted to {told}.", file=sys.stderr)
+                clf, basis = adapted_to(clf, results.recording, *adapt, rescale=options["rescale"])
+                bar.write(f"{name}: adapted to {basis}.", file=sys.stderr)
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
             text = f"{name}: multiplied by {factor:.3g}, to the amplitudes of the training."
@@ -164,8 +164,8 @@ def _stretches(labels: str | None, column: str, recordings: Collection[Path]) ->
     table = table[[file is not None for file in named]]
     if table.empty:
         raise ValueError(f"{labels} has no row of {checks.listed([*map(str, recordings)])}.")
-    found = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
-    return {each.file: each.stretches for each in found}
+    labelled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
+    return {entry.file: entry.stretches for entry in labelled_files}
 
 
 def adapted_to(
@@ -205,13 +205,13 @@ def adapted_to(
     for text, begin, end in zip(texts, first, stop, strict=True):
         codes[(starts >= begin) & (starts + length <= end)] = known.get(text, -1)
     counts = {text: int(np.sum(codes == i)) for text, i in known.items()}
-    labels, told = None, "its windows without labels"
+    labels, basis = None, "its windows without labels"
     if np.count_nonzero([*counts.values()]) > 1:  # one class tells nothing of the other
         labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
-        each = checks.listed([f"{n} {text}" for text, n in counts.items()])
-        told = f"its windows with labels ({each}), which are predicted too"
+        counts_text = checks.listed([f"{n} {text}" for text, n in counts.items()])
+        basis = f"its windows with labels ({counts_text}), which are predicted too"
     windows = windows_from(recording, starts, length)
-    return clf.adapt(windows, labels), told
+    return clf.adapt(windows, labels), basis
 
 
 def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -> None:
@@ -291,7 +291,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     ValueError
         When two recordings would have the same results, or two headers name one file of signals.
     """
-    found: dict[Path, Path] = {}
+    targets: dict[Path, Path] = {}
     paths = [path.expanduser() for path in paths]
     search.check_signal_files(path for path in paths if path.is_file())
     for path in paths:
@@ -300,13 +300,13 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
             below = {file: file.relative_to(path) for file in folders.recordings_below(path)}
         for file, target in below.items():
             name = subjects.without_ending(target.name)
-            found.setdefault(file.absolute(), target.with_name(name))
+            targets.setdefault(file.absolute(), target.with_name(name))
     seen: dict[Path, Path] = {}
-    for file, target in found.items():
+    for file, target in targets.items():
         if (first := seen.setdefault(target, file)) != file:
             together = "pass the folder that contains both, or " * (file.parent != first.parent)
             raise ValueError(
                 f"{first} and {file} would have the same results, {target}_predictions.csv; "
                 f"{together}predict them into different folders."
             )
-    return found
+    return targets

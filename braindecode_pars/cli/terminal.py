@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def report_failures(kept: str = "") -> Iterator[None]:
+def report_failures(advice: str = "") -> Iterator[None]:
     """Print errors that a user can correct without a traceback; other errors keep theirs.
 
     Parameters
     ----------
-    kept : str
+    advice : str
         Sentence that is printed after Ctrl-C: which results are kept, and how to resume.
     """
     try:
@@ -42,7 +42,7 @@ def report_failures(kept: str = "") -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     except KeyboardInterrupt:
-        typer.secho(f"Interrupted. {kept}".strip(), err=True)
+        typer.secho(f"Interrupted. {advice}".strip(), err=True)
         raise typer.Exit(130) from None
     except (ValueError, TypeError, OSError, OverflowError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError):
@@ -112,7 +112,7 @@ def with_options(
 
     Parameters before the star are arguments, the others options. One that is False has no
     ``--no-NAME``. Entries of the section Options that are no parameters are further options, of
-    which the function receives those that were given as ``given``.
+    which the function receives those that were passed as ``options``.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def with_options(
     def decorate(command: Command) -> Command:
         texts = _texts_of(command) | (_texts_of(source) if source else {})
         hints = get_type_hints(command, include_extras=True)
-        own = inspect.signature(command).parameters
-        further = [name for name in texts if name not in own]
-        parameters = [parameter for parameter in own.values() if parameter.name != "given"]
+        signature = inspect.signature(command).parameters
+        further = [name for name in texts if name not in signature]
+        parameters = [parameter for parameter in signature.values() if parameter.name != "options"]
         for name in further:
             hints[name] = (kinds or {}).get(name, str)
             texts[name]["show_default"] = (defaults or {}).get(name, False)
@@ -137,9 +137,11 @@ def with_options(
 
         @functools.wraps(command)
         def run(**arguments: Any) -> None:
-            if "given" in own:
-                found = {name: arguments.pop(name) for name in further}
-                arguments["given"] = {k: value for k, value in found.items() if value is not None}
+            if "options" in signature:
+                option_values = {name: arguments.pop(name) for name in further}
+                arguments["options"] = {
+                    k: value for k, value in option_values.items() if value is not None
+                }
             command(**arguments)
 
         # typer reads the parameters of a command from its signature.
@@ -164,12 +166,12 @@ def _texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     """
     _, _, section = (inspect.getdoc(function) or "").partition(_SECTION)
     entries = [entry.splitlines() for entry in re.split(r"\n(?=\S)", section) if entry]
-    found: dict[str, dict[str, Any]] = {}
+    texts: dict[str, dict[str, Any]] = {}
     for head, *lines in entries:
         name, _, metavar = head.partition(" : ")
         text = re.sub(r"\{([A-Z]+)\}", _listed, " ".join(map(str.strip, lines)))
-        found[name] = dict(help=text, metavar=metavar or None)
-    return found
+        texts[name] = dict(help=text, metavar=metavar or None)
+    return texts
 
 
 def _listed(table: re.Match[str]) -> str:
@@ -215,12 +217,12 @@ def print_frame(
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
     """Return values by key; a value is JSON, None, True or False of Python, or else a string."""
-    found: dict[str, Any] = dict(pairs(options, name))
-    for key, text in found.items():
+    value_by_key: dict[str, Any] = dict(pairs(options, name))
+    for key, text in value_by_key.items():
         with suppress(ValueError):
             # NaN and Infinity, which are no JSON, may be names.
-            found[key] = json.loads(_CONSTANTS.get(text, text), parse_constant=str)
-    return found
+            value_by_key[key] = json.loads(_CONSTANTS.get(text, text), parse_constant=str)
+    return value_by_key
 
 
 #: Constants of Python, as in JSON.

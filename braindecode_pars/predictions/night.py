@@ -133,9 +133,9 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     -------
     mne.Annotations
         Annotations in seconds from the first sample of the recording (``orig_time=None``), for
-        ``raw.set_annotations``, which replaces those of the recording. To add ``found`` to them,
-        use ``raw.annotations.append(found.onset + raw.first_time, found.duration,
-        found.description)``: the sum of both fails or is late where the recording has a date of
+        ``raw.set_annotations``, which replaces those of the recording. To add ``predicted`` to
+        them, use ``raw.annotations.append(predicted.onset + raw.first_time, predicted.duration,
+        predicted.description)``: the sum of both fails or is late where the recording has a date of
         measurement or was cropped.
 
     Raises
@@ -161,8 +161,10 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
     run = (~(is_next & merge)).cumsum()  # number of the annotation of each window
     runs = rows.assign(stop=stops).groupby(run)
-    found = runs.agg({"onset": "first", "stop": "last", "label": "first"})
-    return mne.Annotations(found["onset"], found["stop"] - found["onset"], found["label"])
+    segments = runs.agg({"onset": "first", "stop": "last", "label": "first"})
+    return mne.Annotations(
+        segments["onset"], segments["stop"] - segments["onset"], segments["label"]
+    )
 
 
 _SUFFIX = "_events.tsv"
@@ -351,10 +353,10 @@ def sleep_statistics(
     --------
     >>> from braindecode_pars.predictions import sleep_statistics
     >>> night = ["W"] * 40 + ["N1"] * 10 + ["N2"] * 400 + ["W"] * 50 + ["REM"] * 100 + ["W"] * 200
-    >>> found = sleep_statistics(night)
-    >>> [found[name] for name in ("TIB", "SPT", "WASO", "TST", "SOL")]
+    >>> statistics = sleep_statistics(night)
+    >>> [statistics[name] for name in ("TIB", "SPT", "WASO", "TST", "SOL")]
     [400.0, 280.0, 25.0, 255.0, 20.0]
-    >>> round(found["SE"], 2), round(found["%REM"], 1)
+    >>> round(statistics["SE"], 2), round(statistics["%REM"], 1)
     (63.75, 19.6)
     """
     checks.check_positive(window_seconds=window_seconds)
@@ -376,7 +378,7 @@ def sleep_statistics(
         if name != "NREM":
             latencies[f"Lat_{name}"] = _first(starts, mask & is_known)
     tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
-    found = {
+    statistics = {
         "TIB": total,
         "SPT": period,
         "WASO": minutes[is_wake & inside].sum(),
@@ -390,7 +392,7 @@ def sleep_statistics(
         "SE": _percent(tst, total),
         "SME": _percent(tst, period),
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in statistics.items()}
 
 
 def agreement(

@@ -80,28 +80,28 @@ def hypnogram(
     'agreement 75 % of 4 windows'
     """
     checks.check_positive(window_seconds=window_seconds)
-    given = {"true": style.label_list("true", true)}
+    series = {"true": style.label_list("true", true)}
     if predicted is not None:
-        given["predicted"] = style.label_list("predicted", predicted)
-    for name, stages in given.items():
-        if len(stages) != len(given["true"]) or not stages:
+        series["predicted"] = style.label_list("predicted", predicted)
+    for name, stages in series.items():
+        if len(stages) != len(series["true"]) or not stages:
             raise ValueError(
                 f"{name} has shape ({len(stages)},); pass a stage for each window of one night."
             )
     if stage_names is None:
-        labels = {label for stages in given.values() for label in stages}
-        found = [label for label in labels if not style.is_unknown(label)]
-        if not all(isinstance(label, str) for label in found):
+        labels = {label for stages in series.values() for label in stages}
+        known_labels = [label for label in labels if not style.is_unknown(label)]
+        if not all(isinstance(label, str) for label in known_labels):
             raise ValueError("The stages are numbers; pass stage_names, the names of the stages.")
-        stage_names = sorted(found)
+        stage_names = sorted(known_labels)
     names = style.names_by_label(stage_names)
     different = list(dict.fromkeys(names.values()))
     order = style.in_figure_order(different, top_to_bottom(different) if order is None else order)
     number = {label: order.index(name) for label, name in names.items()}
-    rows = {name: np.array(style.entries(stages, number), float) for name, stages in given.items()}
+    rows = {name: np.array(style.entries(stages, number), float) for name, stages in series.items()}
 
     [ax] = style.axes_for(ax, 1, 1, (9, 2.6))
-    edges = np.arange(len(given["true"]) + 1) * window_seconds
+    edges = np.arange(len(series["true"]) + 1) * window_seconds
     draw_steps(ax, edges, order, rows["true"], rows.get("predicted"))
     return ax
 

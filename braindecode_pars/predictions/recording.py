@@ -39,8 +39,8 @@ def predict_raw(
             "such windows; fit again with sfreq (Hz)."
         )
     # Prepare the signals.
-    given = raw
-    raw, name = readers.open_recording(given)
+    source = raw
+    raw, name = readers.open_recording(source)
     recording = prepare_recording(raw, name, clf, preprocess=preprocess)
     length, seconds = clf.n_times_, clf.n_times_ / clf.sfreq_
     starts = usable_starts(recording, length, overlap)
@@ -57,12 +57,12 @@ def predict_raw(
             f"{checks.listed(channel_names.odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
-    findings = recording_findings(recording, clf, given) | rescaled
+    findings = recording_findings(recording, clf, source) | rescaled
     # Predict. There is one row for each window of the grid.
     windows, numbers = windows_from(recording, starts, length), is_regressor(clf)
     with warnings.catch_warnings():
-        for found in ("The amplitude of these windows", ".* do not change"):  # findings say so
-            warnings.filterwarnings("ignore", found)
+        for message in ("The amplitude of these windows", ".* do not change"):  # findings say so
+            warnings.filterwarnings("ignore", message)
         values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)
@@ -202,7 +202,7 @@ class Remark(NamedTuple):
 
 
 def recording_findings(
-    recording: as_trained.Prepared, clf: Any, given: Any = None
+    recording: as_trained.Prepared, clf: Any, source: Any = None
 ) -> dict[str, Any]:
     """Return what differs from the training recordings and makes predictions doubtful.
 
@@ -212,7 +212,7 @@ def recording_findings(
         A prepared recording.
     clf : fitted classifier
         Model that predicts it.
-    given : Raw | path | None
+    source : Raw | path | None
         What the user has passed: its path may name the subject.
 
     Returns
@@ -230,7 +230,7 @@ def recording_findings(
         _compare_preprocessing(recording),
         *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
         _compare_amplitudes(recording, clf),
-        _find_subject(recording, clf, given),
+        _find_subject(recording, clf, source),
         _compare_centring(clf),
         _find_absent_stages(clf),
     ]
@@ -245,15 +245,15 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
     """Yield what is different about the channels of the recording, and about their reference."""
     yield Remark("missing_channels", recording.missing)  # the prediction itself warns
     others = {
-        each.name: each.formula
-        for each in recording.found
-        if each in recording.not_rereferenced
-        or (not each.reference and channel_names.differing_references([each.name, each.channel]))
+        lead.name: lead.formula
+        for lead in recording.found
+        if lead in recording.not_rereferenced
+        or (not lead.reference and channel_names.differing_references([lead.name, lead.channel]))
     }
     # A channel of the same name says nothing: its reference is that of the recording.
     named, had = (
-        preprocessing.text_of("reference", each.reference)
-        for each in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
+        preprocessing.text_of("reference", steps.reference)
+        for steps in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
     )
     texts = [
         f"{name} ({had})" if used == name else f"{used} for {name}" for name, used in others.items()
@@ -269,7 +269,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
         return
     chs_info = clf.chs_info_ or []
-    is_averaged = not (others or any(each.name == "reference" for each in recording.differences))
+    is_averaged = not (others or any(step.name == "reference" for step in recording.differences))
     absent = [ch["ch_name"] for ch in chs_info if channel_names.is_eeg_by_type(ch)]
     absent = [name for name in absent if name in recording.missing] if is_averaged else []
     yield Remark(
@@ -280,8 +280,8 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
         "channels that all recordings have.",
     )
     # Other caps have more electrodes, and readers give the type EEG to any signal.
-    model = {each.channel for each in recording.found}
-    further = sorted({name for each in recording.found for name in each.reference} - model)
+    model = {lead.channel for lead in recording.found}
+    further = sorted({name for lead in recording.found for name in lead.reference} - model)
     if len(model) == 1 or getattr(clf, "channels", None):  # electrodes were in that of training
         further = [n for n in further if channel_names.why_no_electrode({"ch_name": n})]
     yield Remark(
@@ -296,16 +296,16 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
-    if any(each.trained == preprocessing.CHANGED for each in differing):
+    if any(step.trained == preprocessing.CHANGED for step in differing):
         advice = (
             "Re-reference it as in training, or fit with preprocessing={'reference': ...}, so that "
             "this is done here."
         )
-    elif all(each.repair is None for each in differing):
+    elif all(step.repair is None for step in differing):
         advice = "Start from the original recording, if there is one: this cannot be repaired here."
     return Remark(
         "prepared_otherwise",
-        {each.name: str(each) for each in differing},
+        {step.name: str(step) for step in differing},
         "The recording was prepared otherwise than those of the training: "
         f"{'; '.join(map(str, differing))}. {advice}",
     )
@@ -356,11 +356,11 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     ValueError
         When the amplitudes of the training are not known, or no window can be predicted.
     """
-    usual, found = clf.amplitudes_, np.array([*_amplitudes(recording, clf.n_times_).values()])
-    if usual is None or not len(found):
+    usual, levels = clf.amplitudes_, np.array([*_amplitudes(recording, clf.n_times_).values()])
+    if usual is None or not len(levels):
         raise ValueError("The amplitudes of the training windows are unknown; leave rescale out.")
     middle = float(np.sqrt(usual.low * usual.high))
-    factor = middle / float(np.median(found[found * _FLAT > found.max()]))
+    factor = middle / float(np.median(levels[levels * _FLAT > levels.max()]))
     recording.signals[...] *= np.float32(factor)
     return factor
 
@@ -405,7 +405,7 @@ _MAY_BE_REFERENCE = (
 )
 
 
-def _find_subject(recording: as_trained.Prepared, clf: Any, given: Any) -> Remark:
+def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Remark:
     """Return the name by which the subject was in the training, if it may have been.
 
     The name is in the file, as MNE knows it, or in its path. A number of an unknown corpus is
@@ -414,10 +414,10 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, given: Any) -> Remar
     card = getattr(clf, "encoder_card_", None)
     seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())
     labeled = subjects.SubjectKeys((card.finetune_subjects or ()) if card is not None else ())
-    files = given.filenames if isinstance(given, mne.io.BaseRaw) else [given]
+    files = source.filenames if isinstance(source, mne.io.BaseRaw) else [source]
     named = [subjects.possible_subjects(Path(files[0]))] if files and files[0] else []
-    told = (recording.raw.info["subject_info"] or {}).get("his_id")
-    names = [name for name in (told, *chain(*named)) if name and name != "X"]  # EDF's anonymous
+    his_id = (recording.raw.info["subject_info"] or {}).get("his_id")
+    names = [name for name in (his_id, *chain(*named)) if name and name != "X"]  # EDF's anonymous
     name = next((str(name) for name in names if name in seen or name in labeled), None)
     return Remark(
         "subject_in_training",

@@ -168,7 +168,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     several = labelled["class"].nunique() > 1
     by_subject = several and labels.one_class_each(labelled["class"], labelled["subject"])
     data = _Data(windows, recordings, labelled, _sampled(windows, labelled), by_subject)
-    found = [
+    findings = [
         *_too_few(data),
         *_confounds(recordings, labelled, in_spite_of),
         *_copies(data),
@@ -177,19 +177,19 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
         *_order_within_recordings(data),
     ]
     if sentence := labels.similar_classes(data.names):
-        found.append(_warning(sentence, "labels"))
+        findings.append(_warning(sentence, "labels"))
     if n := len(windows) - len(labelled):
-        found.append(
+        findings.append(
             _note(
                 f"{n} of {len(windows)} windows have no label. They are not scored, and are used "
                 "to pretrain without labels.",
                 "labels",
             )
         )
-    found.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
+    findings.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
     of_class = labelled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
-    return DataCheck(_facts(data), classes, by_subject, found)
+    return DataCheck(_facts(data), classes, by_subject, findings)
 
 
 def check_origin(windows_ds: Any) -> list[Finding]:
@@ -225,37 +225,37 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
     parts = [part for part in parts if len(part)]  # as in the table of Windows
     parts = parts if len(parts) == len(rows) else [None] * len(rows)
-    told = [getattr(part, "description", None) for part in parts]
+    metadata = [getattr(part, "description", None) for part in parts]
     infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
-    found = pd.DataFrame(
+    recordings = pd.DataFrame(
         {
             "subject": rows["subject"].astype(object).where(has_name, None),
             "corpus": rows["corpus"],
-            "channels": [", ".join(sorted(each.names)) or None for each in rows["channels"]],
+            "channels": [", ".join(sorted(montage.names)) or None for montage in rows["channels"]],
             "date": [info.get("meas_date") for info in infos],
-            **{name: [None if d is None else d.get(name) for d in told] for name in _DESCRIBED},
+            **{name: [None if d is None else d.get(name) for d in metadata] for name in _DESCRIBED},
         },
         index=rows.index,
         dtype=object,
     )
-    numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(found["subject"])]
-    found["name"] = found["file"].where(found["file"].notna(), numbers)
-    return found
+    numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(recordings["subject"])]
+    recordings["name"] = recordings["file"].where(recordings["file"].notna(), numbers)
+    return recordings
 
 
 def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
     """Return the labelled windows, with their recording, subject, class and position."""
-    given = pd.Series(windows.y, range(len(windows)), dtype=object)
+    targets = pd.Series(windows.y, range(len(windows)), dtype=object)
     if -1 not in (windows.label_names or {}).values():
-        given = given.mask(given == -1)
-    given = given.dropna()
-    classes = np.array(sorted(set(given), key=lambda one: (str(type(one)), one)), object)
+        targets = targets.mask(targets == -1)
+    targets = targets.dropna()
+    classes = np.array(sorted(set(targets), key=lambda y: (str(type(y)), y)), object)
     names = labels.names_of_classes(classes, windows.label_names) or {}
     texts = [str(names.get(label, label)) for label in classes]
-    found = windows.table[["recording", "start"]].iloc[given.index]
-    found = found.assign(subject=recordings["subject"].reindex(found["recording"]).to_numpy())
-    of_class = pd.Categorical(given, classes).rename_categories(texts)
-    return found.assign(**{"window": given.index, "class": of_class})
+    rows = windows.table[["recording", "start"]].iloc[targets.index]
+    rows = rows.assign(subject=recordings["subject"].reindex(rows["recording"]).to_numpy())
+    of_class = pd.Categorical(targets, classes).rename_categories(texts)
+    return rows.assign(**{"window": targets.index, "class": of_class})
 
 
 def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
@@ -263,24 +263,21 @@ def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
     chosen = []
     n_classes = labelled.groupby("recording")["class"].nunique()
     most = min(_READ, _READ_IN_ALL // max(1, len(n_classes)))
-    for (recording, _), own in labelled.groupby(["recording", "class"], observed=True):
+    for (recording, _), rows in labelled.groupby(["recording", "class"], observed=True):
         n = max(2, most // n_classes[recording])
-        chosen.append(own.iloc[np.unique(np.linspace(0, len(own) - 1, n).astype(int))])
+        chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
     table = pd.concat(chosen) if chosen else labelled
     # One window at a time in memory
     levels = [amplitudes.levels_of(windows[i].astype(float)) for i in table["window"].tolist()]
-    level = [np.log10(pd.Series(10 ** each[0]).median()) for each in levels]
-    return table.assign(
-        level=np.array(level, float),
-        levels=pd.Series(levels, table.index, object),
-    )
+    level = [np.log10(pd.Series(10 ** window_levels[0]).median()) for window_levels in levels]
+    return table.assign(level=np.array(level, float), levels=pd.Series(levels, table.index, object))
 
 
 def _facts(data: _Data) -> dict[str, str]:
     windows, recordings, labelled = data.windows, data.recordings, data.labelled
     sfreq, length = windows.sfreq or np.nan, windows[0].shape[1]
     names = [montage.names for montage in windows.montages]
-    is_one_set = len({tuple(sorted(each)) for each in names}) == 1
+    is_one_set = len({tuple(sorted(ch_names)) for ch_names in names}) == 1
     channels = f"{len(names[0])}: {listed(names[0])}" if is_one_set else "differ between recordings"
     steps = windows.recordings["preprocessing"].dropna()
     level = data.sampled["level"].median()
@@ -328,10 +325,10 @@ def _too_few(data: _Data) -> Iterator[Finding]:
     """Yield why there are too few classes or subjects."""
     labelled, names = data.labelled, data.names
     if len(names) < 2:
-        found = f"one class, {names[0]!r}" if names else "no label"
+        problem = f"one class, {names[0]!r}" if names else "no label"
         yield _stop(
-            f"The windows have {found}, but two classes are needed to tell them apart. Check where "
-            "the labels are read from; the label -1 means unlabelled.",
+            f"The windows have {problem}, but two classes are needed to tell them apart. Check "
+            "where the labels are read from; the label -1 means unlabelled.",
             "labels",
         )
         return
@@ -370,7 +367,7 @@ def _confounds(
     # The channels that each recording has beside those that all have
     sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
     shared = set.intersection(*sets) if len(sets) else set()
-    beside = sets.map(lambda own: ", ".join(sorted(own - shared)) or "no channel more")
+    beside = sets.map(lambda channels: ", ".join(sorted(channels - shared)) or "no channel more")
     recordings = recordings.assign(recorded_channels=beside.reindex(recordings.index))
     for column, what in _PROPERTIES.items():
         values = recordings[column].reindex(labelled["recording"]).to_numpy()
@@ -387,8 +384,8 @@ def _confounds(
         texts = []
         for value, row in counts.iterrows():
             name = _shown(value) if len(_shown(value)) <= 40 else f"{_shown(value)[:37]}..."
-            own = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
-            texts.append(f"{name} has {own}")
+            class_counts = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
+            texts.append(f"{name} has {class_counts}")
         shown = listed(texts, most=4)
         # The best guess of the class from the value, with equal weight of each class
         accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
@@ -440,8 +437,10 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
     sampled = data.sampled.dropna(subset="level")
     by_recording = sampled.groupby("recording")["level"].median()
     # The level of a recording, or of a window relative to its recording
-    own = sampled["recording"].map(by_recording)
-    rows = sampled.assign(level=own if data.one_class_each else sampled["level"] - own)
+    median_level = sampled["recording"].map(by_recording)
+    rows = sampled.assign(
+        level=median_level if data.one_class_each else sampled["level"] - median_level
+    )
     if data.one_class_each:
         rows = rows.drop_duplicates("recording")
     for name in data.names:
@@ -482,20 +481,22 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
         return
     first = data.labelled.drop_duplicates("recording")[["recording", "subject", "class"]]
     rows = first.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
-    orders, told_by = [], set()
-    for _, own in rows.groupby("subject"):
-        if own["class"].nunique() < 2:
+    orders, sources = [], set()
+    for _, files in rows.groupby("subject"):
+        if files["class"].nunique() < 2:
             continue
-        by = next((c for c in ("date", "file") if own[c].notna().all() and own[c].is_unique), None)
-        told_by.add(_ORDERS[by])
-        ordered = own if by is None else own.sort_values(by)
+        by = next(
+            (c for c in ("date", "file") if files[c].notna().all() and files[c].is_unique), None
+        )
+        sources.add(_ORDERS[by])
+        ordered = files if by is None else files.sort_values(by)
         orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
     # An order in which a class comes again, such as A B A, balances what changes with time.
     if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
-        order, told = ", then ".join(map(repr, orders[0])), " and ".join(sorted(told_by))
+        order, source = ", then ".join(map(repr, orders[0])), " and ".join(sorted(sources))
         yield _warning(
             f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
-            f"{order} (by the order of {told}). If they were recorded so, fatigue or drying "
+            f"{order} (by the order of {source}). If they were recorded so, fatigue or drying "
             "electrodes tell the classes apart as well as what is studied. Needed are subjects "
             "with the other order.",
             "order",
@@ -509,9 +510,9 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
         rows = table.assign(is_class=table["class"] == name)
         aucs = np.array(
             [
-                _auc(own["is_class"], own["start"])
-                for _, own in rows.groupby("recording")
-                if 2 <= own["is_class"].sum() <= len(own) - 2
+                _auc(recording_windows["is_class"], recording_windows["start"])
+                for _, recording_windows in rows.groupby("recording")
+                if 2 <= recording_windows["is_class"].sum() <= len(recording_windows) - 2
             ]
         )
         for when, are in (("late", aucs > _APART), ("early", aucs < 1 - _APART)):
