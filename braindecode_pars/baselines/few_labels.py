@@ -235,25 +235,25 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 self.tangent_space_ = tangentspace.TangentSpace().fit(measured["tangent_space"])
             features = self._features(windows, measured)
             # A classifier of each view
-            given = windows.labels, self.classes_, self.class_weight
-            weights = linear_probe.weights_of_codes(*given)
+            weight_args = windows.labels, self.classes_, self.class_weight
+            weights = linear_probe.weights_of_codes(*weight_args)
             folds = linear_probe.folds_of_subjects(windows)
             unfitted = linear_probe.logistic_regression(self.C, weights)
             of_c = folds if self.C is None else []
             self.views_ = {
-                view: linear_probe.fit_searched(unfitted, own, windows.labels, of_c)
-                for view, own in features.items()
+                view: linear_probe.fit_searched(unfitted, view_features, windows.labels, of_c)
+                for view, view_features in features.items()
             }
             self.prior_strength_ = {
                 view: self.prior_strength
-                or new_person.chosen_strength(self.views_[view], own, windows, folds)
-                for view, own in features.items()
+                or new_person.chosen_strength(self.views_[view], view_features, windows, folds)
+                for view, view_features in features.items()
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in self.views_.items()}
             if self.verbose and self.C is None:
-                told = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
+                c_values = ", ".join(f"{c:g} ({view})" for view, c in self.C_.items())
                 how = f"chosen in {len(folds)} folds of subjects" if folds else _NOT_SEARCHED
-                log.info("C is %s: %s.", told, how)
+                log.info("C is %s: %s.", c_values, how)
         return self
 
     def _chosen_recentring(self, windows: table.Windows) -> str | None:
@@ -278,9 +278,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Return embeddings, covariances and log band powers, and which channels are ``flat``."""
-        own = tuple(ch["ch_name"] for ch in self.chs_info_ or ()), self.sfreq_
+        setup = tuple(ch["ch_name"] for ch in self.chs_info_ or ()), self.sfreq_
         return windows_estimator.computed_once(
-            lambda: (type(self), (*self._view_names,), saved.encoder_digest(self.encoder_), *own),
+            lambda: (type(self), (*self._view_names,), saved.encoder_digest(self.encoder_), *setup),
             windows,
             self._measure_windows,
         )
@@ -327,7 +327,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 flat = np.zeros((n, n_fitted), dtype=bool)
                 flat[:, there] = amplitudes.flat_channels(signals)
                 parts["flat"].append(flat)
-        return {view: np.concatenate(found) for view, found in parts.items()}
+        return {view: np.concatenate(arrays) for view, arrays in parts.items()}
 
     def _features(
         self, windows: table.Windows, measured: dict[str, np.ndarray] | None = None
@@ -349,7 +349,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         if self.recenter_ is None:
             return features
         subjects = _subjects_of(windows)
-        return {view: transformers.subtract_means(own, subjects) for view, own in features.items()}
+        return {view: transformers.subtract_means(X, subjects) for view, X in features.items()}
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
         """Return a classifier for one new person, from windows of this person.
@@ -411,10 +411,10 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             self, X, any_montage=bool(self.chs_info_), groups=groups
         )
         votes = []
-        for view, own in self._features(windows).items():
+        for view, view_features in self._features(windows).items():
             scaler, regression = self.views_[view]
             # Zero is the mean of fit: the vote of a missing channel.
-            votes.append(regression.predict_proba(np.nan_to_num(scaler.transform(own))))
+            votes.append(regression.predict_proba(np.nan_to_num(scaler.transform(view_features))))
         # The soft vote, as in scikit-learn. The softmax of its logarithm is the vote again.
         logits = np.log(np.maximum(np.average(votes, axis=0), np.finfo(np.float32).tiny))
         return torch.from_numpy(logits).float()
@@ -452,8 +452,8 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         TypeError, ValueError, FileNotFoundError
             As :meth:`fit`, except the errors about labels.
         """
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in ("encoder", "sfreq", "preprocessing", "channels")}
+        params = self.get_params(deep=False)
+        shared = {name: params[name] for name in ("encoder", "sfreq", "preprocessing", "channels")}
         return embedder.PARSEmbedder(pooling="channels", **shared).training_cost(X, groups=groups)
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -567,8 +567,8 @@ def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
         within, across = reference[np.ix_(there, there)], reference[np.ix_(there, ~there)]
         expected = np.eye(len(there))[:, there]
         expected[~there] = np.linalg.solve(within, across).T
-        own = covariances[np.ix_(rows, there, there)]
-        filled[rows] = expected @ own @ expected.T
+        observed = covariances[np.ix_(rows, there, there)]
+        filled[rows] = expected @ observed @ expected.T
         filled[np.ix_(rows, ~there, ~there)] += (
             reference[np.ix_(~there, ~there)] - expected[~there] @ across
         )

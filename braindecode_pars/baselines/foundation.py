@@ -138,7 +138,7 @@ FOUNDATION_MODELS = {
 
 
 def input_format_of(
-    network: type[nn.Module], given: InputFormat | None, tensors: Mapping[str, Tensor] | None = None
+    network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor] | None = None
 ) -> InputFormat:
     """Return the input of a pretrained network: the given one, or that of the table.
 
@@ -149,16 +149,16 @@ def input_format_of(
     ValueError
         When none is given and the network is not in the table.
     """
-    found = given or FOUNDATION_MODELS.get(network.__name__)
-    if found is None:
+    input_format = param or FOUNDATION_MODELS.get(network.__name__)
+    if input_format is None:
         raise ValueError(
             f"The input of pretrained weights is known for {', '.join(FOUNDATION_MODELS)}. For "
             f"{network.__name__}, pass input_format=InputFormat(sfreq=..., volts=...)."
         )
-    if found.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
+    if input_format.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
         n_inputs = len(tensors["encoder.channel_tokens.weight"])
-        return replace(found, channels=(found.channels or ())[:n_inputs])
-    return found
+        return replace(input_format, channels=(input_format.channels or ())[:n_inputs])
+    return input_format
 
 
 class Prepare(nn.Module):
@@ -189,13 +189,13 @@ class Prepare(nn.Module):
         # minute is half a sample. It is made once, and no weight that is saved.
         exact = Fraction(float(input_format.sfreq)) / Fraction(float(sfreq))
         near = (exact.limit_denominator(largest) for largest in (10, 100, 1000, 10_000))
-        found = next((ratio for ratio in near if abs(ratio / exact - 1) < 1e-4), None)
-        if found is None:
+        near_ratio = next((ratio for ratio in near if abs(ratio / exact - 1) < 1e-4), None)
+        if near_ratio is None:
             raise ValueError(
                 f"Windows at {sfreq:g} Hz cannot be brought to {input_format.sfreq:g} Hz, that of "
                 "the network; pass their rate in Hz, or resample them, as raw.resample does."
             )
-        self.ratio = found
+        self.ratio = near_ratio
         rates = self.ratio.denominator, self.ratio.numerator
         self.resample = torchaudio.transforms.Resample(*rates, dtype=torch.float32)
         for name, kernel in [*self.resample.named_buffers()]:
@@ -260,26 +260,26 @@ def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     known = {name.upper(): name for name in channels}
     bare = [channel_names.electrode_name(name) for name in channel_names.system_names(names)]
     # T3 is T7 to a network that knows only one of them.
-    found = [
+    matches = [
         known.get(name) or known.get("-".join(filter(None, channel_names.electrode_pair(name))))
         for name in bare
     ]
-    if unknown := [name for name, own in zip(names, found, strict=True) if own is None]:
+    if unknown := [name for name, match in zip(names, matches, strict=True) if match is None]:
         raise ValueError(
             f"The network does not know the channels {checks.listed(unknown)}; pick others with "
             f"channels=[...]. It knows {', '.join(channels)}."
         )
-    return [name for name in found if name is not None]
+    return [name for name in matches if name is not None]
 
 
 def _weights(wanted: Sequence[str], names: Sequence[str]) -> Tensor:
     """Return the weights of channels in the inputs of a network: (n_inputs, n_chans)."""
     rows, missing = [], []
-    for name, found in zip(wanted, find_channels(wanted, names), strict=True):
+    for name, source in zip(wanted, find_channels(wanted, names), strict=True):
         pair = channel_names.electrode_pair
         # A single channel with another reference would be a guess.
-        if found and (found.reference or pair(found.channel) == pair(name)):
-            rows.append([float(n == found.channel) - (n in found.reference) for n in names])
+        if source and (source.reference or pair(source.channel) == pair(name)):
+            rows.append([float(n == source.channel) - (n in source.reference) for n in names])
         else:
             missing.append(name)
     if missing:
@@ -402,20 +402,20 @@ def load_network(
     UserWarning
         When the file has tensors that are not used.
     """
-    mapping, own = getattr(network, "mapping", None) or {}, network.state_dict()
-    kept: dict[str, Tensor] = {}
+    mapping, state = getattr(network, "mapping", None) or {}, network.state_dict()
+    used_tensors: dict[str, Tensor] = {}
     broken = []
-    left = (f"{HEAD}.", "chans_id")  # EEGPT computes the latter from the channels
+    starts = (f"{HEAD}.", "chans_id")  # EEGPT computes the latter from the channels
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[0]).removeprefix(_PREFIXES[1])
         name = mapping.get(name, name)
-        if name == "temporal_embedding" and name in own:
+        if name == "temporal_embedding" and name in state:
             # The patches of a shorter window are the first ones, as in the authors' code.
-            tensor = tensor[:, : own[name].shape[1]]
-        if name.startswith(left):
+            tensor = tensor[:, : state[name].shape[1]]
+        if name.startswith(starts):
             continue
-        kept[name] = tensor
-        is_real = name not in own or tensor.is_floating_point() >= own[name].is_floating_point()
+        used_tensors[name] = tensor
+        is_real = name not in state or tensor.is_floating_point() >= state[name].is_floating_point()
         has_values = tensor.layout is torch.strided and not tensor.is_meta
         if not (is_real and has_values and tensor.isfinite().all()):
             broken.append(name)
@@ -423,8 +423,8 @@ def load_network(
         raise ValueError(
             f"{source} has tensors that are not of finite real numbers: {checks.listed(broken)}."
         )
-    report = model_files.load_tensors(network, kept, source, strict=False)
-    lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(left)]
+    report = model_files.load_tensors(network, used_tensors, source, strict=False)
+    lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(starts)]
     if lacking:
         raise ValueError(
             f"{source} is not a file of this {type(network).__name__}: {report}. Before the last "

@@ -159,16 +159,16 @@ class LinearProbe(windows_estimator.LabelPredictor):
             else:
                 of_codes = weights_of_codes(codes, classes, self.class_weight)
                 clf = logistic_regression(self.C, of_codes)
-                found = fit_searched(clf, features, codes, folds if self.C is None else [])
-                self.classifier_, self.C_ = found, float(found[-1].C)
+                fitted = fit_searched(clf, features, codes, folds if self.C is None else [])
+                self.classifier_, self.C_ = fitted, float(fitted[-1].C)
             self.prior_strength_ = self.prior_strength or new_person.chosen_strength(
                 self.classifier_, features, windows, folds
             )
             self.classes_ = classes
             # What the transformer, or the steps of a pipeline, are given of the test person
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
-            given = [step.access_ for _, step in steps if hasattr(step, "access_")]
-            self.access_ = max(given, key=list(tables.Access).index, default=tables.Access.NONE)
+            data_used = [step.access_ for _, step in steps if hasattr(step, "access_")]
+            self.access_ = max(data_used, key=list(tables.Access).index, default=tables.Access.NONE)
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
@@ -197,7 +197,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         adapted = copy.copy(self)
         if is_centred := type(self.transformer_) is transformers.SubjectCentering:
             adapted.transformer_ = self.transformer_.transformer_
-        found, adapted.access_ = new_person.adapted_views(
+        classifiers, adapted.access_ = new_person.adapted_views(
             self,
             door.as_windows(X, labels),
             labels,
@@ -205,7 +205,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
             lambda windows: {"": np.asarray(adapted.transformer_.transform(windows))},
             is_centred=is_centred,
         )
-        adapted.classifier_ = found[""]
+        adapted.classifier_ = classifiers[""]
         return adapted
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:

@@ -188,11 +188,11 @@ def make_methods(
     if not _LINEAR.keys().isdisjoint(names):
         further["C"] = LinearProbe().C
     tasks = [n for n in names if n in PRETEXT_TASKS or checks.names_file(n) or _network(n)]
-    for what, given, known in (
+    for what, requested_names, known in (
         ("Method", names, dict.fromkeys((*METHODS, *tasks))),
         ("Setting of these methods", settings, {**parameters, **further}),
     ):
-        for name in given:
+        for name in requested_names:
             if name not in known:
                 raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
     # One rule for all methods of a table, also for those whose own default is another.
@@ -202,13 +202,13 @@ def make_methods(
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
     all_methods = _classifiers(names, encoders, subject_centering, settings, equal_sizes)
-    found = [*(_centred(all_methods, settings) if subject_centering else all_methods)]
-    shown = [each for each, _ in found]
-    if twice := [each for each in shown if shown.count(each) > 1]:
+    named_methods = [*(_centred(all_methods, settings) if subject_centering else all_methods)]
+    shown = [label for label, _ in named_methods]
+    if twice := [label for label in shown if shown.count(label) > 1]:
         raise ValueError(f"Two methods are called {twice[0]!r}; rename the encoder.")
-    methods = dict(found)
+    methods = dict(named_methods)
     if smoothing:
-        methods |= {shown + SMOOTHED: HMMSmoothing(own) for shown, own in found}
+        methods |= {shown + SMOOTHED: HMMSmoothing(method) for shown, method in named_methods}
     return methods
 
 
@@ -465,14 +465,14 @@ def check_equal_sizes(
     if len(parts) < 2:
         return {}
     sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items()}
-    one, other = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    if sizes[one] < sizes[other] and equal_sizes:
+    smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    if sizes[smallest] < sizes[largest] and equal_sizes:
         raise ValueError(
-            f"The encoder of {other} has {sizes[other]:,} parameters, that of {one} only "
-            f"{sizes[one]:,}; give both the same sizes, tokenizer and patch_seconds, as "
+            f"The encoder of {largest} has {sizes[largest]:,} parameters, that of {smallest} only "
+            f"{sizes[smallest]:,}; give both the same sizes, tokenizer and patch_seconds, as "
             "make_methods(encoder=...) does, or pass equal_sizes=False (--unequal-sizes)."
         )
-    return sizes if sizes[one] < sizes[other] else {}
+    return sizes if sizes[smallest] < sizes[largest] else {}
 
 
 def _part_with(method: str, estimator: BaseEstimator) -> Any:

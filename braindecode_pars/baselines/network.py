@@ -270,8 +270,8 @@ verbose
                 "windows is unknown.",
                 *(network.__name__, self.weights, self.load_report_, prepare, wanted.corpus),
             )
-        own = {name for name, p in module.network.named_parameters() if p.requires_grad}
-        module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in own]
+        params = {name for name, p in module.network.named_parameters() if p.requires_grad}
+        module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]
         return module
 
     def _network(self, signal: dict, defaults: dict, *prepared: Any) -> ScaledNetwork:
@@ -305,8 +305,8 @@ verbose
         logits = []
         with computing.usual_torch(gradients=False):
             for batch in windows.batches(64):
-                if (found := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
-                    raise ValueError(f"These windows have shape {found}, those of fit {fitted}.")
+                if (shape := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
+                    raise ValueError(f"These windows have shape {shape}, those of fit {fitted}.")
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return windows_estimator.check_finite(torch.cat(logits))
 
@@ -380,10 +380,10 @@ class ScaledNetwork(torch.nn.Module):
                 f"network_params. {error}"
             ) from error
         needed = len(x), self.constructor_arguments[1]["n_outputs"]
-        found = getattr(logits, "shape", type(logits).__name__)
-        if found != needed:
+        shape = getattr(logits, "shape", type(logits).__name__)
+        if shape != needed:
             raise ValueError(
-                f"{type(self.network).__name__} returns {found}, not logits of the shape {needed}: "
+                f"{type(self.network).__name__} returns {shape}, not logits of the shape {needed}: "
                 "one for each window and class; pass its network_params, or another network."
             )
         return logits

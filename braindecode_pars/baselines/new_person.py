@@ -81,23 +81,23 @@ def adapted_views(
         classes = estimator.classes_.tolist()
         unlabeled, _ = label_of_unlabeled(estimator.unlabeled_label)
         code_of = {**{label: code for code, label in enumerate(classes)}, unlabeled: -1}
-        given = windows.labels.tolist()
-        if unknown := sorted({repr(label) for label in given if label not in code_of}):
+        passed_labels = windows.labels.tolist()
+        if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
             raise ValueError(
                 f"adapt expects labels of fit, {classes}, or {unlabeled!r} for unlabeled windows, "
                 f"got {checks.listed(unknown, most=3)}."
             )
-        codes = np.array([code_of[label] for label in given])
+        codes = np.array([code_of[label] for label in passed_labels])
         if len(present := {*codes.tolist()} - {-1}) < 2:
             raise ValueError(
                 f"adapt expects labels of two classes, got {[classes[i] for i in present]}. Pass "
                 "windows of another class, too, or labels=None."
             )
-    own = {
+    classifiers = {
         view: adapted(estimator, *views[view], features, codes, is_centred=is_centred)
         for view, features in features_of(windows).items()
     }
-    return own, tables.Access.UNLABELLED if codes is None else tables.Access.LABELLED
+    return classifiers, tables.Access.UNLABELLED if codes is None else tables.Access.LABELLED
 
 
 def adapted(
@@ -134,11 +134,11 @@ def adapted(
         if is_centred:  # the mean of centred features is none of the person's
             linear.coef_[:, lacking] = 0
     if codes is not None:
-        own, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]
+        scaled, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]
         of_class = cross_entropy_weights(known, estimator.classes_, estimator.class_weight)
         weights = np.ones(len(known)) if of_class is None else of_class.numpy()[known]
-        given = own, known, weights, strength
-        linear.coef_, linear.intercept_ = ridge_towards(linear.coef_, linear.intercept_, *given)
+        data = scaled, known, weights, strength
+        linear.coef_, linear.intercept_ = ridge_towards(linear.coef_, linear.intercept_, *data)
     return clf
 
 
@@ -207,8 +207,8 @@ def ridge_towards(
         return sample_weight @ losses + (penalties * change**2).sum() / 2, gradient.ravel()
 
     start, tight = np.zeros(n_outputs * len(penalties)), dict(maxiter=1000, ftol=1e-11, gtol=1e-7)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=tight)
-    change = found.x.reshape(n_outputs, -1)
+    optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options=tight)
+    change = optimum.x.reshape(n_outputs, -1)
     return coef + change[:, :-1] @ basis.T, intercept + change[:, -1]
 
 
@@ -237,23 +237,23 @@ def chosen_strength(
     folds : iterable of tuple
         Training and held-out windows of each fold; without one, nothing is searched.
     """
-    scores, codes, people = [], windows.labels, np.asarray(windows.groups)
+    scores, codes, subjects = [], windows.labels, np.asarray(windows.groups)
     folds = list(folds)
     for train, test in folds if len(folds) >= _FEWEST_FOLDS else ():
         scaler, linear = clone(clf).fit(features[train], codes[train])
-        for person in pd.unique(people[test])[:_N_PEOPLE]:
-            mine = test[people[test] == person]
-            own, labels = scaler.transform(features[mine]), codes[mine]
+        for subject in pd.unique(subjects[test])[:_N_PEOPLE]:
+            subject_rows = test[subjects[test] == subject]
+            subject_features, labels = scaler.transform(features[subject_rows]), codes[subject_rows]
             fewest = np.bincount(labels, minlength=codes.max() + 1).min()
             for n in (n for n in _N_LABELLED if n < fewest):
                 first = first_of_each_class(labels, n)
-                labeled = own[first], labels[first], np.ones(first.sum())
+                labeled = subject_features[first], labels[first], np.ones(first.sum())
                 weights = [
                     ridge_towards(linear.coef_, linear.intercept_, *labeled, strength)
                     for strength in STRENGTHS
                 ]
-                logits = [_of_classes(own[~first] @ coef.T + b) for coef, b in weights]
-                predicted = [each.argmax(axis=1) for each in logits]
+                logits = [_of_classes(subject_features[~first] @ coef.T + b) for coef, b in weights]
+                predicted = [class_logits.argmax(axis=1) for class_logits in logits]
                 scores.append([balanced_accuracy_score(labels[~first], y) for y in predicted])
     return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH
 

@@ -112,10 +112,10 @@ class HMMSmoothing(LabelPredictor):
             codes = np.array([code_of.get(label, -1) for label in windows.labels.tolist()])
             labelled = windows.with_labels(codes)[codes >= 0]
             class_weight = parameter_of_last("class_weight", self.classifier)
-            found = Transitions.of(labelled, self.classes_, class_weight)
-            if found is None:
+            transitions = Transitions.of(labelled, self.classes_, class_weight)
+            if transitions is None:
                 raise ValueError("No two labelled windows touch in time; pass windows in a row.")
-            self.transitions_ = found
+            self.transitions_ = transitions
         return self
 
     @property

@@ -119,19 +119,19 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         # What the features of a window depend on, apart from the window
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
         learned = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))
-        found = windows_estimator.computed_once(
+        measured = windows_estimator.computed_once(
             lambda: (type(self), learned, names, windows.sfreq), windows, self._measure_windows
         )
-        amplitudes.warn_of_flat_channels(dict(enumerate(found["flat"])))
-        return found["features"]
+        amplitudes.warn_of_flat_channels(dict(enumerate(measured["flat"])))
+        return measured["features"]
 
     def _measure_windows(self, windows: Windows) -> dict[str, np.ndarray]:
-        found: list[np.ndarray] = []
+        features: list[np.ndarray] = []
         flat: list[np.ndarray] = []
         for batch in windows.batches(256):
-            found.append(self.measure(batch.astype(float), windows.sfreq))
+            features.append(self.measure(batch.astype(float), windows.sfreq))
             flat += [*amplitudes.flat_channels(batch)]
-        return {"features": np.concatenate(found), "flat": np.stack(flat)}
+        return {"features": np.concatenate(features), "flat": np.stack(flat)}
 
     @abstractmethod
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
@@ -460,11 +460,11 @@ class SlowVoltages(NamedFeatures):
 
     def _remember(self, windows: Windows) -> None:
         channels, montages = self.channels, windows.montages
-        has_names = windows.chs_info is not None and all(one.chs_info for one in montages)
+        has_names = windows.chs_info is not None and all(chans.chs_info for chans in montages)
         if channels is None and has_names:
-            good = [[name for name in one.names if name not in one.bads] for one in montages]
-            found = [channel_names.match_channels(FRONTAL, names) for names in good]
-            channels = [n for n, *own in zip(FRONTAL, *found, strict=True) if None not in own]
+            good = [[name for name in chans.names if name not in chans.bads] for chans in montages]
+            places = [channel_names.match_channels(FRONTAL, names) for names in good]
+            channels = [n for n, *place in zip(FRONTAL, *places, strict=True) if None not in place]
             if not channels:
                 names = checks.listed(channel_names.odd_first(montages[0].names))
                 raise ValueError(
@@ -567,8 +567,8 @@ class ChannelFeatures(NamedFeatures):
         signals = torch.from_numpy(batch).flatten(0, 1)  # (n_windows * n_chans, n_times)
         measured = []
         for part in instance_norm(signals).split(_AT_ONCE):
-            found = [function(part, sfreq) for function in classical.FEATURES.values()]
-            measured.append(torch.cat([one.reshape(len(part), -1) for one in found], dim=1))
+            tensors = [function(part, sfreq) for function in classical.FEATURES.values()]
+            measured.append(torch.cat([tensor.reshape(len(part), -1) for tensor in tensors], dim=1))
         return torch.cat(measured).reshape(len(batch), -1).numpy()
 
 

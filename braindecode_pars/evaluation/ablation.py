@@ -230,18 +230,18 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
     """
     # Parameters of the estimator, and arguments of its pretext task
     params = estimator.get_params()
-    own = {name: value for name, value in settings.items() if name in params}
+    args = {name: value for name, value in settings.items() if name in params}
     others = {name: value for name, value in settings.items() if name not in params}
     if "pretext_params" not in params:
-        own |= others  # set_params names them
+        args |= others  # set_params names them
     elif others:
-        pretext_params = own.get("pretext_params", params["pretext_params"])
-        own["pretext_params"] = {**(pretext_params or {}), **others}
+        pretext_params = args.get("pretext_params", params["pretext_params"])
+        args["pretext_params"] = {**(pretext_params or {}), **others}
     # The joint task takes the arguments of each of its parts by name.
     task = params.get("pretext")
-    if own.get("pretext") == "joint" and task in ("pars", "mae") and "pretext_params" not in own:
-        own["pretext_params"] = {"task_params": {task: params["pretext_params"] or {}}}
-    return clone(estimator).set_params(**own)
+    if args.get("pretext") == "joint" and task in ("pars", "mae") and "pretext_params" not in args:
+        args["pretext_params"] = {"task_params": {task: params["pretext_params"] or {}}}
+    return clone(estimator).set_params(**args)
 
 
 #: Seed of the pretraining. The seeds of the folds only draw training subjects and fine-tune.
@@ -313,7 +313,7 @@ def share_encoders(
             encoder = encoder if folder is None else str(encoder.save(folder))
         for i in group:
             # Fine-tuned as the encoder of its own that it stands for, not as a given one.
-            own = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
-            estimator = clone(folds[i].estimator).set_params(encoder=encoder, **own)
+            params = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
+            estimator = clone(folds[i].estimator).set_params(encoder=encoder, **params)
             shared[i] = replace(folds[i], estimator=estimator)
     return shared

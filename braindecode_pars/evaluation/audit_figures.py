@@ -48,8 +48,8 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
         >>> from braindecode_pars import datasets, plotting
         >>> from braindecode_pars.evaluation import audit_encoder
-        >>> people = ["Subject12", "Subject13", "Subject14", "Subject15"]
-        >>> audit = audit_encoder("small", datasets.mental_arithmetic(people))
+        >>> subjects = ["Subject12", "Subject13", "Subject14", "Subject15"]
+        >>> audit = audit_encoder("small", datasets.mental_arithmetic(subjects))
         >>> ax = plotting.audit_map(audit)
 
     >>> [label.get_text() for label in ax.get_xticklabels()]
@@ -65,16 +65,16 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     columns: dict[str, np.ndarray] = {}
     encoders = list(dict.fromkeys(audits["encoder"]))
     for features in dict.fromkeys(audits["features"]):
-        own = {
+        values_by_encoder = {
             name: table[name, features].to_numpy() for name in encoders if (name, features) in table
         }
-        first, *others = own.values()
+        first, *others = values_by_encoder.values()
         if features == "encoder":
-            columns |= {str(name): found for name, found in own.items()}
+            columns |= {str(name): column for name, column in values_by_encoder.items()}
         elif all(np.array_equal(first, other, equal_nan=True) for other in others):
             columns[str(features)] = first
         else:
-            columns |= {f"{features}, {name}": found for name, found in own.items()}
+            columns |= {f"{features}, {name}": column for name, column in values_by_encoder.items()}
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     shares = np.clip((values - chance) / (1 - chance), 0, 1)
@@ -149,13 +149,13 @@ def person_in_features(
     for ax, measure in zip(panels, measures, strict=True):
         for number, (what, erased) in enumerate(kinds):
             is_kind = (table["property"] == what) & (table["erased"] == erased)
-            own = table[is_kind & (table["measure"] == measure)].set_index("features")
-            own = own.reindex(names)
+            kind_rows = table[is_kind & (table["measure"] == measure)].set_index("features")
+            kind_rows = kind_rows.reindex(names)
             places = np.arange(len(names)) + (number - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
             look = {**style.series_style(number), "linestyle": "", "markersize": 6}
             label = what if erased == "nothing" else f"{what}, {erased} erased"
-            ax.plot(own["value"], places, label=label, **look)
-            ax.plot(own["null"], places, **{**look, "marker": "|", "markersize": 11})
+            ax.plot(kind_rows["value"], places, label=label, **look)
+            ax.plot(kind_rows["null"], places, **{**look, "marker": "|", "markersize": 11})
         ax.set_xlabel(measure)
         style.remove_frame(ax, grid="x")
         style.name_rows(ax, names)

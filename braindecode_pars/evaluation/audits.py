@@ -245,9 +245,9 @@ def _features(
     """Yield the features of an encoder, of its tokens and of a random encoder."""
 
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
-    named = zip(*(signals.column(each).tolist() for each in ("corpus", "subject")), strict=True)
-    people = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in named}
-    folds.warn_of_leaks([name], [folds.seen_before(embedder, people)])
+    named = zip(*(signals.column(key).tolist() for key in ("corpus", "subject")), strict=True)
+    names_with_corpus = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in named}
+    folds.warn_of_leaks([name], [folds.seen_before(embedder, names_with_corpus)])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):
@@ -258,26 +258,26 @@ def _features(
 
 def _questions(signals: Windows) -> Iterator[tuple[str, _Question]]:
     """Yield what is told apart; subjects first, and the others where several subjects have each."""
-    people = pd.factorize(signals.groups)[0]
+    subject = pd.factorize(signals.groups)[0]
     # Recordings and windows are numbered within each subject, who is tested on some of them.
-    own = signals.table[["recording", "window"]].reset_index(drop=True)
-    own = own.groupby(people).transform(lambda column: pd.factorize(column)[0])
-    n_own = own.groupby(people).max().add(1)
-    least = int(n_own["recording"].min())
-    held_out, part = "recordings", own["recording"] % min(_FOLDS, least)
+    ids = signals.table[["recording", "window"]].reset_index(drop=True)
+    ids = ids.groupby(subject).transform(lambda column: pd.factorize(column)[0])
+    size = ids.groupby(subject).max().add(1)
+    least = int(size["recording"].min())
+    held_out, part = "recordings", ids["recording"] % min(_FOLDS, least)
     if least == 1:
-        held_out, part = "time blocks", own["window"] * _FOLDS // n_own["window"].to_numpy()[people]
-    yield "subject", _Question(people, list(PredefinedSplit(part).split()), held_out)
+        held_out, part = "time blocks", ids["window"] * _FOLDS // size["window"].to_numpy()[subject]
+    yield "subject", _Question(subject, list(PredefinedSplit(part).split()), held_out)
     for name, labels in (
         ("session", signals.column("session")),
         ("channel", signals.table["channel"].to_numpy()),
         ("corpus", signals.column("corpus")),
     ):
         codes = pd.factorize(labels)[0]
-        least = pd.Series(people).groupby(codes).nunique().min()
+        least = pd.Series(subject).groupby(codes).nunique().min()
         if table.is_name(labels).all() and codes.max() > 0 and least > 1:
             splitter = StratifiedGroupKFold(min(_FOLDS, int(least)))
-            yield name, _Question(codes, list(splitter.split(codes, codes, people)), "subjects")
+            yield name, _Question(codes, list(splitter.split(codes, codes, subject)), "subjects")
 
 
 def _read(
@@ -288,22 +288,22 @@ def _read(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each property and each question, and those of the person."""
     values, scores = properties.to_numpy(), []
-    people, folds, held_out = questions["subject"]
-    for train, test in GroupKFold(min(_FOLDS, people.max() + 1)).split(X, groups=people):
+    subject, folds, held_out = questions["subject"]
+    for train, test in GroupKFold(min(_FOLDS, subject.max() + 1)).split(X, groups=subject):
         ridge = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS, alpha_per_target=True))
         predicted = ridge.fit(X[train], values[train]).predict(X[test])
         scores.append(r2_score(values[test], predicted, multioutput="raw_values"))
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
-    for name, (y, own, unseen) in questions.items():
-        yield _row(name, ACCURACY, person.accuracies(X, y, own), 1 / (y.max() + 1), unseen)
-    share = person.variance_share(X, people)
+    for name, (y, splits, unseen) in questions.items():
+        yield _row(name, ACCURACY, person.accuracies(X, y, splits), 1 / (y.max() + 1), unseen)
+    share = person.variance_share(X, subject)
     recordings = signals.table["recording"].to_numpy()
-    null = person.permuted_shares(X, people, recordings, signals.labels).mean()
-    found = dict(property="variance by subject", measure=SHARE, value=(share - null) / (1 - null))
-    yield found | dict(sd=np.nan, chance=0.0, held_out="nothing")
-    erased = person.accuracies(X, people, folds, erased=people)
-    yield _row("subject, erased", ACCURACY, erased, 1 / (people.max() + 1), held_out)
+    null = person.permuted_shares(X, subject, recordings, signals.labels).mean()
+    row = dict(property="variance by subject", measure=SHARE, value=(share - null) / (1 - null))
+    yield row | dict(sd=np.nan, chance=0.0, held_out="nothing")
+    erased = person.accuracies(X, subject, folds, erased=subject)
+    yield _row("subject, erased", ACCURACY, erased, 1 / (subject.max() + 1), held_out)
 
 
 def _row(
@@ -311,5 +311,5 @@ def _row(
 ) -> dict[str, Any]:
     """Return a row with the mean and the standard deviation over folds."""
     mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1))
-    found = dict(property=name, measure=measure, value=mean, sd=sd)
-    return found | dict(chance=float(chance), held_out=held_out)
+    row = dict(property=name, measure=measure, value=mean, sd=sd)
+    return row | dict(chance=float(chance), held_out=held_out)

@@ -84,14 +84,14 @@ class FoldStore:
             wanted = files.as_read(_FORMAT | settings)
             if any(fold != file for fold in file.parent.glob("*.json")):
                 # Datasets and methods of the earlier and of this run, which must agree
-                kept = files.read_json(file) if file.is_file() else {}
-                before = {group: {} for group in _GROWING} | kept
+                stored = files.read_json(file) if file.is_file() else {}
+                before = {group: {} for group in _GROWING} | stored
                 grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
                 again = {group: {n: grown[group][n] for n in before[group]} for group in _GROWING}
-                if found := files.changed_settings(before, {**wanted, **again}):
+                if changes := files.changed_settings(before, {**wanted, **again}):
                     raise ValueError(
                         f"{file.parent} contains results of other settings or data: "
-                        f"{'; '.join(found[:3])}. Use another folder, or restore them to resume "
+                        f"{'; '.join(changes[:3])}. Use another folder, or restore them to resume "
                         "this one."
                     )
                 wanted |= grown
@@ -209,7 +209,7 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
         "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
         "sensors": digest(sensors),
         "descriptions": digest(descriptions.to_numpy().tolist()),
-        "samples": {subject: found.hexdigest() for subject, found in samples.items()},
+        "samples": {subject: hasher.hexdigest() for subject, hasher in samples.items()},
     }
 
 
@@ -229,9 +229,9 @@ def _described(value: Any) -> Any:
         case np.ndarray() | torch.Tensor():
             return digest_array(value)
         case Mapping():
-            return {str(_described(name)): _described(each) for name, each in value.items()}
+            return {str(_described(name)): _described(entry) for name, entry in value.items()}
         case list() | tuple():
-            return [_described(each) for each in value]
+            return [_described(entry) for entry in value]
     return _described_object(value)
 
 
@@ -257,8 +257,8 @@ def _described_object(value: Any) -> Any:
 
 def _parameters(estimator: Any) -> dict[str, Any]:
     """Describe parameters, and what clone() does not remove of a fitted estimator."""
-    given = sorted(estimator.get_params(deep=False).items())
-    params = {name: value for name, value in given if name not in _IMMATERIAL}
+    sorted_params = sorted(estimator.get_params(deep=False).items())
+    params = {name: value for name, value in sorted_params if name not in _IMMATERIAL}
     for name in {"encoder", "weights"} & params.keys():
         if isinstance(params[name], str | Path):
             params[name] = _saved_encoder(params[name])
@@ -267,8 +267,8 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     module = getattr(net, "module_", getattr(estimator, "encoder_", None))
     if isinstance(module, torch.nn.Module):
         # The vote also has classifiers on the features of its encoder.
-        kept = ("classes_", "views_", "tangent_space_", "recenter_")
-        of_vote = {name: learned[name] for name in kept if name in learned}
+        attributes = ("classes_", "views_", "tangent_space_", "recenter_")
+        of_vote = {name: learned[name] for name in attributes if name in learned}
         learned = {"weights": module.state_dict(), **of_vote}
     if learned:
         params["learned"] = digest(_described(learned))
@@ -283,8 +283,8 @@ def _saved_encoder(encoder: str | Path) -> str:
         folder = model_files.model_folder(encoder)
     except (FileNotFoundError, ImportError):
         return str(encoder)  # the fit will say so
-    found = sorted(file for file in folder.rglob("*") if file.is_file())
-    content = digest([(str(f.relative_to(folder)), files.checksum_of_file(f)) for f in found])
+    paths = sorted(file for file in folder.rglob("*") if file.is_file())
+    content = digest([(str(f.relative_to(folder)), files.checksum_of_file(f)) for f in paths])
     return f"{Path(encoder).name} {content}"
 
 

@@ -128,8 +128,8 @@ def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
     >>> eye_coefficients(0.3 * eyes, eyes).round(6).tolist()
     [[0.3]]
     """
-    flat = [np.moveaxis(each, 1, 0).reshape(each.shape[1], -1) for each in (X, eyes)]
-    x, e = (each - each.mean(axis=1, keepdims=True) for each in flat)
+    flat = [np.moveaxis(signals, 1, 0).reshape(signals.shape[1], -1) for signals in (X, eyes)]
+    x, e = (signals - signals.mean(axis=1, keepdims=True) for signals in flat)
     # The pseudo-inverse serves where a signal of the eyes is flat, or equal to another one.
     return x @ e.T @ np.linalg.pinv(e @ e.T, hermitian=True)
 
@@ -285,8 +285,8 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
     fitted = (frequencies >= 2) & (frequencies <= 40) & (frequencies < sfreq / 2)
     # The smallest number avoids log(0) of flat channels.
     log_f, log_p = np.log(frequencies[fitted]), np.log(density[..., fitted] + np.finfo(float).tiny)
-    one, other = np.triu_indices(len(log_f), 1)
-    slopes = (log_p[..., other] - log_p[..., one]) / (log_f[other] - log_f[one])
+    lower, higher = np.triu_indices(len(log_f), 1)
+    slopes = (log_p[..., higher] - log_p[..., lower]) / (log_f[higher] - log_f[lower])
     slope = np.median(slopes, axis=-1, keepdims=True)
     level = np.median(log_p - slope * log_f, axis=-1, keepdims=True)
     steps = np.maximum(np.arange(X.shape[-1]), 1)  # the mean is not there
@@ -399,8 +399,8 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
     rng = np.random.default_rng(random_state)
     permuted = np.asarray(y).copy()
     for number in range(max(of_subject := table.divided([np.asarray(subjects)])[0]) + 1):
-        own = np.flatnonzero(of_subject == number)
-        permuted[own] = permuted[rng.permutation(own)]
+        subject_rows = np.flatnonzero(of_subject == number)
+        permuted[subject_rows] = permuted[rng.permutation(subject_rows)]
     return permuted
 
 
@@ -597,27 +597,27 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
     """Yield windows without what the eyes' channels predict."""
     eyes = [eye_signals(montage) for montage in windows.montages]
     recordings = windows.table["recording"].to_numpy()
-    people = recordings if windows.people is None else windows.people
+    subjects = recordings if windows.people is None else windows.people
     # One regression for each subject and montage
-    numbers, _ = table.divided([people, windows.montage_numbers])
+    numbers, _ = table.divided([subjects, windows.montage_numbers])
 
     @cache
     def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
-        own = np.flatnonzero(numbers == number)
-        whole = [whole_recording(windows, row) for row in dict.fromkeys(recordings[own].tolist())]
+        rows = np.flatnonzero(numbers == number)
+        whole = [whole_recording(windows, row) for row in dict.fromkeys(recordings[rows].tolist())]
         parts = [part for part in whole if part is not None]
         if len(parts) < len(whole):
-            parts = [windows[i].astype(float) for i in own.tolist()]
+            parts = [windows[i].astype(float) for i in rows.tolist()]
         signals = np.concatenate(parts, axis=1)[None]
         of_eyes = eyes[montage][0] @ signals
         return eye_coefficients(signals, of_eyes), of_eyes.mean(axis=(0, 2))[:, None]
 
     for window, number, montage in zip(windows, numbers, windows.montage_numbers, strict=True):
-        matrix, own = eyes[montage]
+        matrix, eye_channels = eyes[montage]
         signals = window[None].astype(float)
         cleaned = without_eyes(signals, matrix @ signals, *fitted(number, montage))
         # What is left in the predicting channels is rounding, which an instance norm would enlarge.
-        cleaned[:, own] = 0
+        cleaned[:, eye_channels] = 0
         yield cleaned[0]
 
 
@@ -660,7 +660,7 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
     -------
     matrix : ndarray, shape (n_eyes, n_chans)
         Each row gives one signal: a channel of EOG, the difference or the sum of a frontal pair.
-    own : ndarray of int
+    eye_channels : ndarray of int
         Positions of the channels: those of EOG, or else pairs of frontal ones.
 
     Raises
@@ -682,10 +682,10 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
         if left is not None and right is not None
     ]
     if not pairs:
-        found = checks.listed(montage.names, most=8) or "none with a name"
+        listing = checks.listed(montage.names, most=8) or "none with a name"
         raise ValueError(
             "Eye movements cannot be estimated: there is no EOG channel and no pair of frontal "
-            f"ones, Fp1 and Fp2 or F7 and F8. The channels are {found}. Keep such channels when "
+            f"ones, Fp1 and Fp2 or F7 and F8. The channels are {listing}. Keep such channels when "
             "you prepare the recordings."
         )
     rows = [row for a, b in pairs for row in (unit[a] - unit[b], unit[a] + unit[b])]

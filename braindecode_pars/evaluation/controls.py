@@ -301,8 +301,8 @@ def control_gains(
     rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
     for column, wanted in (("method", against), ("control", UNCHANGED)):
         if wanted not in rows[column].tolist():
-            found = ", ".join(map(str, dict.fromkeys(rows[column])))
-            raise ValueError(f"The scores have no {column} {wanted!r}; they have {found}.")
+            known_names = ", ".join(map(str, dict.fromkeys(rows[column])))
+            raise ValueError(f"The scores have no {column} {wanted!r}; they have {known_names}.")
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation may differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
@@ -334,27 +334,27 @@ def _measured(
 ) -> dict[str, Any]:
     """Return the numbers of one row; ``values`` has subjects as rows."""
 
-    def test(each: np.ndarray) -> random_effects.MeanTest:
+    def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of subjects and draws; of two subjects, too."""
-        if averages or min(each.shape) < 2:
-            return random_effects.corrected_mean(each.mean(axis=1), int(key["n_train_subjects"]))
-        return random_effects.crossed_mean(each)
+        if averages or min(cells.shape) < 2:
+            return random_effects.corrected_mean(cells.mean(axis=1), int(key["n_train_subjects"]))
+        return random_effects.crossed_mean(cells)
 
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]
     gains = unchanged[method] - unchanged[against], changed[method] - changed[against]
     complete = np.isfinite(pd.concat(gains, axis=1)).all(axis=1)
-    gain, without, own = (each[complete].to_numpy() for each in (*gains, changed[method]))
-    score = test(own)
+    gain, without, scores = (frame[complete].to_numpy() for frame in (*gains, changed[method]))
+    score = test(scores)
     row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])
-    for name, each in {"gain": gain, "without": without, "lost": gain - without}.items():
-        mean = test(np.full_like(each, np.nan) if method == against else each)
+    for name, differences in {"gain": gain, "without": without, "lost": gain - without}.items():
+        mean = test(np.full_like(differences, np.nan) if method == against else differences)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
     is_gain = row["gain_p"] < LEVEL and row["gain"] > 0
     row["share"] = row["without"] / row["gain"] if is_gain else math.nan
     row |= dict(score=score.mean, score_low=score.ci_low, score_high=score.ci_high)
-    row["chance_p"] = math.nan if chance is None else test(own - chance).p
+    row["chance_p"] = math.nan if chance is None else test(scores - chance).p
     return row
 
 
@@ -445,13 +445,13 @@ def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) ->
         f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
     )
     for kind, verb in _VERBS.items():
-        left = [
+        control_texts = [
             f"{_LACKS[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
             for _, row in rows[kinds == kind].iterrows()
         ]
-        if left:
+        if control_texts:
             last = " nor without " if kind == "removed" else " and "
-            text += f" {verb} without {joined(left, last)}."
+            text += f" {verb} without {joined(control_texts, last)}."
     guesses = rows[(kinds == "removed") & (rows["chance_p"] >= LEVEL)]["control"].map(_LACKS)
     if len(guesses):
         named = joined(guesses.tolist(), " or without ")

@@ -202,7 +202,7 @@ def run_folds(
         unit=" fits",
         disable=not verbose,
     )
-    found: list[list[tuple]] = []
+    warnings_of_folds: list[list[tuple]] = []
     try:
         with bar:
             for i, result, of_fold in _finished(jobs, n_jobs, bar):
@@ -211,13 +211,13 @@ def run_folds(
                 if (file := places[i]) is not None and not file.exists():
                     files.write_checked(file, result)
                 bar.update()
-                found.append(of_fold)
+                warnings_of_folds.append(of_fold)
     except FoldError as error:
         saved = "not saved without out=" if store is None else f"saved in {store.folder}"
         error.args = (f"{error} {len(results)} of {len(folds)} folds are finished and {saved}.",)
         raise
     finally:
-        warn_once(found)
+        warn_once(warnings_of_folds)
     # Collect the tables
     in_order = [results[i] for i in range(len(folds))]
     n_classes = {
@@ -305,32 +305,32 @@ def _run(
     # Divide the GPUs and torch's threads among the processes.
     n_gpus = torch.cuda.device_count()
     device = f"cuda:{i % n_gpus}" if n_parallel > 1 and n_gpus > 1 else checks.AUTO
-    found: list[tuple] = []
+    fold_warnings: list[tuple] = []
     try:
-        with _ONE_AT_A_TIME, ExitStack() as after, collected(found):
+        with _ONE_AT_A_TIME, ExitStack() as after, collected(fold_warnings):
             n_threads = torch.get_num_threads()
             after.callback(torch.set_num_threads, n_threads)
             torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
             base.know_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
-        warn_once([found])  # they may explain it
+        warn_once([fold_warnings])  # they may explain it
         raise FoldError.of(fold, error, fold.method) from error
     if file is not None and file.parent.is_dir():
         files.write_checked(file, result)
-    return i, result, found
+    return i, result, fold_warnings
 
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     """Return the result of a fold as numbers and text that can be saved as JSON."""
     estimator = with_seed(clone(fold.estimator), fold.seed)
     for name, value in (("device", device), ("unlabeled_label", corpus.unlabeled_label)):
-        given = parameters_called(name, estimator)
-        autos = [full for full, old in given.items() if isinstance(old, str) and old == checks.AUTO]
+        args = parameters_called(name, estimator)
+        autos = [full for full, old in args.items() if isinstance(old, str) and old == checks.AUTO]
         estimator.set_params(**dict.fromkeys(autos, value))
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
-    own_labels = parameters_called("unlabeled_label", estimator).values()
-    if corpus.unlabeled_label not in own_labels:
+    unlabeled_labels = parameters_called("unlabeled_label", estimator).values()
+    if corpus.unlabeled_label not in unlabeled_labels:
         train = train[corpus.labeled[train]]
     # For estimators without a random_state, such as skorch's nets; a search may start threads
     with computing.seeded(fold.seed, _device_of(estimator), is_shared=True):
@@ -347,8 +347,8 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
     labels: list[list] = [corpus.y[fold.test].tolist(), predicted.tolist(), classes]
     # All labels become text unless JSON can represent every one.
-    if not all(isinstance(label, (bool, int, float, str)) for each in labels for label in each):
-        labels = [list(map(str, each)) for each in labels]
+    if not all(isinstance(label, (bool, int, float, str)) for column in labels for label in column):
+        labels = [list(map(str, column)) for column in labels]
     seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
     of_parts = [getattr(part, "access_", tables.Access.NONE) for part in _estimators_in(fitted)]
     return {
@@ -372,8 +372,8 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
         return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
     if not hasattr(fitted, "predict_proba"):
         return np.asarray(fitted.predict(windows)), None
-    own, same = LabelPredictor, ("predict", "predict_proba")
-    if isinstance(fitted, own) and all(getattr(cls, n) is getattr(own, n) for n in same):
+    parent, same = LabelPredictor, ("predict", "predict_proba")
+    if isinstance(fitted, parent) and all(getattr(cls, n) is getattr(parent, n) for n in same):
         return fitted._predictions(windows)  # not where a subclass predicts otherwise
     if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
         windows = windows.read_by([*windows])
@@ -408,20 +408,20 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
     probabilities = np.array(saved["columns"]).T if "columns" in saved else None
     for subject in [*fold.test_subjects, *([tables.POOLED] if fold.pooled else [])]:
         is_pooled = subject == tables.POOLED
-        own = slice(None) if is_pooled else np.flatnonzero(subjects == str(subject))
-        columns = None if probabilities is None else probabilities[own]
+        windows = slice(None) if is_pooled else np.flatnonzero(subjects == str(subject))
+        columns = None if probabilities is None else probabilities[windows]
         of_columns = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
             row = fold.key | dict(access=result["access"], subject=subject, metric=metric)
             if fold.encoder_parameters is not None:
                 row["encoder_parameters"] = fold.encoder_parameters
-            reason = undefined_because(true[own], metric, saved["classes"])
+            reason = undefined_because(true[windows], metric, saved["classes"])
             if metric in PROBABILITY_METRICS:
                 reason = saved.get("missing", reason)
             if reason:
                 rows.append(row | dict(value=float("nan"), why=reason))
             else:
-                value = score_predictions(true[own], predicted[own], metric, **of_columns)
+                value = score_predictions(true[windows], predicted[windows], metric, **of_columns)
                 rows.append(row | dict(value=value))
     return {"seen": result["seen"], "rows": rows}
 
@@ -450,7 +450,7 @@ _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
 @contextmanager
-def collected(found: list[tuple]) -> Iterator[None]:
+def collected(fold_warnings: list[tuple]) -> Iterator[None]:
     """Add the warnings inside to a list, as arguments of ``warnings.warn_explicit``.
 
     They can be sent between processes. A filter that turns warnings into errors does so inside.
@@ -459,15 +459,15 @@ def collected(found: list[tuple]) -> Iterator[None]:
         try:
             yield
         finally:
-            found += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
+            fold_warnings += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
 
 def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
     """Show each kind of warning of some folds once, with the number of folds that have it."""
     kinds: dict[tuple, list[tuple]] = {}
-    for found in of_folds:
+    for fold_warnings in of_folds:
         of_fold: dict[tuple, tuple] = {}
-        for text, category, *where in found:
+        for text, category, *where in fold_warnings:
             varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
             of_fold.setdefault((varies.sub("", text), category), (text, category, *where))
         for kind, warning in of_fold.items():
@@ -487,29 +487,29 @@ def seen_by_given(
     cards: dict[str, list[Any]] = {}
     for method, estimator in estimators.items():
         parts = [estimator, *estimator.get_params().values()]
-        given = [part._given_card() for part in parts if hasattr(part, "_given_card")]
-        cards[method] = [card for card in given if card is not None]
-    people = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
-    tested = dict.fromkeys(person for who in people for person in who.values())
+        encoder_cards = [part._given_card() for part in parts if hasattr(part, "_given_card")]
+        cards[method] = [card for card in encoder_cards if card is not None]
+    by_fold = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
+    tested = dict.fromkeys(name for tests in by_fold for name in tests.values())
     warn_of_unknown_corpora(cards, tested)
-    seen = [seen_by(cards[fold.method], who) for fold, who in zip(folds, people, strict=True)]
+    seen = [seen_by(cards[fold.method], tests) for fold, tests in zip(folds, by_fold, strict=True)]
     return [{"subjects": names, "unknown": False} for names in seen]
 
 
-def seen_by(cards: Iterable[Any], people: Mapping[Any, Any]) -> list[str]:
-    """Return the test subjects on some cards; ``people`` has their names with the corpus."""
+def seen_by(cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]) -> list[str]:
+    """Return the test subjects on some cards; the mapping has their names with the corpus."""
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
-    return [str(subject) for subject, person in people.items() if person in seen]
+    return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
 
-def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
+def seen_before(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, Any]:
     """Find the test subjects that the encoders inside a fitted estimator were trained on.
 
     Parameters
     ----------
     fitted : estimator
         Fitted estimator.
-    people : mapping
+    names_with_corpus : mapping
         Names of the test subjects, with and without their corpus.
 
     Returns
@@ -526,7 +526,7 @@ def seen_before(fitted: Any, people: Mapping[Any, Any]) -> dict[str, Any]:
         unknown |= isinstance(module, torch.nn.Module) and hasattr(module, "encoder")
         for _, callback in getattr(part, "callbacks_", ()):  # ... or pretrain on further windows
             unknown |= getattr(callback, "unlabeled", None) is not None
-    return {"subjects": seen_by(cards, people), "unknown": unknown}
+    return {"subjects": seen_by(cards, names_with_corpus), "unknown": unknown}
 
 
 def warn_of_leaks(
@@ -545,13 +545,13 @@ def warn_of_leaks(
     """
     sentences = []
     for method in dict.fromkeys(methods):
-        of_method = [one for name, one in zip(methods, seen, strict=True) if name == method]
-        if any(one["unknown"] for one in of_method):
+        of_method = [result for name, result in zip(methods, seen, strict=True) if name == method]
+        if any(result["unknown"] for result in of_method):
             sentences.append(
                 f"The training subjects of the encoder of {method} are unknown; they may include "
                 "test subjects."
             )
-        if leaked := dict.fromkeys(name for one in of_method for name in one["subjects"]):
+        if leaked := dict.fromkeys(name for result in of_method for name in result["subjects"]):
             sentences.append(
                 f"{method} was pretrained on windows of test subjects {', '.join(leaked)}; their "
                 "scores are not held-out scores. If they are other people of the same names, give "
@@ -572,8 +572,8 @@ def _estimators_in(fitted: Any) -> Iterator[Any]:
     inner += [part for _, part in getattr(fitted, "transformer_list", [])]
     inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
     inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    one = ("best_estimator_", "estimator_", "final_estimator_", "transformer_", "classifier_")
-    inner += [getattr(fitted, name, None) for name in one]
+    names = ("best_estimator_", "estimator_", "final_estimator_", "transformer_", "classifier_")
+    inner += [getattr(fitted, name, None) for name in names]
     inner += list(getattr(fitted, "estimators_", []))
     for part in inner:
         if part is not None:

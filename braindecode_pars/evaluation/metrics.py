@@ -79,11 +79,11 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     """
     if len(y_true) == 0:
         return "there are no labelled windows"
-    found = list(dict.fromkeys(np.asarray(y_true).tolist()))
+    true_labels = list(dict.fromkeys(np.asarray(y_true).tolist()))
     name = metric.replace("_", " ")
-    if names.METRICS[metric].several_classes and len(found) == 1:
-        return f"all {len(y_true)} true labels are {found[0]!r}, and {name} needs two classes"
-    absent = [label for label in found if label not in list(classes)]
+    if names.METRICS[metric].several_classes and len(true_labels) == 1:
+        return f"all {len(y_true)} true labels are {true_labels[0]!r}, and {name} needs two classes"
+    absent = [label for label in true_labels if label not in list(classes)]
     if metric in PROBABILITY_METRICS and absent:
         return f"{absent[0]!r} has no probability, because it was not in the training"
     return None
@@ -172,20 +172,20 @@ def score_predictions(
         numbers = torch.tensor([code_of[label] for label in y_true.tolist()])
         # One class against the others; of two, the curve of the first follows from the second.
         chosen = [1] if len(classes) == 2 else numbers.unique().tolist()
-        one = [_OF_PROBABILITIES[metric](columns[:, c], (numbers == c).long()) for c in chosen]
-        return torch.stack(one).mean().item()
+        scores = [_OF_PROBABILITIES[metric](columns[:, c], (numbers == c).long()) for c in chosen]
+        return torch.stack(scores).mean().item()
     if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
         raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
     if undefined_because(y_true, metric):
         return float("nan")
-    found, codes = labels.classes_and_codes(y_true, y_pred)
+    all_labels, codes = labels.classes_and_codes(y_true, y_pred)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
     # torchmetrics requires at least two classes, but there may be only one. One additional class
     # changes no score, because torchmetrics' means exclude classes that never occur.
-    return _OF_LABELS[metric](predicted, true, num_classes=len(found) + 1).item()
+    return _OF_LABELS[metric](predicted, true, num_classes=len(all_labels) + 1).item()
 
 
-def checked_labels(given: Any, which: str) -> np.ndarray:
+def checked_labels(values: Any, which: str) -> np.ndarray:
     """Return true or predicted labels as an array, shape (n_windows,).
 
     Raises
@@ -193,11 +193,11 @@ def checked_labels(given: Any, which: str) -> np.ndarray:
     ValueError
         When they have another shape, when one is missing, or when they are no classes.
     """
-    found = known_column(f"{which} labels", given)
-    if found.ndim != 1:
-        raise ValueError(f"The {which} labels have shape {found.shape}; pass one for each window.")
-    labels.check_class_labels(found)
-    return found
+    column = known_column(f"{which} labels", values)
+    if column.ndim != 1:
+        raise ValueError(f"The {which} labels have shape {column.shape}; pass one for each window.")
+    labels.check_class_labels(column)
+    return column
 
 
 def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, float]:
@@ -266,8 +266,8 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     true, predicted = labels.real_numbers(y_true, "y_true"), labels.real_numbers(y_pred, "y_pred")
     subjects = known_column("subjects", subjects)
     if not len(true) == len(predicted) == len(subjects):
-        found = f"{len(true)}, {len(predicted)} and {len(subjects)}"
-        raise ValueError(f"y_true, y_pred and subjects must have the same length, got {found}.")
+        lengths = f"{len(true)}, {len(predicted)} and {len(subjects)}"
+        raise ValueError(f"y_true, y_pred and subjects must have the same length, got {lengths}.")
     for name, values in (("y_true", true), ("y_pred", predicted)):
         if n_missing := int((~np.isfinite(values)).sum()):
             raise ValueError(f"{n_missing} {name} are NaN or infinite; leave these windows out.")
@@ -277,7 +277,7 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     # Exact means: those of equal numbers are equal too, in any order and number.
     means = of_subject.agg(lambda numbers: float(statistics.mean(numbers.tolist())))
     scores |= {f"{name}_subjects": value for name, value in _errors(means).items()}
-    within = pd.Series([_spearman(own) for _, own in of_subject], dtype=float)
+    within = pd.Series([_spearman(subject_rows) for _, subject_rows in of_subject], dtype=float)
     return scores | {"spearman_within": float(within.mean())}
 
 

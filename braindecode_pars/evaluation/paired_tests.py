@@ -235,11 +235,11 @@ def pairs_of(
     chosen = chosen[chosen["subject"] != tables.POOLED]
     means = metrics.means_by_subject(chosen)
     methods = list(dict.fromkeys(means["method"]))
-    found = ", ".join(map(str, methods)) or "none"
+    method_names = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:
-        raise ValueError(f"A paired test needs two methods; the scores have {found}.")
+        raise ValueError(f"A paired test needs two methods; the scores have {method_names}.")
     if against is not None and against not in methods:
-        raise ValueError(f"against is {against!r}; the methods are {found}.")
+        raise ValueError(f"against is {against!r}; the methods are {method_names}.")
     if means.duplicated(["dataset", "method", "subject"]).any():
         numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
         raise ValueError(
@@ -267,8 +267,8 @@ def differences_of(chosen: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bo
     subjects = chosen.set_index(["dataset", "subject"]).index.unique()
     differences = []
     for key in dict.fromkeys([*cells[0], *cells[1]]):
-        if all(key in each or None in each for each in cells):
-            of_a, of_b = (each[key if key in each else None] for each in cells)
+        if all(key in scores or None in scores for scores in cells):
+            of_a, of_b = (scores[key if key in scores else None] for scores in cells)
             differences.append((of_a - of_b).reindex(subjects))
     values, nested = _crossed(differences)
     return values, nested, len(subjects)
@@ -340,21 +340,21 @@ def _test(
             "tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    found, kind = _tested_mean(values, nested, n_train, test)
+    mean_test, kind = _tested_mean(values, nested, n_train, test)
     return dict(
         method_a=pair[0],
         method_b=pair[1],
         n_train_subjects=n_train,
         n_subjects=len(means),
         n_draws=n_draws,
-        mean_difference=found.mean,
+        mean_difference=mean_test.mean,
         sd_difference=means.std(ddof=1) if len(means) > 1 else math.nan,
-        ci_low=found.ci_low,
-        ci_high=found.ci_high,
+        ci_low=mean_test.ci_low,
+        ci_high=mean_test.ci_high,
         wins=int((means.round(12) > 0).sum()),  # means of equal scores differ by rounding errors
-        p=found.p,
-        df=found.df,
-        detectable=found.detectable(),
+        p=mean_test.p,
+        df=mean_test.df,
+        detectable=mean_test.detectable(),
         n_dropped=n_all - len(means),
         test=kind,
     )
@@ -408,13 +408,13 @@ def describe_differences(tests: pd.DataFrame) -> str:
             )
             continue
         n = pair["n_subjects"]
-        found = f"not tested: {n} subject{'s' * (n != 1)}, too few to say"
+        outcome = f"not tested: {n} subject{'s' * (n != 1)}, too few to say"
         if not math.isnan(pair["p_holm"]):
             low, high = f"{pair['ci_low']:+.3f}", f"{pair['ci_high']:+.3f}"
-            found = f"{pair['mean_difference']:+.3f}, 95 % interval {low} to {high}, {p}"
+            outcome = f"{pair['mean_difference']:+.3f}, 95 % interval {low} to {high}, {p}"
             if not math.isnan(pair["detectable"]):  # undefined where all differ by the same
-                found += f", detectable {pair['detectable']:.3f}"
-        others.append(f"{pair['method_a']} and {pair['method_b']}{at} ({found})")
+                outcome += f", detectable {pair['detectable']:.3f}"
+        others.append(f"{pair['method_a']} and {pair['method_b']}{at} ({outcome})")
     if others:
         sentences.append(
             f"Not established{in_metric}: {'; '.join(others)}. Detectable is the difference that "
@@ -516,10 +516,10 @@ def power(
         values, nested, _ = differences_of(chosen, *pair)
         n_scored, n_seeds = values.shape[:2]
         if nested or min(n_scored, n_seeds) < 2:
-            own = ", and each seed has subjects of its own" if nested else ""
+            clause = ", and each seed has subjects of its own" if nested else ""
             raise ValueError(
                 f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
-                f"{n_seeds} seeds{own}. The variances of subjects and draws need the same two "
+                f"{n_seeds} seeds{clause}. The variances of subjects and draws need the same two "
                 "subjects in two seeds or more."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]

@@ -124,9 +124,9 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)
-        left = (X - self.mean_) - (X - self.mean_) @ self.projection_
+        remainder = (X - self.mean_) - (X - self.mean_) @ self.projection_
         # A feature that is erased completely would be rounding, which a scaler would enlarge.
-        return self.mean_ + np.where(np.abs(left) > 1e-9 * self.sd_, left, 0)
+        return self.mean_ + np.where(np.abs(remainder) > 1e-9 * self.sd_, remainder, 0)
 
 
 def variance_share(X: Any, labels: Any) -> float:
@@ -210,16 +210,16 @@ def permuted_shares(
     check_consistent_length(scaled, rows)
     if rows.groupby("person")["recording"].nunique().min() > 1:
         blocks = rows["recording"]
-        alike = rows.groupby(blocks)["class"].transform(lambda own: str(sorted(set(own))))
+        alike = rows.groupby(blocks)["class"].transform(lambda column: str(sorted(set(column))))
     else:
         cells = rows.groupby(["person", "class"])
         half = 2 * cells.cumcount() // cells["class"].transform("size")
         blocks, alike = rows.groupby(["person", "class", half]).ngroup(), rows["class"]
     _, first, inverse, sizes = np.unique(blocks, True, True, True)
     sums = _sums(scaled, inverse)
-    own, alike = rows["person"].to_numpy()[first], pd.factorize(alike)[0][first]
-    given = (permuted_labels(own, alike, seed) for seed in range(n_permutations))
-    return np.array([_share(sums, sizes, one) for one in given])
+    block_subjects, alike = rows["person"].to_numpy()[first], pd.factorize(alike)[0][first]
+    permutations = (permuted_labels(block_subjects, alike, seed) for seed in range(n_permutations))
+    return np.array([_share(sums, sizes, permutation) for permutation in permutations])
 
 
 def audit_person(
@@ -317,8 +317,8 @@ def audit_person(
     6    class       all people   0.69
     """
     checks.integer(1).check("n_permutations", n_permutations)
-    given = people if recordings is None else recordings
-    rows = _rows(people, classes, given)
+    recording_names = people if recordings is None else recordings
+    rows = _rows(people, classes, recording_names)
     of_class = rows.groupby("class")["person"].nunique()
     if len(of_class) < 2 or of_class.min() < 2:
         raise ValueError(
@@ -326,65 +326,65 @@ def audit_person(
             f"{len(of_class)} classes with {of_class.min()} people or more."
         )
     several = features if isinstance(features, Mapping) else {"features": features}
-    found = []
+    table_rows = []
     for name, X in several.items():
         X = check_array(X, input_name=f"features {name!r}", dtype=float)
         check_consistent_length(X, rows)
-        found += [dict(features=name) | row for row in _numbers(X, rows, n_permutations)]
-    return pd.DataFrame(found)
+        table_rows += [dict(features=name) | row for row in _numbers(X, rows, n_permutations)]
+    return pd.DataFrame(table_rows)
 
 
 def _numbers(X: np.ndarray, rows: pd.DataFrame, n_permutations: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table."""
-    people, classes = rows["person"].to_numpy(), rows["class"].to_numpy()
-    permuted = permuted_shares(X, people, rows["recording"], classes, n_permutations=n_permutations)
-    yield _beside("person", SHARE, "nothing", variance_share(X, people), permuted)
+    groups, classes = rows["person"].to_numpy(), rows["class"].to_numpy()
+    permuted = permuted_shares(X, groups, rows["recording"], classes, n_permutations=n_permutations)
+    yield _beside("person", SHARE, "nothing", variance_share(X, groups), permuted)
     # Windows of a run keep one label, and runs of a recording change theirs; those of a person
     # where each recording has one class; and people where each person has one.
     of_recording, of_person = (rows.groupby(unit)["class"] for unit in ("recording", "person"))
     varies = of_person.nunique().max() > 1
-    runs = rows[["recording", "class"]].diff().ne(0).any(axis=1).cumsum() - 1 if varies else people
+    runs = rows[["recording", "class"]].diff().ne(0).any(axis=1).cumsum() - 1 if varies else groups
     mixed = of_recording.transform("nunique") > 1
-    strata = rows["recording"].where(mixed, -1 - people) if varies else np.zeros(len(rows))
+    strata = rows["recording"].where(mixed, -1 - groups) if varies else np.zeros(len(rows))
     first = np.unique(runs, return_index=True)[1]
     sums, sizes = _sums(_scaled(X), np.asarray(runs)), np.bincount(runs)
     within = np.asarray(strata)[first]
-    given = [permuted_labels(classes[first], within, seed) for seed in range(n_permutations)]
-    shares = np.array([_share(sums, sizes, one) for one in given])
+    null_classes = [permuted_labels(classes[first], within, seed) for seed in range(n_permutations)]
+    shares = np.array([_share(sums, sizes, labels) for labels in null_classes])
     yield _beside("class", SHARE, "nothing", variance_share(X, classes), shares)
 
     n_folds = min(_FOLDS, rows.groupby("class")["person"].nunique().min())
-    folds = list(StratifiedGroupKFold(n_folds).split(X, classes, people))
+    folds = list(StratifiedGroupKFold(n_folds).split(X, classes, groups))
     in_time = list(_blocks_of_time(rows))
-    of_all = LinearErasure().fit(X, people).transform(X)
-    for what, y, pairs, held_out, erased, left, concept in (
-        ("person", people, in_time, "time blocks", "nothing", X, None),
-        ("person", people, in_time, "time blocks", "training people", X, people),
+    of_all = LinearErasure().fit(X, groups).transform(X)
+    for what, y, pairs, held_out, erased, features, concept in (
+        ("person", groups, in_time, "time blocks", "nothing", X, None),
+        ("person", groups, in_time, "time blocks", "training people", X, groups),
         ("class", classes, folds, "people", "nothing", X, None),
-        ("class", classes, folds, "people", "training people", X, people),
+        ("class", classes, folds, "people", "training people", X, groups),
         ("class", classes, folds, "people", "all people", of_all, None),
     ):
         if pairs:
-            scores = accuracies(left, y, pairs, erased=concept)
-            found = dict(property=what, measure=ACCURACY, erased=erased, value=scores.mean())
+            scores = accuracies(features, y, pairs, erased=concept)
+            row = dict(property=what, measure=ACCURACY, erased=erased, value=scores.mean())
             null = 1 / (y.max() + 1)
-            yield found | dict(sd=scores.std(ddof=1), null=null, held_out=held_out)
+            yield row | dict(sd=scores.std(ddof=1), null=null, held_out=held_out)
 
-    cosines = _agreement(sums, sizes, people[first], classes[first])
+    cosines = _agreement(sums, sizes, groups[first], classes[first])
     if len(cosines) > 1:
-        each = [_agreement(sums, sizes, people[first], one).mean() for one in given]
+        nulls = [_agreement(sums, sizes, groups[first], labels).mean() for labels in null_classes]
         sd = cosines.std(ddof=1)
-        yield _beside("class", COSINE, "people", cosines.mean(), np.array(each), sd)
+        yield _beside("class", COSINE, "people", cosines.mean(), np.array(nulls), sd)
 
 
 def _beside(
     what: str, measure: str, held_out: str, value: float, permuted: np.ndarray, sd: float = np.nan
 ) -> dict[str, Any]:
     """Return the row of a number beside those of permutations."""
-    found = dict(property=what, measure=measure, erased="nothing", value=value, sd=sd)
+    row = dict(property=what, measure=measure, erased="nothing", value=value, sd=sd)
     p = (1 + (permuted >= value - 1e-12).sum()) / (1 + len(permuted))
     null = dict(null=permuted.mean(), null_high=float(np.quantile(permuted, 0.95)), p=float(p))
-    return found | null | dict(held_out=held_out)
+    return row | null | dict(held_out=held_out)
 
 
 def accuracies(
@@ -415,7 +415,7 @@ def accuracies(
     >>> accuracies(y[:, None] + 0.0, y, [(np.arange(0, 40, 2), np.arange(1, 40, 2))])
     array([1.])
     """
-    found = []
+    scores = []
     for train, test in folds:
         known, other = X[train], X[test]
         if erased is not None:
@@ -423,13 +423,13 @@ def accuracies(
             known, other = eraser.transform(known), eraser.transform(other)
         classifier = linear_probe.logistic_regression(_C, "balanced").fit(known, y[train])
         options: Any = dict(labels=np.unique(y[test]), average="macro")
-        found.append(recall_score(y[test], classifier.predict(other), **options))
-    return np.array(found)
+        scores.append(recall_score(y[test], classifier.predict(other), **options))
+    return np.array(scores)
 
 
-def _rows(people: Any, classes: Any, recordings: Any) -> pd.DataFrame:
+def _rows(subjects: Any, classes: Any, recordings: Any) -> pd.DataFrame:
     """Return numbers from 0 of the person, the class and the recording of each row."""
-    named = {"person": people, "class": classes, "recording": recordings}
+    named = {"person": subjects, "class": classes, "recording": recordings}
     rows = pd.DataFrame({name: _codes(name, values) for name, values in named.items()})
     recording = rows.groupby(["person", "recording"]).ngroup()
     return rows.assign(recording=pd.factorize(recording)[0])
@@ -475,14 +475,14 @@ def _share(sums: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> float:
 
 
 def _agreement(
-    sums: np.ndarray, sizes: np.ndarray, people: np.ndarray, classes: np.ndarray
+    sums: np.ndarray, sizes: np.ndarray, subjects: np.ndarray, classes: np.ndarray
 ) -> np.ndarray:
     """Return the cosine of each person's direction with the others'; of people with all classes."""
-    n_classes, n_people = classes.max() + 1, people.max() + 1
-    cells = people * n_classes + classes
-    counts = np.bincount(cells, sizes, n_classes * n_people).reshape(n_people, n_classes, 1)
+    n_classes, n_subjects = classes.max() + 1, subjects.max() + 1
+    cells = subjects * n_classes + classes
+    counts = np.bincount(cells, sizes, n_classes * n_subjects).reshape(n_subjects, n_classes, 1)
     has_all = counts.all(axis=(1, 2))
-    means = _sums(sums, cells, counts.size).reshape(n_people, n_classes, sums.shape[1])[has_all]
+    means = _sums(sums, cells, counts.size).reshape(n_subjects, n_classes, sums.shape[1])[has_all]
     means /= counts[has_all]
     means -= means.mean(axis=1, keepdims=True)
     ways = means.reshape(len(means), n_classes * sums.shape[1])

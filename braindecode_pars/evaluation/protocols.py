@@ -345,16 +345,16 @@ def transfer(
             f"{type(datasets).__name__}."
         )
     is_by_name = checks.optional(checks.instance("a dict with the names of datasets", Mapping))
-    for argument, given in (("cv", cv), ("test_subjects", test_subjects)):
-        is_by_name.check(argument, given)
-        if unknown := [name for name in given or () if name not in datasets]:
+    for argument, by_dataset in (("cv", cv), ("test_subjects", test_subjects)):
+        is_by_name.check(argument, by_dataset)
+        if unknown := [name for name in by_dataset or () if name not in datasets]:
             names = ", ".join(datasets)
             raise ValueError(f"{argument} has the unknown dataset {unknown[0]!r}; use {names}.")
 
     cv, test_subjects = cv or {}, test_subjects or {}
     split: dict[str, tuple[Any, Splitter]] = {
-        name: (each, LabelledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
-        for name, each in datasets.items()
+        name: (windows_ds, LabelledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
+        for name, windows_ds in datasets.items()
     }
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol("transfer", estimators, split, shared)
@@ -462,15 +462,15 @@ def run_protocol(
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
     splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
-    corpora, each = {}, []
+    corpora, jobs = {}, []
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
         corpus.check_copies()
         sizes = check_equal_sizes(estimators, corpus.X, equal_sizes)
         for fold in make_folds(protocol, estimators, corpus, splitter, seeds, varied):
-            each.append(replace(fold, encoder_parameters=sizes.get(fold.method)))
+            jobs.append(replace(fold, encoder_parameters=sizes.get(fold.method)))
     return folds.run_folds(
-        each, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
+        jobs, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )
 
 
@@ -532,21 +532,21 @@ def reproduce(
     >>> scores = reproduce(datasets.sleep(), "table-1")  # doctest: +SKIP
     """
     corpus = splitting.Corpus.of(windows_ds, "", "auto")
-    people, place = sorted(corpus.subjects, key=str), Path(out).expanduser()
-    if len(people) < 4 or 3 * len(people) // 4 < n_train_subjects:
+    subjects, place = sorted(corpus.subjects, key=str), Path(out).expanduser()
+    if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            f"{len(people)} subjects are too few: a quarter is tested at a time, and "
+            f"{len(subjects)} subjects are too few: a quarter is tested at a time, and "
             f"{n_train_subjects} of the others have labels."
         )
     files.check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
     settings = {"verbose": 0, **settings}
     content = cache.describe_corpus(corpus), epochs, sorted(settings.items())
-    kept = place / "reproduction" / cache.digest(*content)
+    cache_dir = place / "reproduction" / cache.digest(*content)
 
     tables = []
     for seed, half in product(map(int, seeds), (0, 1)):
         run = f"half{half}-seed{seed}"
-        seen, unseen = people[half::2], people[1 - half :: 2]
+        seen, unseen = subjects[half::2], subjects[1 - half :: 2]
         losses: dict[str, float | None] = {}
         frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
         methods = {"scratch": PARSClassifier(None, **settings)}
@@ -554,7 +554,7 @@ def reproduce(
         for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
-            folder = kept / f"{task}-{run}"
+            folder = cache_dir / f"{task}-{run}"
             if not (folder / "encoder.json").exists():
                 # Those of the published table: PARS as in the paper, and steps of 64 windows.
                 params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
@@ -568,9 +568,9 @@ def reproduce(
         tests = [corpus.rows_of(part) for part in (unseen[::2], unseen[1::2])]
         cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
         design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])
-        design |= dict(metrics=["kappa", "balanced_accuracy"], out=kept / run, verbose=verbose)
+        design |= dict(metrics=["kappa", "balanced_accuracy"], out=cache_dir / run, verbose=verbose)
         scores = label_efficiency(methods, windows_ds, **design)
         tables.append(scores.assign(pretraining_loss=scores["method"].map(losses)))
-    found = pd.concat(tables, ignore_index=True)
-    files.replace_file(place / "scores.csv", found.to_csv(index=False))
-    return found
+    all_scores = pd.concat(tables, ignore_index=True)
+    files.replace_file(place / "scores.csv", all_scores.to_csv(index=False))
+    return all_scores

@@ -165,18 +165,18 @@ def mean_squares(
     {(0,): (14.0, 2), (1,): (6.0, 1), (0, 1): (0.0, 2)}
     """
     axes = range(values.ndim) if axes is None else axes
-    sets = [each for size in range(len(axes) + 1) for each in combinations(axes, size)]
+    sets = [subset for size in range(len(axes) + 1) for subset in combinations(axes, size)]
     size = math.prod(values.shape[axis] for axis in axes)
     effects: dict[tuple[int, ...], np.ndarray] = {}
-    found = {}
+    squares = {}
     for factors in sets:
         others = tuple(axis for axis in axes if axis not in factors)
         within = [effect for of, effect in effects.items() if set(of) < set(factors)]
         effects[factors] = effect = values.mean(others, keepdims=True) - sum(within)
         if factors:
             df = math.prod(values.shape[axis] - 1 for axis in factors)
-            found[factors] = float(np.mean(effect**2)) * size / df, df
-    return found
+            squares[factors] = float(np.mean(effect**2)) * size / df, df
+    return squares
 
 
 def crossed_mean(differences: np.ndarray) -> MeanTest:
@@ -418,15 +418,15 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     """
     every = max(squares, key=len)
     n = {axis: squares[(axis,)][1] + 1 for axis in every}
-    found = {}
+    components = {}
     for factors in squares:
         total = sum(
             (-1) ** (len(larger) - len(factors)) * ms
             for larger, (ms, _) in squares.items()
             if set(factors) <= set(larger)
         )
-        found[factors] = max(0.0, total / math.prod(n[axis] for axis in {*every} - {*factors}))
-    return found
+        components[factors] = max(0.0, total / math.prod(n[axis] for axis in {*every} - {*factors}))
+    return components
 
 
 def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int, ...]) -> float:

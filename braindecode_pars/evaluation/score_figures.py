@@ -394,10 +394,10 @@ def control_gains(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['unchanged', 'slow', 'phase', 'amplitude']
     """
-    found, left = (
+    gain, without = (
         [f"{name}{end}" for end in ("", "_low", "_high")] for name in ("gain", "without")
     )
-    columns = ["method", "against", "control", "n_train_subjects", *found, *left]
+    columns = ["method", "against", "control", "n_train_subjects", *gain, *without]
     tables.check_table(gains, "gains", columns)
     tables.check_one_value(gains, "gains", ["dataset", "metric"])
     tables.check_once(gains, "gains", ["method", "control", "n_train_subjects"])
@@ -411,10 +411,10 @@ def control_gains(
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * 0.7 / len(methods)
     for ax, n in zip(panels, numbers, strict=True):
         for number, method in enumerate(methods):
-            is_own = (rows["n_train_subjects"] == n) & (rows["method"] == method)
-            own = rows[is_own].set_index("control").reindex(controls)
-            first = own.bfill().head(1)  # the gain is the same in all rows that have it
-            values = np.vstack([first[found].to_numpy(), own[left].to_numpy()])
+            is_method = (rows["n_train_subjects"] == n) & (rows["method"] == method)
+            method_rows = rows[is_method].set_index("control").reindex(controls)
+            first = method_rows.bfill().head(1)  # the gain is the same in all rows that have it
+            values = np.vstack([first[gain].to_numpy(), method_rows[without].to_numpy()])
             means, low, high = values.astype(float).T
             look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
             places = np.arange(len(values)) + offsets[number]
@@ -470,22 +470,22 @@ def chosen_methods(
     ValueError
         If a method is not in the rows, is given twice, or none is given.
     """
-    found = list(dict.fromkeys(rows["method"]))
-    names = found if methods is None else list(methods)
-    unknown = [name for name in names if name not in found]
+    labels = list(dict.fromkeys(rows["method"]))
+    names = labels if methods is None else list(methods)
+    unknown = [name for name in names if name not in labels]
     if unknown or not names or len(set(names)) < len(names) or isinstance(methods, str):
         raise ValueError(
-            f"methods must be different methods of the scores, which have {', '.join(found)}; got "
+            f"methods must be different methods of the scores, which have {', '.join(labels)}; got "
             f"{methods!r}."
         )
-    return rows[rows["method"].isin(names)], {name: found.index(name) for name in names}
+    return rows[rows["method"].isin(names)], {name: labels.index(name) for name in names}
 
 
 def sorted_values(values: pd.Series) -> list:
     """Return the unique values: numbers in ascending order, others in order of appearance."""
-    found = list(dict.fromkeys(values.dropna()))
-    numeric = pd.api.types.is_numeric_dtype(pd.Series(found).infer_objects())
-    return sorted(found) if numeric else found
+    unique_values = list(dict.fromkeys(values.dropna()))
+    numeric = pd.api.types.is_numeric_dtype(pd.Series(unique_values).infer_objects())
+    return sorted(unique_values) if numeric else unique_values
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:

@@ -100,8 +100,8 @@ class Splitter(LeaveOneGroupOut):
         """
         corpus = Corpus.of_arrays(X, y, groups)
         corpus.check_copies()
-        for each in self.rounds(corpus):
-            yield each.train, each.test
+        for partition in self.rounds(corpus):
+            yield partition.train, partition.test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits."""
@@ -364,22 +364,22 @@ class LabelledWindows(Splitter):
         check_list(name, amounts, _AMOUNTS[name])
         for subject in self._tested(corpus):
             of_subject = corpus.in_time(subject)
-            own = of_subject[corpus.labeled[of_subject]]
+            rows = of_subject[corpus.labeled[of_subject]]
             # What has to pass of the subject's windows until each one is labelled
             if name == "minutes":
                 _, start, stop = corpus.spans
-                sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[own]
+                sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
                 if sfreq is None or (lengths <= 0).any():
                     raise ValueError(
                         "Minutes need windows with a sampling rate and times; pass n_windows."
                     )
                 before = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
-                before = 1 + pd.Series(corpus.y[own]).groupby(corpus.y[own]).cumcount().to_numpy()
-            test = corpus.apart(own, own[before <= max(amounts)], of_subject, self.gap)
+                before = 1 + pd.Series(corpus.y[rows]).groupby(corpus.y[rows]).cumcount().to_numpy()
+            test = corpus.apart(rows, rows[before <= max(amounts)], of_subject, self.gap)
             if not len(test):
                 raise ValueError(
-                    f"Subject {subject} has {len(own)} labelled windows; none is left to test "
+                    f"Subject {subject} has {len(rows)} labelled windows; none is left to test "
                     f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave "
                     "the subject out of test_subjects."
                 )
@@ -387,7 +387,7 @@ class LabelledWindows(Splitter):
             others = np.setdiff1d(available, unused)
             n = len(corpus.subjects_of(others[corpus.labeled[others]]))
             for amount in amounts:
-                labelled = own[before <= amount]
+                labelled = rows[before <= amount]
                 train = np.union1d(others, labelled)
                 columns = {name: amount}
                 yield Round(train, np.sort(test), available, n, None, columns, len(labelled))
@@ -435,18 +435,18 @@ class WithinSubject(Splitter):
             )
         for subject in self._tested(corpus, least=1):
             of_subject = corpus.in_time(subject)
-            own = of_subject[corpus.labeled[of_subject]]
+            rows = of_subject[corpus.labeled[of_subject]]
             if self.n_blocks is None:
-                recordings = corpus.spans[0][own]
-                blocks = [own[recordings == each] for each in pd.unique(recordings)]
+                recordings = corpus.spans[0][rows]
+                blocks = [rows[recordings == recording] for recording in pd.unique(recordings)]
             else:
-                blocks = [block for block in np.array_split(own, self.n_blocks) if len(block)]
+                blocks = [block for block in np.array_split(rows, self.n_blocks) if len(block)]
             if len(blocks) < 2:
                 raise ValueError(
                     f"The labelled windows of subject {subject} make one block; two are needed."
                 )
             for number, test in enumerate(blocks):
-                train = np.sort(corpus.apart(own, test, of_subject, self.gap))
+                train = np.sort(corpus.apart(rows, test, of_subject, self.gap))
                 columns = {"block": number}
                 yield Round(train, np.sort(test), train, 1, None, columns, len(train))
 
@@ -497,32 +497,32 @@ def make_folds(
         # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
         # without any label, are in neither part.
         unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
-    for each in splitter.rounds(corpus, unused):
+    for partition in splitter.rounds(corpus, unused):
         if fixed:
-            labelled = each.available[corpus.labeled[each.available]]
-            splits, people = corpus.splits[labelled], corpus.groups[labelled]
-            valid = labelled[labels.are_validation(splits, people, len(labelled))]
+            labelled = partition.available[corpus.labeled[partition.available]]
+            splits, window_subjects = corpus.splits[labelled], corpus.groups[labelled]
+            valid = labelled[labels.are_validation(splits, window_subjects, len(labelled))]
         # Without subjects of split "test", which a cv may train on.
-        pretrained_on = np.setdiff1d(each.available, [*unused, *reserved])
-        tested = each.test.tobytes()
+        pretrained_on = np.setdiff1d(partition.available, [*unused, *reserved])
+        tested = partition.test.tobytes()
         pretrain[tested] = np.union1d(pretrain.get(tested, _NONE), pretrained_on)
         folds += [
             Fold(
                 protocol=protocol,
                 dataset=corpus.name,
                 method=method,
-                n_train_subjects=each.n_subjects,
+                n_train_subjects=partition.n_subjects,
                 seed=int(seed),
                 estimator=estimator,
-                train=each.train,
-                test=each.test,
-                test_subjects=corpus.subjects_of(each.test),
+                train=partition.train,
+                test=partition.test,
+                test_subjects=corpus.subjects_of(partition.test),
                 valid=valid if method in fixed else _NONE,
                 pooled=splitter.pooled,
-                access=tables.Access.LABELLED if each.n_labelled else tables.Access.NONE,
-                varied={**each.columns, **(varied or {}).get(method, {})},
+                access=tables.Access.LABELLED if partition.n_labelled else tables.Access.NONE,
+                varied={**partition.columns, **(varied or {}).get(method, {})},
             )
-            for seed in (seeds if each.seed is None else [each.seed])
+            for seed in (seeds if partition.seed is None else [partition.seed])
             for method, estimator in estimators.items()
         ]
     # Folds with the same test windows may pretrain on the windows of all.

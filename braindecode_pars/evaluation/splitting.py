@@ -98,9 +98,9 @@ class Corpus:
         labels.check_class_labels(y[~unlabeled])
         labels.warn_of_similar_classes(set(y[~unlabeled].tolist()), X.label_names)
         named = groups if X.people is None else X.people
-        people = dict(zip(groups.tolist(), named.tolist(), strict=True))
+        names_with_corpus = dict(zip(groups.tolist(), named.tolist(), strict=True))
         splits = np.full(len(y), None) if X.splits is None else X.splits
-        return cls(name, X, y, groups, ~unlabeled, label, splits, people)
+        return cls(name, X, y, groups, ~unlabeled, label, splits, names_with_corpus)
 
     @classmethod
     def of_arrays(cls, X: Any, y: Any, groups: Any) -> Self:
@@ -323,7 +323,7 @@ def check_arguments(
     checks.optional(checks.instance("the path of a folder", str, Path)).check("out", out)
 
 
-def check_list(name: str, given: Collection, rule: checks.Rule) -> None:
+def check_list(name: str, values: Collection, rule: checks.Rule) -> None:
     """Check that an argument is a list of different values that a rule accepts.
 
     Raises
@@ -331,14 +331,14 @@ def check_list(name: str, given: Collection, rule: checks.Rule) -> None:
     TypeError, ValueError
         When it is not a list, is empty, or has a wrong value or one value twice.
     """
-    if isinstance(given, str) or not isinstance(given, Collection):
-        raise TypeError(f"{name} must be a list, got {given!r}.")
-    if len(given) == 0:
+    if isinstance(values, str) or not isinstance(values, Collection):
+        raise TypeError(f"{name} must be a list, got {values!r}.")
+    if len(values) == 0:
         raise ValueError(f"{name} is empty; there would be nothing to report.")
-    for value in given:
+    for value in values:
         rule.check(name, value)
-    if len(set(given)) < len(given):
-        raise ValueError(f"{name} has an entry twice: {', '.join(map(str, given))}.")
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name} has an entry twice: {', '.join(map(str, values))}.")
 
 
 def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
@@ -416,8 +416,8 @@ def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
     """Return the class of each labelled subject; None where a subject has several."""
     labelled = corpus.labeled
     pairs = {*zip(corpus.groups[labelled].tolist(), corpus.y[labelled].tolist(), strict=True)}
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else None
+    class_of_subject = dict(pairs)
+    return class_of_subject if len(class_of_subject) == len(pairs) else None
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:
