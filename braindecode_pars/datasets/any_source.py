@@ -78,28 +78,28 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     >>> windows = datasets.load("my-bids", window_seconds=4)  # doctest: +SKIP
     >>> windows = datasets.load("tuab", "tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
     """
-    given = None if path is None else Path(path)
-    source, folder_or_store = str(source), Path(source) if given is None else given
+    data_path = None if path is None else Path(path)
+    source, folder_or_store = str(source), Path(source) if data_path is None else data_path
     read: Callable[..., BaseConcatDataset]
     if source in _WITHOUT_FOLDER:
-        if given is not None:
-            raise ValueError(f"{source} reads no folder; omit {given}.")
+        if data_path is not None:
+            raise ValueError(f"{source} reads no folder; omit {data_path}.")
         read = _WITHOUT_FOLDER[source]
     elif names.lazy("datasets.is_store")(folder_or_store):
         read = partial(_labelled_windows, folder_or_store)
     elif source in RECIPES:
-        if given is None:
+        if data_path is None:
             raise ValueError(
                 f"{source} needs path= (--data), the folder of its files; there is no download."
             )
-        read = partial(RECIPES[source].load, given)
-    elif folder_or_store.is_dir() and (given is None or Path(source).suffix != ".py"):
+        read = partial(RECIPES[source].load, data_path)
+    elif folder_or_store.is_dir() and (data_path is None or Path(source).suffix != ".py"):
         read = partial(folder.load, folder_or_store)
     elif Path(source).suffix == ".py":
         module = import_file(Path(source))
         if not callable(getattr(module, "load", None)):
             raise ValueError(f"{source} has no function load, which returns labelled windows.")
-        read = module.load if given is None else partial(module.load, given)
+        read = module.load if data_path is None else partial(module.load, data_path)
     else:
         known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
         raise ValueError(
@@ -116,7 +116,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 def _check_arguments(read: Callable, source: str, settings: Iterable[str]) -> None:
     """Check the names of settings: Python's own TypeError does not list the known ones."""
     parameters = inspect.signature(read).parameters
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())  # a recipe checks
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())  # a recipe checks
     unknown = [name for name in settings if name not in parameters and not takes_any]
     if unknown:
         raise TypeError(f"{source} has no argument {unknown[0]!r}; it has {', '.join(parameters)}.")

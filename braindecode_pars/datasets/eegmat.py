@@ -107,7 +107,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
-    found = [
+    all_recordings = [
         loading.Recording(
             file,
             dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
@@ -116,7 +116,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
             path, _NAME, "no recording of EEGMAT", "Subject00_1.edf"
         )
     ]
-    return loading.choose_subjects(found, subjects, path)
+    return loading.choose_subjects(all_recordings, subjects, path)
 
 
 def prepare(
@@ -222,7 +222,7 @@ RECIPE = recipe.Recipe(
     cut,
     check=_check,
     # Rest lasts longer than arithmetic, so that long windows might all be rest.
-    expected=lambda found: {recording.description["condition"] for recording in found},
+    expected=lambda chosen: {recording.description["condition"] for recording in chosen},
 )
 load = RECIPE.load
 

@@ -100,11 +100,11 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     nights = search.find_named(
         path, _NAME, "no night of EESM17", "sub-001_ses-001_task-sleep_eeg.set"
     )
-    found = [
+    all_recordings = [
         loading.Recording(night, dict(subject=match[1], corpus="eesm17", session=match[2]))
         for night, match in nights
     ]
-    return loading.choose_subjects(found, subjects, path)
+    return loading.choose_subjects(all_recordings, subjects, path)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
@@ -210,10 +210,10 @@ def _read_scoring(file: Path) -> mne.Annotations:
     onsets, durations = loading.times_in(table.fillna({"onset": "none"}), source.name)
     if source == scoring and events.is_file():
         # The first scored window starts at lights off: an onset near 0 counts from there.
-        told = loading.read_table(events, events.parent)
-        told = told.reindex(columns=["onset", "trial_type"], fill_value="0")
-        is_off = told["trial_type"].str.lower() == "lights off"
-        lights_off = float(next(iter(told["onset"][is_off]), 0.0))
+        event_table = loading.read_table(events, events.parent)
+        event_table = event_table.reindex(columns=["onset", "trial_type"], fill_value="0")
+        is_off = event_table["trial_type"].str.lower() == "lights off"
+        lights_off = float(next(iter(event_table["onset"][is_off]), 0.0))
         if abs(onsets[0]) < abs(onsets[0] - lights_off):
             onsets = onsets + lights_off
     # A missing, zero or shorter duration becomes one window.

@@ -95,18 +95,18 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
     """
     root = Path(path).expanduser()
     files = folders.recordings_below(root)
-    found = _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
+    named = _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
     if subject is None:
-        search.check_guessed_subjects(root, [each.file.relative_to(root) for each in found])
-    return found
+        search.check_guessed_subjects(root, [r.file.relative_to(root) for r in named])
+    return named
 
 
 def _with_subjects(
-    root: Path, found: Iterable[loading.Recording], subject: search.Subject
+    root: Path, all_recordings: Iterable[loading.Recording], subject: search.Subject
 ) -> list[loading.Recording]:
     """Return recordings with the subject in one Unicode form: by their labels, or their paths."""
     subject_of, named = _subject_of(root, subject), []
-    for recording in found:
+    for recording in all_recordings:
         name = recording.description.get("subject")
         name = subject_of(recording.file) if name is None else normalized(name)
         named.append(replace(recording, description={"subject": name}))
@@ -301,15 +301,15 @@ def load(
     root = Path(path).expanduser()
     files = folders.recordings_below(root)
     labelled, left_out = _labelled_files(root, files, labels, labels_from, label_column, subject)
-    are_named = labelled is not None and all("subject" in each.description for each in labelled)
+    are_named = labelled is not None and all("subject" in r.description for r in labelled)
     if are_named and subject is not None:
         raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
-    found = _with_subjects(
+    named = _with_subjects(
         root, labelled or [loading.Recording(file, {}) for file in files], subject
     )
-    chosen = loading.choose_subjects(found, subjects, path)
+    chosen = loading.choose_subjects(named, subjects, path)
     if subject is None and not are_named:
-        search.check_guessed_subjects(root, [each.file.relative_to(root) for each in chosen])
+        search.check_guessed_subjects(root, [r.file.relative_to(root) for r in chosen])
     # Of all files: the length of windows, and the targets, are the same for all subjects.
     is_open = labelled is None and (labels is None or window_seconds is None)
     durations = label_files.durations_in(files) if is_open else {}
@@ -317,15 +317,15 @@ def load(
         labels, classes, labelled, durations, window_seconds
     )
     chosen = _with_origin(root, chosen)
-    how: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
+    read_kwargs: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
     average_of: str | list[str] | None = reference and channels
     if channels is None:
-        channels, average_of = _first_look(chosen, reference, filters, verbose, **how)
+        channels, average_of = _first_look(chosen, reference, filters, verbose, **read_kwargs)
     preprocessing.warn_of_average(reference, channels)
-    how |= dict(targets=targets, channels=channels, reference=average_of, **filters)
+    read_kwargs |= dict(targets=targets, channels=channels, reference=average_of, **filters)
     windows = loading.read_corpus(
         chosen,
-        partial(_read, **how),
+        partial(_read, **read_kwargs),
         "own folder",
         targets,
         set(targets) if subjects is None else set(),
@@ -375,23 +375,23 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
 
     The corpus is added where all names of files are those of one public corpus.
     """
-    people, entries = _people(root), {}
-    site = next((name for name in people if name in _SITES), None)
+    participants, entries = _people(root), {}
+    site = next((name for name in participants if name in _SITES), None)
     for entry, column in {"site": site, "split": "split"}.items():
-        if {column, "participant_id"} <= {*people}:
-            known = people.dropna(subset=[column]).drop_duplicates()
+        if {column, "participant_id"} <= {*participants}:
+            known = participants.dropna(subset=[column]).drop_duplicates()
             of_key = known.groupby(known["participant_id"].map(subject_key))[column]
-            entries[entry] = of_key.agg(lambda own: ", ".join(dict.fromkeys(own))).to_dict()
-    public = [public_subject(each.file.name) for each in chosen]
+            entries[entry] = of_key.agg(lambda values: ", ".join(dict.fromkeys(values))).to_dict()
+    public = [public_subject(r.file.name) for r in chosen]
     corpora = public_corpora(public) if all(public) else []
     with_origin = []
-    for each in chosen:
-        origin: dict[str, Any] = {"file": each.file.relative_to(root).as_posix()}
+    for recording in chosen:
+        origin: dict[str, Any] = {"file": recording.file.relative_to(root).as_posix()}
         if len(corpora) == 1:
             origin["corpus"] = corpora[0]
-        key = subject_key(each.subject)
+        key = subject_key(recording.subject)
         origin |= {entry: of_subject.get(key) for entry, of_subject in entries.items()}
-        with_origin.append(replace(each, description={**each.description, **origin}))
+        with_origin.append(replace(recording, description={**recording.description, **origin}))
     return with_origin
 
 
@@ -445,8 +445,8 @@ def _labelled(
 
     Channels have the types that BIDS lists beside it.
     """
-    given = recording.stretches if isinstance(recording, label_files.LabelledFile) else None
-    if given is not None and not any(label in names for *_, label in given):
+    segments = recording.stretches if isinstance(recording, label_files.LabelledFile) else None
+    if segments is not None and not any(label in names for *_, label in segments):
         cutting.omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
     raw = readers.read_with_tables(recording.file, preload=preload)
@@ -455,8 +455,8 @@ def _labelled(
         return None
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
     gaps = marks.marks_of(raw)
-    found = label_files.annotations_of(recording.file, raw, given)
-    labelled = label_files.labels_within(found, names, raw, window_seconds)
+    annotations = label_files.annotations_of(recording.file, raw, segments)
+    labelled = label_files.labels_within(annotations, names, raw, window_seconds)
     if not len(labelled):
         return None
     labelled.append(gaps.onset, gaps.duration, gaps.description, ch_names=gaps.ch_names)
@@ -511,9 +511,9 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
             "in channels=."
             f"{channel_names.other_system(channels, raw.ch_names)}"
         )
-    own = [eeg[place] for place in places if place is not None]
-    raw.pick(own, verbose="error").reorder_channels(own)
-    pairs = [*zip(own, channels, strict=True)]
+    picked_names = [eeg[place] for place in places if place is not None]
+    raw.pick(picked_names, verbose="error").reorder_channels(picked_names)
+    pairs = [*zip(picked_names, channels, strict=True)]
     if is_referenced or all(
         channel_names.electrode_pair(a)[1] == channel_names.electrode_pair(b)[1] for a, b in pairs
     ):

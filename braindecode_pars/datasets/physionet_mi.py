@@ -126,13 +126,13 @@ def recordings(
         raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
     name = re.compile(rf"S(\d{{3}})R({'|'.join(f'{run:02d}' for run in runs)})\.edf")
     what = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
-    found = []
+    all_recordings = []
     for file, match in search.find_named(path, name, what, f"S001R{runs[0]:02d}.edf"):
         subject, run = int(match[1]), int(match[2])
         split = "train" if subject <= 70 else "valid" if subject <= 89 else "test"
         described = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
-        found.append(loading.Recording(file, described))
-    chosen = loading.choose_subjects(found, subjects, path)
+        all_recordings.append(loading.Recording(file, described))
+    chosen = loading.choose_subjects(all_recordings, subjects, path)
     present = {(r.subject, r.description["run"]) for r in chosen}
     missing = {(subject, run) for subject, _ in present for run in runs} - present
     if missing:
@@ -294,6 +294,6 @@ RECIPE = recipe.Recipe(
     cut,
     check=_check,
     class_names=class_names,
-    expected=lambda found: (),
+    expected=lambda chosen: (),
 )
 load = RECIPE.load

@@ -48,7 +48,7 @@ def find(
     # A file belongs to the corpus if its path matches one of the layouts.
     folder = Path(path).expanduser()
     patterns = [re.compile(layout) for layout in layouts]
-    found = []
+    recordings = []
     for file in search.list_files(folder, lambda name: name.endswith(".edf")):
         # Layouts name folders of the corpus, and the given path may be one of these folders.
         where = file.absolute().as_posix()
@@ -56,10 +56,10 @@ def find(
         if match:
             groups = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
             numbers = {name: int(match[name]) for name in ("session", "token")}
-            found.append(loading.Recording(file, groups | numbers))
-    if not found:
+            recordings.append(loading.Recording(file, groups | numbers))
+    if not recordings:
         raise FileNotFoundError(f"{folder} contains no recording such as {example}.")
-    return found
+    return recordings
 
 
 def subjects_in(folder: str | Path) -> set[str]:
@@ -99,7 +99,7 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
 
 def divide(
     recordings: Iterable[loading.Recording],
-    given: Mapping[str, str],
+    split_of_folder: Mapping[str, str],
     seed: int,
     subjects: Iterable[str] | None = None,
     path: str | Path = "",
@@ -110,7 +110,7 @@ def divide(
     ----------
     recordings : iterable of Recording
         Recordings with an entry ``folder`` in their description, the corpus' own division.
-    given : mapping of str to str
+    split_of_folder : mapping of str to str
         Split of all recordings in a folder, by folder. The subjects of other folders are divided
         at random into 80 % train and 20 % valid.
     seed : int
@@ -134,11 +134,11 @@ def divide(
         subjects and their splits.
     """
     recordings = list(recordings)
-    rest = {r.subject for r in recordings if r.description["folder"] not in given}
-    drawn = loading.split_subjects(rest, {"train": 0.8, "valid": 0.2}, seed)
+    undivided = {r.subject for r in recordings if r.description["folder"] not in split_of_folder}
+    drawn = loading.split_subjects(undivided, {"train": 0.8, "valid": 0.2}, seed)
     divided = []
     for recording in recordings:
-        split = given.get(recording.description["folder"]) or drawn[recording.subject]
+        split = split_of_folder.get(recording.description["folder"]) or drawn[recording.subject]
         divided.append(replace(recording, description={**recording.description, "split": split}))
     chosen = loading.choose_subjects(divided, subjects, path)
     splits: dict[str, set[str]] = {}

@@ -88,8 +88,8 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    found = temple.find(path, "tuab", [_LAYOUT], _EXAMPLE)
-    return temple.divide(found, {"eval": "test"}, split_seed, subjects, path)
+    all_recordings = temple.find(path, "tuab", [_LAYOUT], _EXAMPLE)
+    return temple.divide(all_recordings, {"eval": "test"}, split_seed, subjects, path)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

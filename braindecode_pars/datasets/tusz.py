@@ -103,10 +103,10 @@ def recordings(
     ['aaaaaaaa', 'dev', 'valid']
     """
     choice(*_FIXED_SPLITS).check("dev", dev)
-    found = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
+    all_recordings = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
     if dev == "leave_out":
-        found = [recording for recording in found if recording.description["folder"] != "dev"]
-    return temple.divide(found, _FIXED_SPLITS[dev], split_seed, subjects, path)
+        all_recordings = [r for r in all_recordings if r.description["folder"] != "dev"]
+    return temple.divide(all_recordings, _FIXED_SPLITS[dev], split_seed, subjects, path)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

@@ -106,11 +106,11 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'ucddb002', 'corpus': 'ucddb'}
     """
-    found = [
+    all_recordings = [
         loading.Recording(file, dict(subject=match[1], corpus="ucddb"))
         for file, match in search.find_named(path, _NAME, "no night of UCDDB", "ucddb002.rec")
     ]
-    return loading.choose_subjects(found, subjects, path)
+    return loading.choose_subjects(all_recordings, subjects, path)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
@@ -265,18 +265,18 @@ def sleep(
     with np.load(SAMPLE, allow_pickle=False) as archive:
         sample = dict(archive)
     known = sample["subjects"].tolist()
-    people = (loading.Recording(SAMPLE, dict(subject=s, corpus="ucddb")) for s in known)
-    datasets = []
-    for person in loading.choose_subjects(people, subjects, "The sample"):
-        number = known.index(person.subject)
-        own = sample["person"] == number
+    sample_recordings = (loading.Recording(SAMPLE, dict(subject=s, corpus="ucddb")) for s in known)
+    parts = []
+    for recording in loading.choose_subjects(sample_recordings, subjects, "The sample"):
+        number = known.index(recording.subject)
+        rows = sample["person"] == number
         # Differences compress better; their sum wraps around as they did.
-        steps = np.cumsum(sample["differences"][own], axis=1, dtype=np.int8)
-        metadata = pd.DataFrame({name: sample[name][own] for name in ("stage", "position", "bad")})
+        steps = np.cumsum(sample["differences"][rows], axis=1, dtype=np.int8)
+        metadata = pd.DataFrame({name: sample[name][rows] for name in ("stage", "position", "bad")})
         metadata["stage"] = ("Sleep stage " + metadata["stage"]).map(class_of)
         volts = steps * sample["step"][number]
-        datasets.append(scored_epochs(volts, metadata, [*dict.fromkeys(class_of.values())], person))
-    return BaseConcatDataset(datasets)
+        parts.append(scored_epochs(volts, metadata, [*dict.fromkeys(class_of.values())], recording))
+    return BaseConcatDataset(parts)
 
 
 def scored_epochs(

@@ -101,10 +101,10 @@ def recordings(
     >>> recording.description
     {'subject': 'te03-0094', 'corpus': 'ysyw', 'split': 'unlabeled'}
     """
-    found = search.find_named(
+    named_files = search.find_named(
         path, _NAME, "no recording of YSYW", "training/tr03-0005/tr03-0005.mat"
     )
-    files = sorted((file for file, _ in found), key=lambda file: file.stem[:2], reverse=True)
+    files = sorted((file for file, _ in named_files), key=lambda file: file.stem[:2], reverse=True)
     # Only labelled subjects are divided; the other records are unlabelled.
     labelled = [file.stem for file in files if file.stem.startswith("tr")]
     splits = loading.split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)

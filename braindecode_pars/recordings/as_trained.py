@@ -163,22 +163,22 @@ def rereferenced(
     >>> rereferenced(c3, "Cz", names, names) is None
     True
     """
-    channel, own = derivation.channel, electrode_pair(derivation.channel)[1]
+    channel, old_reference = derivation.channel, electrode_pair(derivation.channel)[1]
     if reference in (None, AS_RECORDED, CHANGED) or derivation.reference or not derivation.is_eeg:
         return derivation
     wanted = reference.split(", ")
-    has_it = own == ("AVG" if reference == AVERAGE else electrode_pair(reference)[0])
-    if _is_bipolar(channel) or (own is not None and has_it):
+    has_it = old_reference == ("AVG" if reference == AVERAGE else electrode_pair(reference)[0])
+    if _is_bipolar(channel) or (old_reference is not None and has_it):
         return derivation
     if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
-        others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == own]
+        others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == old_reference]
         return replace(derivation, reference=tuple(others)) if len(others) > 1 else None
     if set(wanted) <= set(names):
         others = wanted
     else:
         single = [name for name in names if not _is_bipolar(name)]
         others = [single[i] for i in match_channels(wanted, single) if i is not None]
-    are_like = all(electrode_pair(name)[1] == own for name in others)
+    are_like = all(electrode_pair(name)[1] == old_reference for name in others)
     is_enough = len(others) >= min(len(wanted), max(_MANY, len(wanted) / 2))
     is_right = is_enough and (are_like or channel in others)
     return replace(derivation, reference=tuple(others)) if is_right else None
@@ -284,12 +284,12 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
     >>> wave = np.sin(np.arange(1000) / 9)
     >>> signals = np.stack([np.where(np.arange(1000) < 300, 0, wave), wave.clip(-0.5, 0.5)])
     >>> info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-    >>> found = held_time(mne.io.RawArray(signals, info, verbose="error"), ["C3", "C4"])
-    >>> found["C3"], found["C4"].flat, found["C4"].clipped > 5
+    >>> times = held_time(mne.io.RawArray(signals, info, verbose="error"), ["C3", "C4"])
+    >>> times["C3"], times["C4"].flat, times["C4"].clipped > 5
     (HeldTime(flat=3.0, clipped=0.0), 0.0, True)
     """
     stretches, sfreq = marks.continuous_stretches(raw), float(raw.info["sfreq"])
-    found = {}
+    times = {}
     for name in names:
         channel = raw.ch_names.index(name)
         parts = []
@@ -298,14 +298,14 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
             parts.append((*_runs(samples), [samples.min(), samples.max()]))
         if not parts:
-            found[name] = HeldTime(0.0, 0.0)
+            times[name] = HeldTime(0.0, 0.0)
             continue
         values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         low, high = ends.min(), ends.max()
         clipped = ((values == low) | (values == high)) & (low < high)
         flat = ~clipped & (lengths >= _FLAT * sfreq)
-        found[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
-    return found
+        times[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
+    return times
 
 
 def held_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
@@ -363,7 +363,7 @@ class Prepared:
     @property
     def channels(self) -> list[str]:
         """Channels of the recording that are used."""
-        used = (name for each in self.found for name in (each.channel, *each.reference))
+        used = (name for d in self.found for name in (d.channel, *d.reference))
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
@@ -422,7 +422,7 @@ def prepare_as_trained(
     >>> raw = mne.io.RawArray(noise, mne.create_info(["T7", "C3"], 256.0, "eeg"), verbose="error")
     >>> wanted = mne.create_info(["C3", "T3", "Oz"], 100.0, "eeg")["chs"]
     >>> prepared = prepare_as_trained(raw, "night", Preprocessing(), 100.0, wanted)
-    >>> prepared.signals.shape, [each.formula for each in prepared.found], prepared.missing
+    >>> prepared.signals.shape, [ch.formula for ch in prepared.found], prepared.missing
     ((2, 1000), ['C3', 'T7'], ['Oz'])
     """
     if not preprocess:
@@ -438,7 +438,7 @@ def prepare_as_trained(
         block = raw.get_data(eeg_names, first, first + 1000, verbose="error")
         if np.abs(block.mean(axis=0)).max() < 1e-4 * block.std():  # up to the precision of a file
             had = replace(had, reference=AVERAGE)
-    differing = [each for each in differences(trained, had) if not (preprocess and each.repair)]
+    differing = [diff for diff in differences(trained, had) if not (preprocess and diff.repair)]
     if (trained.reference, had.reference) == (AVERAGE, CHANGED):
         # Channels of an earlier average may be missing, so that another one is not the same.
         differing.append(Difference("reference", AVERAGE, CHANGED))
@@ -460,20 +460,20 @@ def prepare_as_trained(
     if not chs_info:
         preparation.warn_of_other_names(raw.info["chs"])
     derived = [derivation for derivation, _ in places]
-    changed = [rereferenced(each, to_apply.reference, eeg_names, names) for each in derived]
+    changed = [rereferenced(d, to_apply.reference, eeg_names, names) for d in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]
     if len({after.reference for after in changed if after and after.reference}) > 1:
         failed = derived  # C3-M2 and C4-M1
     # All or none: a model compares its channels.
-    found = derived if failed else [after for after in changed if after]
+    used_channels = derived if failed else [after for after in changed if after]
     return Prepared(
         raw=raw,
         name=name,
-        missing=[name for name in wanted if name not in {d.name for d in found}],
-        found=found,
+        missing=[name for name in wanted if name not in {d.name for d in used_channels}],
+        found=used_channels,
         not_rereferenced=failed,
         differences=differing,
         sfreq=sfreq,
-        signals=preprocessed_signals(raw, found, sfreq, to_apply),
+        signals=preprocessed_signals(raw, used_channels, sfreq, to_apply),
         chs_info=[ch for _, ch in places],
     )

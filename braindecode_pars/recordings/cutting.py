@@ -61,19 +61,19 @@ def collected_omissions() -> Iterator[list[Omission]]:
     >>> omissions[0].why
     'too noisy'
     """
-    found: list[Omission] = []
-    token = _OMISSIONS.set(found)
+    omissions: list[Omission] = []
+    token = _OMISSIONS.set(omissions)
     try:
-        yield found
+        yield omissions
     finally:
         _OMISSIONS.reset(token)
 
 
 def omit(what: str, why: str, number: int, of: int, *, is_asked: bool = False) -> None:
     """Note what is left out, if it is anything; see :class:`Omission`."""
-    found = _OMISSIONS.get()
-    if number and found is not None:
-        found.append(Omission(what, why, int(number), int(of), is_asked))
+    omissions = _OMISSIONS.get()
+    if number and omissions is not None:
+        omissions.append(Omission(what, why, int(number), int(of), is_asked))
     elif number:
         log.info("Left out: %d of %d %s, %s.", number, of, what, why)
 

@@ -97,34 +97,34 @@ def shared_channels(
     odd = n_usual < (wanted & usual).sum() / 2
     odd &= odd.mean() <= _FEW
     shared = wanted & has.loc[:, ~odd].all(axis=1)
-    told = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
+    exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
             f"The {len(infos)} recordings have no EEG channel in common. Name those to use in "
             f"channels= (--channel), or leave recordings out."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
-            f"They have:{told}"
+            f"They have:{exclusions}"
         )
-    own = table[(table["recording"] == int(odd.argmin())) & table["key"].map(shared)]
-    names, n = own["name"].tolist(), len(infos)
+    shared_rows = table[(table["recording"] == int(odd.argmin())) & table["key"].map(shared)]
+    names, n = shared_rows["name"].tolist(), len(infos)
     some = f"{n - odd.sum()} of {n} recordings" if odd.any() else f"The {n} recordings"
     text = (
         f"{some} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
         f"{checks.listed(names, 20)}"
         f"{'; their average is the reference' if average else ''}. "
-        f"Left out:{told}"
+        f"Left out:{exclusions}"
     )
     if (wanted & ~shared).any() or (channels["why"] == channel_names.NAMED_OTHERWISE).any():
         checks.warn_user(text)
-    elif told and verbose:
+    elif exclusions and verbose:
         log.info(text)
     return names, not has[~shared].any(axis=None)
 
 
 def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n: int) -> str:
     """Return the channels that are left out, in how many recordings they are, and why."""
-    rest = table[~table["key"].map(shared)]
-    of_key = rest.groupby("key", sort=False).agg(
+    unshared_rows = table[~table["key"].map(shared)]
+    of_key = unshared_rows.groupby("key", sort=False).agg(
         name=("name", "first"), n=("recording", "nunique"), good=("is_good", "sum")
     )
     of_key["why"] = why[of_key.index]

@@ -84,8 +84,8 @@ def recordings_below(root: Path) -> list[Path]:
     if unread:
         checks.warn_user(text)
     # Such as sub-01_run-01_events.tsv beside sub-01_run-1_eeg.edf
-    above = {each for file in named for each in file.parents if each.is_relative_to(root)}
-    tables = {t for name in search.TABLES for each in above for t in each.glob(f"*_{name}.tsv")}
+    above = {folder for file in named for folder in file.parents if folder.is_relative_to(root)}
+    tables = {t for name in search.TABLES for folder in above for t in folder.glob(f"*_{name}.tsv")}
     if others := sorted(t.relative_to(root).as_posix() for t in tables if t.absolute() not in read):
         checks.warn_user(
             f"{root} has tables that belong to no recording by their names, and are not read: "

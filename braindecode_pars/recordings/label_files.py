@@ -233,13 +233,13 @@ def _check_ordered(name: str, labels: Any) -> None:
 
 
 def classes_of_labels(
-    found: Iterable[str], classes: Sequence[str] | Mapping[str, str] | None
+    file_labels: Iterable[str], classes: Sequence[str] | Mapping[str, str] | None
 ) -> dict[str, str]:
     """Return the class of each label of the files that is used.
 
     Parameters
     ----------
-    found : iterable of str
+    file_labels : iterable of str
         Labels of the files.
     classes : list of str | mapping of str to str | None
         Labels to use, or the class of each. None uses all as they are: in alphabetical order, or,
@@ -265,7 +265,7 @@ def classes_of_labels(
     >>> classes_of_labels({"1", "2"}, {"2": "task", "1": "rest"})
     {'2': 'task', '1': 'rest'}
     """
-    labels = sorted(set(found))
+    labels = sorted(set(file_labels))
     if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", label) for label in labels):
         labels.sort(key=float)
     if classes is None:
@@ -302,13 +302,13 @@ def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[
     named: list[Path | None] = []
     for value in table["file"]:
         name = label_text(value).replace("\\", "/").removeprefix("./")
-        found = known.get(name, [None])
-        if len(found) > 1:
+        candidates = known.get(name, [None])
+        if len(candidates) > 1:
             raise ValueError(
-                f"{where} names the file {name!r}, which may be {found[0]} or {found[1]}; write "
-                "more of its path."
+                f"{where} names the file {name!r}, which may be {candidates[0]} or "
+                f"{candidates[1]}; write more of its path."
             )
-        named += found
+        named += candidates
     return named
 
 
@@ -334,8 +334,8 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
     """Return the labels of a file."""
     description = {}
     if "subject" in rows:
-        given = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
-        names = list(dict.fromkeys(given))
+        row_subjects = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
+        names = list(dict.fromkeys(row_subjects))
         if len(names) > 1 or pd.isna(names[0]):
             named = " and ".join("none" if pd.isna(name) else str(name) for name in names)
             raise ValueError(
@@ -358,11 +358,11 @@ def _labels_of_subjects(
 ) -> list[LabelledFile]:
     """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
     label_of = loading.by_subject(zip(table["subject"], table["label"], strict=True), where)
-    people = [subject_of(file) for file in files]
-    labels = [label_of.get(subjects.subject_key(subject)) for subject in people]
+    names = [subject_of(file) for file in files]
+    labels = [label_of.get(subjects.subject_key(subject)) for subject in names]
     if all(label is None for label in labels):
         raise ValueError(
-            f"{where} has no row of the subject {checks.listed([*map(str, dict.fromkeys(people))])}"
+            f"{where} has no row of the subject {checks.listed([*map(str, dict.fromkeys(names))])}"
             f"; it has {checks.listed([*map(str, table['subject'])], most=5)}. Correct the names, "
             "or pass subject= (--subject), a regular expression that finds the subject in a path."
         )
@@ -529,11 +529,11 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
     for file in files:
         try:  # with its warnings and errors it is read later
             with warnings.catch_warnings(action="ignore"):
-                found = annotations_of(file)
+                annot = annotations_of(file)
         except (ValueError, OSError) as error:
             unread = f"{file.name}: {error}"
             continue
-        for name, lasts in zip(found.description.tolist(), found.duration.tolist(), strict=True):
+        for name, lasts in zip(annot.description.tolist(), annot.duration.tolist(), strict=True):
             if name and marks.kind_of_text(name) == "label":
                 durations.setdefault(name, []).append(lasts)
     if unread and not durations:
@@ -563,16 +563,16 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     UserWarning
         When only one of several is as long as a window.
     """
-    long = {name for name, own in durations.items() if cutting.holds_a_window(max(own), seconds)}
+    long = {n for n, lengths in durations.items() if cutting.holds_a_window(max(lengths), seconds)}
     if len(long) == 1 and len(durations) > 1:
-        others = {name: max(own) for name, own in durations.items() if name not in long}
-        told = [f"{name!r} ({lasts:g} s)" for name, lasts in sorted(others.items())]
+        others = {name: max(lengths) for name, lengths in durations.items() if name not in long}
+        descriptions = [f"{name!r} ({lasts:g} s)" for name, lasts in sorted(others.items())]
         checks.warn_user(
             f"The only label is {next(iter(long))!r}: no other annotation is as long as a window "
-            f"of {seconds:g} s. If {checks.listed(told, most=5)} are labels, pass window_seconds, "
-            "or labels= with their names."
+            f"of {seconds:g} s. If {checks.listed(descriptions, most=5)} are labels, pass "
+            "window_seconds, or labels= with their names."
         )
-    instant = {name for name, own in durations.items() if 0 in own}
+    instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
         raise ValueError(
             f"The recordings have no annotation that is as long as a window of {seconds:g} s or "
@@ -584,7 +584,7 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
 
 
 def labels_within(
-    found: mne.Annotations, classes: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
+    annot: mne.Annotations, classes: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
 ) -> mne.Annotations:
     """Return the annotations that are labels, with the names of their classes.
 
@@ -593,7 +593,7 @@ def labels_within(
 
     Parameters
     ----------
-    found : Annotations
+    annot : Annotations
         Annotations in seconds from the first sample.
     classes : mapping of str to str
         Class of each label that is used.
@@ -620,39 +620,39 @@ def labels_within(
     >>> from braindecode_pars.recordings.label_files import labels_within
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((1, 9000)), info, verbose="error")
-    >>> found = mne.Annotations([0, 60], [60, 0], ["Sleep stage W", "Sleep stage R"])
-    >>> labelled = labels_within(found, {"Sleep stage W": "W", "Sleep stage R": "R"}, raw, 10.0)
+    >>> annot = mne.Annotations([0, 60], [60, 0], ["Sleep stage W", "Sleep stage R"])
+    >>> labelled = labels_within(annot, {"Sleep stage W": "W", "Sleep stage R": "R"}, raw, 10.0)
     >>> labelled.description.tolist(), labelled.duration.tolist()
     (['W', 'R'], [60.0, 10.0])
     """
-    texts = found.description.tolist()
-    found = found[[text in classes for text in texts]]
-    if not len(found):
+    texts = annot.description.tolist()
+    annot = annot[[text in classes for text in texts]]
+    if not len(annot):
         has = checks.listed(sorted(set(texts)), most=5) or "none"
         cutting.omit("recordings", f"no label that was asked for (annotations: {has})", 1, 1)
-        return found
+        return annot
     sfreq = raw.info["sfreq"]
     length, rounding = raw.n_times / sfreq, max(cutting.ROUNDING, 0.5 / sfreq)
-    lasts = np.where(found.duration == 0, seconds, found.duration)
-    inside = np.minimum(found.onset + lasts, length) - np.maximum(found.onset, 0)
+    lasts = np.where(annot.duration == 0, seconds, annot.duration)
+    inside = np.minimum(annot.onset + lasts, length) - np.maximum(annot.onset, 0)
     whole, cut = (np.floor((time + rounding) / seconds) for time in (lasts, inside))
     is_outside = (cut < whole) | (inside <= 0)
     cutting.omit(
-        "labels", "all or part of which is outside the recording", is_outside.sum(), len(found)
+        "labels", "all or part of which is outside the recording", is_outside.sum(), len(annot)
     )
     is_short = (whole < 1) & ~is_outside
-    cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(found))
-    names = [classes[text] for text in found.description]
-    is_mark = found.duration == 0
-    order = np.argsort(found.onset, kind="stable")
-    at, of = found.onset[order][is_mark[order]], np.array(names)[order][is_mark[order]]
+    cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(annot))
+    names = [classes[text] for text in annot.description]
+    is_mark = annot.duration == 0
+    order = np.argsort(annot.onset, kind="stable")
+    at, of = annot.onset[order][is_mark[order]], np.array(names)[order][is_mark[order]]
     # Shorter windows are trials, whose length the user has chosen.
     if seconds == SECONDS and ((np.diff(at) < seconds / 2) & (of[1:] != of[:-1])).any():
         checks.warn_user(
             f"Windows of {seconds:g} s after labels without a duration share more than half of "
             "their samples with those of another class; pass a shorter window_seconds."
         )
-    return _without_overlaps(found.onset, found.onset + lasts, names, is_mark)
+    return _without_overlaps(annot.onset, annot.onset + lasts, names, is_mark)
 
 
 def _without_overlaps(

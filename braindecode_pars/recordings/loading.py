@@ -118,13 +118,13 @@ def choose_subjects(
     subjects = list(subjects)
     if not subjects:
         raise ValueError("subjects is an empty list; omit it to read all subjects.")
-    found = list(dict.fromkeys(recording.subject for recording in recordings))
-    known = {*found, *(recording.person for recording in recordings)}
+    all_subjects = list(dict.fromkeys(recording.subject for recording in recordings))
+    known = {*all_subjects, *(recording.person for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent:
         raise FileNotFoundError(
             f"{where} contains no recording of subject {', '.join(map(str, absent))}; it has "
-            f"{checks.listed(list(map(str, found))) or 'none'}."
+            f"{checks.listed(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
     return [r for r in recordings if r.subject in wanted or r.person in wanted]
@@ -285,12 +285,12 @@ def _nothing_left(
 ) -> list[str]:
     """Return the subjects of lost recordings, and the expected classes, without a window."""
     subjects = {part.description["subject"] for part in datasets}
-    found = {target for part in datasets for target in part.metadata["target"].tolist()}
+    present_targets = {target for part in datasets for target in part.metadata["target"].tolist()}
     if not isinstance(classes, Mapping):
         classes = {name: target for target, name in enumerate(classes)}
-    absent = [n for n, target in classes.items() if n in expected and target not in found]
-    people = [subject for subject in dict.fromkeys(lost) if subject not in subjects]
-    return [*(f"subject {each}" for each in people), *(f"the class {name!r}" for name in absent)]
+    absent = [n for n, target in classes.items() if n in expected and target not in present_targets]
+    lost_subjects = [subject for subject in dict.fromkeys(lost) if subject not in subjects]
+    return [*(f"subject {s}" for s in lost_subjects), *(f"the class {name!r}" for name in absent)]
 
 
 #: Lines of a table of what is left out.
@@ -335,7 +335,7 @@ def _read_one(
             windows = read(recording)
         except Exception as error:  # the caller names the file, whatever error a reader raises
             problem = f"{error or type(error).__name__}"
-    said = [str(one.message) for one in w if issubclass(one.category, UserWarning)]
+    said = [str(warning.message) for warning in w if issubclass(warning.category, UserWarning)]
     return windows, problem, [] if problem else omissions, said
 
 
@@ -437,18 +437,18 @@ def set_splits(
     split_of = by_subject(pairs, "The splits")
     # Keys of each subject; a name with the corpus in front decides before the name alone.
     names = [
-        (subject_key(in_corpus(each.get("corpus"), each["subject"])), subject_key(each["subject"]))
-        for each in (part.description for part in windows_ds.datasets)
+        (subject_key(in_corpus(desc.get("corpus"), desc["subject"])), subject_key(desc["subject"]))
+        for desc in (part.description for part in windows_ds.datasets)
     ]
-    found = [split_of.get(qualified, split_of.get(name)) for qualified, name in names]
-    without = {name for (_, name), split in zip(names, found, strict=True) if split is None}
+    new_splits = [split_of.get(qualified, split_of.get(name)) for qualified, name in names]
+    without = {name for (_, name), split in zip(names, new_splits, strict=True) if split is None}
     if without:
         raise ValueError(
             f"The splits do not name {len(without)} subjects of the data: "
             f"{checks.listed(sorted(without))}; add them to the splits, or leave them out of "
             "the data."
         )
-    windows_ds.set_description({"split": found}, overwrite=True)
+    windows_ds.set_description({"split": new_splits}, overwrite=True)
     return windows_ds
 
 
@@ -582,12 +582,12 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
         a cell is neither empty nor a number, a duration is negative, or one has no onset.
     """
     texts = table.reindex(columns=["onset", "duration"]).map(tables.label_text)
-    given = [*table.dropna(axis=1, how="all")]
+    filled_columns = [*table.dropna(axis=1, how="all")]
     looks = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
-    if "onset" not in given:
+    if "onset" not in filled_columns:
         looks = rf"(?<![a-z]){_TIME}+s?(?![a-z])|^({TIME.pattern})$"
-    others = [repr(name) for name in given if name not in texts and re.search(looks, name)]
-    if others and not {*texts} <= {*given}:
+    others = [repr(name) for name in filled_columns if name not in texts and re.search(looks, name)]
+    if others and not {*texts} <= {*filled_columns}:
         raise ValueError(
             f"{where} has {checks.listed(others)}, which look like times and are not read. Read "
             "are 'onset' and 'duration', in seconds from the first sample: rename or remove others."

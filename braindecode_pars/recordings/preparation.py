@@ -161,8 +161,8 @@ def check_filters(
     >>> from braindecode_pars.recordings.preparation import check_filters
     >>> check_filters(sfreq=128, low=0.5, high=45)
     """
-    given = dict(sfreq=sfreq, low=low, high=high, mains=mains)
-    check_positive(**{name: value for name, value in given.items() if value is not None})
+    frequencies = dict(sfreq=sfreq, low=low, high=high, mains=mains)
+    check_positive(**{name: value for name, value in frequencies.items() if value is not None})
     if low is not None and high is not None and low >= high:
         raise ValueError(f"low={low:g} Hz must be less than high={high:g} Hz.")
 

@@ -157,8 +157,8 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
         others = _other_kinds(signals["label"], signals["unit"])
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         fast = signals["label"][signals["sfreq"] > rates.max()].unique().tolist()
-        how: dict[str, Any] = dict(exclude=fast, preload=preload, verbose="warning")
-        raw = _in_its_encoding(read, file, **how)
+        read_kwargs: dict[str, Any] = dict(exclude=fast, preload=preload, verbose="warning")
+        raw = _in_its_encoding(read, file, **read_kwargs)
         # As MNE, the header is read with zeros that fill up a text.
         raw.rename_channels({n: n.rstrip("\0 ") for n in raw.ch_names if "\0" in n})
         signals = signals[~signals["label"].isin(fast)].set_axis(raw.ch_names)
@@ -235,13 +235,13 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     with file.open("rb") as stream:
         start = stream.read(256).decode("latin-1")
         n_signals = int(start[252:256])
-        rest = stream.read(256 * n_signals).decode("latin-1")
+        head = stream.read(256 * n_signals).decode("latin-1")
     seconds = _number(start[244:252].rstrip(), "length of a record in seconds")
 
     def column(first: int, width: int) -> list[str]:
         # The entries of all signals follow each other; ``first`` counts the bytes before.
         begin = first * n_signals
-        return [rest[begin + i * width : begin + (i + 1) * width].strip() for i in range(n_signals)]
+        return [head[begin + i * width : begin + (i + 1) * width].strip() for i in range(n_signals)]
 
     limits = [
         [_number(x, "smallest or largest value of a signal") for x in column(first, 8)]
@@ -271,12 +271,12 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     stop, width = widths[: place + 1].sum(), widths.sum()
     content = np.memmap(file, np.uint8, "r", offset=int(start[184:192]))
     records = content[: len(content) // width * width].reshape(-1, width)
-    found = [_ONSET.match(record[stop - widths[place] : stop].tobytes()) for record in records]
+    matches = [_ONSET.match(record[stop - widths[place] : stop].tobytes()) for record in records]
     tolerance = max(_RESOLUTION, 1 / channels["sfreq"].max())
     if start[196] != "D":  # a clock that drifts is no gap there, and times may be missing
-        onsets = np.array([float(one[1]) if one else np.nan for one in found])
+        onsets = np.array([float(match[1]) if match else np.nan for match in matches])
         return channels, bool((np.abs(np.diff(onsets) - seconds) > tolerance).any())
-    onsets = np.array([float(one[1]) for one in found])  # type: ignore[index]
+    onsets = np.array([float(match[1]) for match in matches])  # type: ignore[index]
     expected = onsets[0] + seconds * np.arange(len(onsets))
     return channels, bool((np.abs(onsets - expected) > tolerance).any())
 
@@ -289,9 +289,9 @@ def _number(text: str, what: str) -> float:
 
 def _edge(text: str, name: str) -> float:
     """Return the edge of a filter in a header, as "HP:0.1Hz"; NaN for none."""
-    found = re.findall(rf"{name}:\s*(\d*[.,]?\d+)\s*([a-z]*)", text, re.IGNORECASE)
+    matches = re.findall(rf"{name}:\s*(\d*[.,]?\d+)\s*([a-z]*)", text, re.IGNORECASE)
     # Not a time constant, and not in another unit
-    edges = [edge for edge, unit in found if unit.lower() not in ("s", "sec", "ms", "mhz", "khz")]
+    edges = [edge for edge, unit in matches if unit.lower() not in ("s", "sec", "ms", "mhz", "khz")]
     return float(edges[-1].replace(",", ".")) if edges else np.nan
 
 
@@ -386,29 +386,29 @@ def _read_wfdb(
     record = str(file.with_suffix(""))  # wfdb expects a path without ending
     with short_errors(file):
         header = wfdb.rdheader(record)
-        found = header.sig_name or []
+        names = header.sig_name or []
         lines = Path(f"{record}.hea").read_bytes().splitlines()
     lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
     if odd := [line for line in lines if not line.isascii()]:
         raise ValueError(  # wfdb leaves out such letters, and reads a micro sign and V as V
             f"its header has {odd[0].decode('utf-8', 'replace')!r}; write it in ASCII, such as uV."
         )
-    if header.sig_len is None or not found or None in found:
+    if header.sig_len is None or not names or None in names:
         raise ValueError(
             "its header lacks the number of samples or the name of a signal, or has no signals; of "
             "several segments, pass the file of each."
         )
     # wfdb reads a gain of 0, of an uncalibrated signal, as 200.
     gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")
-    gains = [gain.match(line) for line in lines[1 : len(found) + 1]]
+    gains = [gain.match(line) for line in lines[1 : len(names) + 1]]
     signals = pd.DataFrame(
-        dict(unit=header.units, n=header.samps_per_frame, place=range(len(found))), index=found
+        dict(unit=header.units, n=header.samps_per_frame, place=range(len(names))), index=names
     )
     signals["is_scaled"] = [value is not None and float(value[1]) != 0 for value in gains]
     if wanted is not None:
-        signals = signals[[wanted(name) for name in found]]
+        signals = signals[[wanted(name) for name in names]]
     if not len(signals):
-        raise ValueError(f"it has none of the wanted signals, only {', '.join(found)}.")
+        raise ValueError(f"it has none of the wanted signals, only {', '.join(names)}.")
     rates = signals["n"][~signals.index.isin(_other_kinds(signals.index, signals["unit"]))]
     if rates.nunique() > 1:
         raise ValueError(
@@ -487,8 +487,8 @@ def short_errors(file: Path | None = None) -> Iterator[None]:
         text = str(error).rstrip(".")
         known = (plain for pattern, plain in _PLAIN.items() if re.search(pattern, text))
         raise ValueError(f"{next(known, _DAMAGED + text)}.") from error
-    own = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
-    for text in dict.fromkeys(str(w.message) for w in own):
+    reader_warnings = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
+    for text in dict.fromkeys(str(w.message) for w in reader_warnings):
         counted = file and file.suffix in WITH_OUTSIDE and _OUTSIDE.match(text)
         if file is not None and not counted and not _UNDERSTOOD.match(text):
             checks.warn_user(f"{file.name}: {text}")
@@ -544,8 +544,8 @@ def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
         types = types[~types.index.isin(no_eeg)].to_dict()
         raw.set_channel_types(types, on_unit_change="ignore")
         mark_as_other(raw, facts.index[facts["type"].notna() & ~facts["type"].isin(_BRAIN)])
-        own = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
-        raw.info["bads"] = facts.index[(facts["status"] == "BAD") | own].tolist()
+        is_bad_in_raw = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
+        raw.info["bads"] = facts.index[(facts["status"] == "BAD") | is_bad_in_raw].tolist()
     table = search.table_beside(file, "events")
     if table and len(bad := loading.events_in(table, marks_only=True)):
         raw.annotations.append(bad.onset + raw.first_time, bad.duration, bad.description)
@@ -565,7 +565,7 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
         raise ValueError(f"{file} has no column 'name'; it has {checks.listed(list(table))}.")
     table = table.dropna(subset=["name"]).set_index("name")
     facts = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
-    facts = facts.apply(lambda each: each.str.upper())
+    facts = facts.apply(lambda column: column.str.upper())
     facts["status"] = facts["status"].mask(facts["status"].str.startswith("BAD", na=False), "BAD")
     odd = facts["status"][~facts["status"].isin(["GOOD", "BAD"])].dropna()
     why = f"of channels.tsv whose status is neither good nor bad: {checks.listed([*odd.index], 5)}"
@@ -576,7 +576,7 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
             f"{file} has the channel {doubled[0]!r} twice, with another type or status."
         )
     # Those that only the table has matter if they may be others of the file, or would be used.
-    found = facts.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
+    ch_facts = facts.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
     unlisted = [name for name in ch_names if subjects.normalized(name) not in facts.index]
     absent = facts[~facts.index.isin([*map(subjects.normalized, ch_names)])]
     if not unlisted:
@@ -584,7 +584,7 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     why = f"of channels.tsv that name no channel: {checks.listed(list(absent.index), 5)}"
     why += f" (the file has {checks.listed(unlisted, 5)})" if unlisted else ""
     cutting.omit("rows", why, len(absent), len(facts))
-    return found
+    return ch_facts
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
@@ -629,7 +629,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     if isinstance(raw, mne.io.BaseRaw):
         files = [Path(file) for file in raw.filenames if file is not None]
         edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
-        if gaps := [each.name for each in edf if edf_signals(each)[1]]:
+        if gaps := [path.name for path in edf if edf_signals(path)[1]]:
             checks.warn_user(
                 f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
                 "windows may span a gap, and times after it are too early."
@@ -652,8 +652,8 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
         search.check_signal_files([file])
     except ValueError as error:
         raise ValueError(f"{file} cannot be used: {error}") from error
-    for each in omissions:
-        checks.warn_user(f"Left out of {file.name}: {each}.")
+    for omission in omissions:
+        checks.warn_user(f"Left out of {file.name}: {omission}.")
     return opened, file.name
 
 
@@ -667,12 +667,12 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     header = search.header_of(file)
     if not search.tables_beside(header):
         return
-    told = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
+    raw_copy = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
     with cutting.collected_omissions():
-        _apply_tables(told, header)
-    good, good_by_tables = (good_eeg(i["chs"], i["bads"]) for i in (raw.info, told.info))
+        _apply_tables(raw_copy, header)
+    good, good_by_tables = (good_eeg(i["chs"], i["bads"]) for i in (raw.info, raw_copy.info))
     lacking = [name for name in good if name not in good_by_tables]
-    n_bad = len(told.annotations)
+    n_bad = len(raw_copy.annotations)
     if lacking or n_bad > len(marks.marks_of(raw)):
         said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)

@@ -155,9 +155,9 @@ class Recipe:
         >>> windows = datasets.eegmat.load("eegmat", ["Subject00"], sfreq=128)  # doctest: +SKIP
         """
         finding, cutting = self._divided(self.cut or self.prepare, settings)
-        found = self.recordings(path, subjects, **finding)
+        recordings = self.recordings(path, subjects, **finding)
         # Before any file is opened
-        kept, excluded, absent = self._excluding(found, exclude)
+        included, excluded, absent = self._excluding(recordings, exclude)
         if absent:
             warn_user(
                 f"{len(absent)} subjects in exclude have no recording: {listed([*absent])}. Check "
@@ -166,21 +166,21 @@ class Recipe:
         if self.overlap and not exclude:
             warn_user(self.overlap)
         elif exclude and verbose:
-            counts = count_subjects(excluded), count_subjects(found), count_subjects(kept)
+            counts = count_subjects(excluded), count_subjects(recordings), count_subjects(included)
             log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
-        if not kept:
+        if not included:
             raise ValueError(
-                f"exclude removes all of {count_subjects(found)}; none is left to read."
+                f"exclude removes all of {count_subjects(recordings)}; none is left to read."
             )
         if self.cut is not None:
-            kept = self._with_labels(kept, are_requested=subjects is not None)
+            included = self._with_labels(included, are_requested=subjects is not None)
         read = self.cut or partial(_unlabelled_windows, self.prepare)
         return read_corpus(
-            kept,
+            included,
             partial(read, **cutting),
             self.card["name"],
             self._classes(cutting),
-            None if self.expected is None else self.expected(kept),
+            None if self.expected is None else self.expected(included),
             n_jobs=n_jobs,
             on_error=on_error,
             verbose=verbose,
@@ -232,23 +232,23 @@ class Recipe:
             When the corpus has subjects of others, and none is excluded.
         """
         finding, preparing = self._divided(self.prepare, settings)
-        found = self.recordings(path, **finding)
-        kept, excluded, absent = self._excluding(found, exclude)
-        held_out, kept, excluded = (
+        recordings = self.recordings(path, **finding)
+        included, excluded, absent = self._excluding(recordings, exclude)
+        held_out, included, excluded = (
             [r for r in part if (r.description.get("split") in HELD_OUT) == is_held_out]
-            for part, is_held_out in ((found, True), (kept, False), (excluded, False))
+            for part, is_held_out in ((recordings, True), (included, False), (excluded, False))
         )
         if self.overlap and not exclude:
             warn_user(self.overlap)
-        if not kept:
+        if not included:
             raise ValueError(
-                f"{path} has recordings of {count_subjects(found)} of {self.card['name']}, but "
-                "all of them are excluded or in its validation and test sets."
+                f"{path} has recordings of {count_subjects(recordings)} of {self.card['name']}, "
+                "but all of them are excluded or in its validation and test sets."
             )
         return ContinuousCorpus(
             self.name,
             Path(path).expanduser(),
-            tuple(kept),
+            tuple(included),
             partial(self.prepare, **preparing),
             dict(corpus=self.card["name"], version=self.card["version"], **settings),
             held_out=tuple(held_out),
@@ -295,13 +295,13 @@ class Recipe:
                 "without labels, for pretraining."
             )
         finding, cutting = self._divided(self.cut, settings)
-        found = self.recordings(path, subjects, **finding)
+        recordings = self.recordings(path, subjects, **finding)
         classes = list(self._classes(cutting))
         card = dict(corpus=self.card["name"], version=self.card["version"])
         return ContinuousCorpus(
             self.name,
             Path(path).expanduser(),
-            tuple(self._with_labels(found, are_requested=subjects is not None)),
+            tuple(self._with_labels(recordings, are_requested=subjects is not None)),
             partial(self.cut, **cutting),
             dict(**card, classes=classes, **settings),
             n_published=self.card.get("subjects"),
@@ -309,7 +309,7 @@ class Recipe:
         )
 
     def _excluding(
-        self, found: list[Recording], exclude: Sequence[str | PathLike | Iterable]
+        self, recordings: list[Recording], exclude: Sequence[str | PathLike | Iterable]
     ) -> tuple[list[Recording], list[Recording], tuple[str, ...]]:
         """Return kept and excluded recordings, and the people in lists who have none."""
         folders, lists = folders_and_lists(exclude)
@@ -318,16 +318,16 @@ class Recipe:
                 f"exclude has the folder {folders[0]}, but {self.card['name']} shares no "
                 "subjects with other corpora; pass a list of its subjects."
             )
-        people = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
-        present = SubjectKeys(recording.person for recording in found)
-        absent = tuple(str(name) for name in people if name not in present)
+        listed_subjects = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
+        present = SubjectKeys(recording.person for recording in recordings)
+        absent = tuple(str(name) for name in listed_subjects if name not in present)
         if self.leave_out is not None:
-            return *self.leave_out(found, exclude), absent
-        keys = SubjectKeys(people)
-        kept, excluded = (
-            [r for r in found if (r.person in keys) == is_excluded] for is_excluded in (False, True)
+            return *self.leave_out(recordings, exclude), absent
+        keys = SubjectKeys(listed_subjects)
+        included, excluded = (
+            [r for r in recordings if (r.person in keys) == is_named] for is_named in (False, True)
         )
-        return kept, excluded, absent
+        return included, excluded, absent
 
     def _divided(
         self, read: Callable[..., Any], settings: Mapping[str, Any]
@@ -341,10 +341,10 @@ class Recipe:
             raise TypeError(
                 f"{self.card['name']} has no setting {unknown[0]}; its settings are {accepted}."
             )
-        own = {name: value for name, value in settings.items() if name in reading}
+        reading_kwargs = {name: value for name, value in settings.items() if name in reading}
         if self.check is not None:
-            self.check(**own)
-        return {name: value for name, value in settings.items() if name in finding}, own
+            self.check(**reading_kwargs)
+        return {name: value for name, value in settings.items() if name in finding}, reading_kwargs
 
     def _classes(self, cutting: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the targets, which may depend on settings."""
@@ -353,11 +353,11 @@ class Recipe:
         known = _keywords(self.class_names)
         return tuple(self.class_names(**{n: v for n, v in cutting.items() if n in known}))
 
-    def _with_labels(self, found: list[Recording], *, are_requested: bool) -> list[Recording]:
+    def _with_labels(self, recordings: list[Recording], *, are_requested: bool) -> list[Recording]:
         """Leave out the subjects whose labels are not published; a requested one is an error."""
-        labelled = [r for r in found if r.description.get("split") != _UNLABELED]
-        if not labelled or (are_requested and len(labelled) < len(found)):
-            unlabelled = [str(r.subject) for r in found if r not in labelled]
+        labelled = [r for r in recordings if r.description.get("split") != _UNLABELED]
+        if not labelled or (are_requested and len(labelled) < len(recordings)):
+            unlabelled = [str(r.subject) for r in recordings if r not in labelled]
             raise ValueError(
                 f"No labels are published for {listed(unlabelled)}. Request other subjects, or "
                 f"store these for pretraining: braindecode-pars store --recipe {self.name}=FOLDER "
@@ -367,9 +367,9 @@ class Recipe:
 
 
 def _unlabelled_windows(
-    prepare: Callable[..., mne.io.BaseRaw], one: Recording, **given: Any
+    prepare: Callable[..., mne.io.BaseRaw], recording: Recording, **settings: Any
 ) -> Any:
-    return fixed_windows(prepare(one, **given))
+    return fixed_windows(prepare(recording, **settings))
 
 
 def _keywords(function: Callable[..., Any]) -> set[str]:
@@ -485,15 +485,15 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     ValueError
         When no recording of a corpus is left.
     """
-    people = [corpus.people_left_out for corpus in corpora]
-    found = []
+    exclusions = [corpus.people_left_out for corpus in corpora]
+    remaining_corpora = []
     for i, corpus in enumerate(corpora):
-        keys = SubjectKeys(p for other in (*people[:i], *people[i + 1 :]) for p in other)
+        keys = SubjectKeys(p for other in (*exclusions[:i], *exclusions[i + 1 :]) for p in other)
         dropped = tuple(r for r in corpus.recordings if r.person in keys)
-        kept = tuple(r for r in corpus.recordings if r.person not in keys)
+        included = tuple(r for r in corpus.recordings if r.person not in keys)
         if dropped:
             message = "%s: left out %d recordings of people that the other corpora leave out."
             log.warning(message, corpus.name, len(dropped))
-            corpus = replace(corpus, recordings=kept, excluded=(*corpus.excluded, *dropped))
-        found.append(corpus)
-    return found
+            corpus = replace(corpus, recordings=included, excluded=(*corpus.excluded, *dropped))
+        remaining_corpora.append(corpus)
+    return remaining_corpora

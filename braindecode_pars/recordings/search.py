@@ -72,7 +72,7 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
     ...     [file.name for file in list_files(Path(folder), lambda name: name.endswith(".edf"))]
     ['a.edf', 'b.edf']
     """
-    found: list[Path] = []
+    wanted_files: list[Path] = []
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -87,8 +87,8 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
             and not name.lower().endswith(_FOLDERS)
             and not ((path := Path(folder, name)).is_symlink() and _leads_back(path, root))
         ]
-        found += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
-    return sorted(found)
+        wanted_files += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
+    return sorted(wanted_files)
 
 
 def _leads_back(link: Path, root: Path) -> bool:
@@ -144,10 +144,10 @@ def find_named(
                 f"{path} has two recordings with the name {file.name}: {first} and {file}. Pass a "
                 "folder that has one of them."
             )
-    found = [(file, match) for file in files if (match := pattern.fullmatch(file.name))]
-    if not found:
+    named_files = [(file, match) for file in files if (match := pattern.fullmatch(file.name))]
+    if not named_files:
         raise FileNotFoundError(f"{path} contains {what}; expected files such as {example}.")
-    return found
+    return named_files
 
 
 def is_recording(file: Path) -> bool:
@@ -316,16 +316,16 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     while True:
         tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
         parts = {path: {*path.name.split("_")[:-1]} for path in tables}
-        almost = sorted(path for path, own in parts.items() if _plain(own) <= _plain(entities))
-        stated = {path: len(own) for path, own in parts.items() if own <= entities}
-        found = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
-        if len(found) != 1 and almost:
+        almost = sorted(path for path, pairs in parts.items() if _plain(pairs) <= _plain(entities))
+        stated = {path: len(pairs) for path, pairs in parts.items() if pairs <= entities}
+        matches = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
+        if len(matches) != 1 and almost:
             raise ValueError(
-                f"{' and '.join(map(str, found or almost))} may belong to {recording.name}; keep "
+                f"{' and '.join(map(str, matches or almost))} may belong to {recording.name}; keep "
                 f"or rename one, or give the recording its own table, {table.name}."
             )
-        if found:
-            return found[0]
+        if matches:
+            return matches[0]
         if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
             return None
         folder = folder.parent
@@ -418,10 +418,10 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         )
 
     def find(file: PurePath) -> str:
-        found = expression.search(subjects.normalized(file.as_posix()))
-        if found is None or not found[1]:
+        match = expression.search(subjects.normalized(file.as_posix()))
+        if match is None or not match[1]:
             raise ValueError(f"The pattern '{subject}' finds no subject in {file}; correct it.")
-        return found[1]
+        return match[1]
 
     return find
 
@@ -469,44 +469,44 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
             "expression with one group: '([^/]+)/[^/]+$' for the folder of a file, '^([^/]+)/' for "
             f"the first folder. {_WHERE_TO_PASS}"
         )
-    people: dict[str, tuple[str, PurePath]] = {}
+    first_recordings: dict[str, tuple[str, PurePath]] = {}
     for path, name in guesses.items():
         rules = (re.fullmatch(rule + _ENDING, name, re.IGNORECASE) for rule in _COUNTS)
-        if found := next(filter(None, rules), None):
-            first, other = people.setdefault(found["person"], (name, path))
+        if match := next(filter(None, rules), None):
+            first, other = first_recordings.setdefault(match["person"], (name, path))
             if first != name:
-                what = rf"{re.escape(found['what'])}\d"
-                raise _of_one_person(found["person"], other, path, what)
+                what = rf"{re.escape(match['what'])}\d"
+                raise _of_one_person(match["person"], other, path, what)
     # The same words behind several names, as in P01_open, P01_closed, P02_open and P02_closed.
     words: dict[str, dict[str, PurePath]] = {}
     for path, name in guesses.items():
-        if found := re.fullmatch(_WORD + _ENDING, name, re.IGNORECASE):
-            words.setdefault(found["person"], {})[found["what"].lower()] = path
-    several = [(person, own) for person, own in words.items() if len(own) > 1]
-    for (person, own), (_, others) in combinations(several, 2):
-        if own.keys() == others.keys():
-            one, another, *_ = own.values()
-            raise _of_one_person(person, one, another, f"[ _-](?:{'|'.join(sorted(own))})")
+        if match := re.fullmatch(_WORD + _ENDING, name, re.IGNORECASE):
+            words.setdefault(match["person"], {})[match["what"].lower()] = path
+    several = [(subject, files) for subject, files in words.items() if len(files) > 1]
+    for (subject, files), (_, others) in combinations(several, 2):
+        if files.keys() == others.keys():
+            file, other_file, *_ = files.values()
+            raise _of_one_person(subject, file, other_file, f"[ _-](?:{'|'.join(sorted(files))})")
 
 
 def _check_data_sets(paths: Iterable[PurePath]) -> None:
     """Check that no folder of BIDS, such as sub-01, is in two data sets."""
     of_bids: dict[str, tuple[str, PurePath]] = {}
     for path in paths:
-        if found := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", subjects.normalized(path.as_posix())):
-            above, first = of_bids.setdefault(found[2], (found[1], path))
-            if above != found[1]:
+        if match := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", subjects.normalized(path.as_posix())):
+            above, first = of_bids.setdefault(match[2], (match[1], path))
+            if above != match[1]:
                 raise ValueError(
-                    f"{first} and {path} are of {found[2]} in two data sets: is it one person in "
+                    f"{first} and {path} are of {match[2]} in two data sets: is it one person in "
                     "both? State the subject by a regular expression with one group: "
                     "'(?:^|/)sub-([^/_]+)/' if it is, '^((?:.+?/)??sub-[^/_]+)/' for a person of "
                     f"each data set. {_WHERE_TO_PASS}"
                 )
 
 
-def _of_one_person(person: str, first: PurePath, second: PurePath, what: str) -> ValueError:
+def _of_one_person(subject: str, first: PurePath, second: PurePath, what: str) -> ValueError:
     return ValueError(
-        f"{first} and {second} look like two recordings of one person, {person}. State the subject "
-        f"by a regular expression with one group, such as '(?i)([^/]+){what}' for one person. "
-        f"{_WHERE_TO_PASS}"
+        f"{first} and {second} look like two recordings of one person, {subject}. State the "
+        f"subject by a regular expression with one group, such as '(?i)([^/]+){what}' for "
+        f"one person. {_WHERE_TO_PASS}"
     )

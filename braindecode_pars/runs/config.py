@@ -129,17 +129,17 @@ class RunConfig(settings.PretrainingSettings):
         # This import takes seconds. The command line needs only the defaults for its help.
         from braindecode_pars.pretext.base import find_task
 
-        given = vars(self)
-        checks.check_parameters(given, _RULES)
+        options = vars(self)
+        checks.check_parameters(options, _RULES)
         super().__post_init__()
 
         # Normalise the values, so that equal settings from Python and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
         # Of a file with a task only the name remains: a run never says which code is to be run.
-        found = find_task(self.task)
-        task = found.name if checks.names_file(self.task) else self.task
+        task_class = find_task(self.task)
+        task = task_class.name if checks.names_file(self.task) else self.task
         plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
-        plain |= {name: v.item() for name, v in given.items() if hasattr(v, "item")}  # of NumPy
+        plain |= {name: v.item() for name, v in options.items() if hasattr(v, "item")}  # of NumPy
         if isinstance(self.window_seconds, list | tuple):
             lengths = tuple(map(float, self.window_seconds))
             plain["window_seconds"] = lengths if len(lengths) > 1 else lengths[0]

@@ -284,8 +284,8 @@ def _sized(
     """Return the configuration without open sizes, and the data of this process."""
     # Sizes of a batch.
     n_processes = accelerator.num_processes
-    share, rest = divmod(config.batch_size, n_processes)
-    if rest:
+    share, remainder = divmod(config.batch_size, n_processes)
+    if remainder:
         raise ValueError(f"{n_processes} processes cannot share a batch of {config.batch_size}.")
     micro_batch_size = config.micro_batch_size or share
     if share % micro_batch_size:
@@ -294,13 +294,13 @@ def _sized(
     # Data, and the length of an epoch.
     takes_all = base.encoder_kind_of(config.task) == SPACE_TIME
     make_steps: Any = AllChannelSteps if takes_all else Steps
-    own = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
+    step_kwargs = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
     lengths, measured, longest = config.in_samples(store.sfreq), None, math.inf
     if config.epochs is None:
         store, held_out_store = _split_by_subject(store, max(lengths), config.seed)
-        measured = make_steps(held_out_store, lengths, config.batch_size, **own)
+        measured = make_steps(held_out_store, lengths, config.batch_size, **step_kwargs)
         longest = held_out.EPOCH_STEPS
-    steps = make_steps(store, lengths, config.batch_size, held_out=measured, **own)
+    steps = make_steps(store, lengths, config.batch_size, held_out=measured, **step_kwargs)
     in_pass = math.ceil(steps.n_windows / config.batch_size)
     steps_per_epoch = config.steps_per_epoch or min(in_pass, longest)
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
@@ -351,8 +351,8 @@ def build_task(
     arguments[KIND] = base.encoder_kind_of(config.task)
     with computing.seeded(config.seed):
         new = build_encoder(**(encoder or arguments))
-        given: Any = dict(encoder=new, task_params=dict(config.task_params), sfreq=sfreq)
-        tasks = [base.make_task(config.task, n_times=n, **given) for n in config.in_samples(sfreq)]
+        kwargs: Any = dict(encoder=new, task_params=dict(config.task_params), sfreq=sfreq)
+        tasks = [base.make_task(config.task, n_times=n, **kwargs) for n in config.in_samples(sfreq)]
         return tasks[0] if len(tasks) == 1 else joint.SeveralLengths(tasks)
 
 

@@ -89,9 +89,9 @@ class RunFolder:
                 _LATER | run["configuration"] | {"checksum of the store": run["store"]["checksum"]}
                 for run in (before, described)
             )
-            if found := files.changed_settings(*settings, ignore=_MAY_DIFFER):
+            if diffs := files.changed_settings(*settings, ignore=_MAY_DIFFER):
                 raise ValueError(
-                    f"{self.path} has a run with another configuration: {'; '.join(found)}. Resume "
+                    f"{self.path} has a run with another configuration: {'; '.join(diffs)}. Resume "
                     "it with the same, or name another folder. (The default of micro_batch_size "
                     f"depends on the processes, which were {before['sessions'][0]['processes']}.)"
                 )
@@ -126,7 +126,7 @@ class RunFolder:
             When the versions of packages differ from those of the last session.
         """
         before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
-        versions = [each.get("versions", {}) for each in (*before["sessions"][-1:], session)]
+        versions = [entry.get("versions", {}) for entry in (*before["sessions"][-1:], session)]
         if changed := files.changed_settings(versions[0], versions[-1]):
             checks.warn_user(
                 f"The run is resumed with other versions: {'; '.join(changed)}. It may end "

@@ -204,30 +204,30 @@ class AllChannelSteps(Steps):
         # A corpus has many recordings of few montages.
         montages = self.store.recordings["ch_names"].map(tuple).reset_index(drop=True)
         for names, rows in montages.groupby(montages).groups.items():
-            own = electrode_positions([{"ch_name": name} for name in names])
-            self.positions[rows, : len(names)] = own
+            montage_positions = electrode_positions([{"ch_name": name} for name in names])
+            self.positions[rows, : len(names)] = montage_positions
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
     ) -> dict[str, torch.Tensor]:
         rng = np.random.default_rng([self.seed, *purpose])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
-        most = np.minimum(self.n_chans[recordings], examples.MOST)
-        n_drawn = rng.integers(np.minimum(most, examples.FEWEST), most + 1)
+        max_channels = np.minimum(self.n_chans[recordings], examples.MOST)
+        n_drawn = rng.integers(np.minimum(max_channels, examples.FEWEST), max_channels + 1)
         # Channels in random order, behind them the places that no recording fills.
         order = rng.random((len(recordings), self.n_chans.max()))
         order[np.arange(order.shape[1]) >= self.n_chans[recordings, None]] = np.inf
         channels = order.argsort(axis=1)[:, : examples.MOST]
         recordings, starts, n_drawn, channels = (
-            each[read] for each in (recordings, starts, n_drawn, channels)
+            array[read] for array in (recordings, starts, n_drawn, channels)
         )
         keep = np.arange(channels.shape[1]) < n_drawn[:, None]
         signals = (self.first_signals[recordings, None] + channels)[keep]
         x = np.zeros((*keep.shape, n_times), np.float32)
         x[keep] = self.store.crops(signals, starts.repeat(n_drawn), n_times)
         positions = np.where(keep[..., None], self.positions[recordings[:, None], channels], np.nan)
-        found = dict(x=x, positions=positions, keep=keep)
-        return {name: torch.from_numpy(values) for name, values in found.items()}
+        batch = dict(x=x, positions=positions, keep=keep)
+        return {name: torch.from_numpy(values) for name, values in batch.items()}
 
 
 def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float]) -> dict[str, int]:

@@ -58,8 +58,8 @@ class StoredForm:
     def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
         """Return the channels to keep that a prepared recording lacks."""
         wanted = self.channels or []
-        found = channel_names.match_channels(wanted, ch_names)
-        return tuple(name for name, i in zip(wanted, found, strict=True) if i is None)
+        indices = channel_names.match_channels(wanted, ch_names)
+        return tuple(name for name, i in zip(wanted, indices, strict=True) if i is None)
 
     def apply(
         self, raw: mne.io.BaseRaw, steps: Iterable[Any] = ()
@@ -97,8 +97,8 @@ class StoredForm:
         chs = channel_names.with_types(raw.info["chs"])
         names = readers.good_eeg(chs, raw.info["bads"])
         if self.channels is not None:
-            found = channel_names.match_channels(self.channels, names)
-            names = [name for i, name in enumerate(names) if i in found]
+            indices = channel_names.match_channels(self.channels, names)
+            names = [name for i, name in enumerate(names) if i in indices]
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
             raise ValueError(
@@ -112,7 +112,7 @@ class StoredForm:
         prepared = mne.io.RawArray(signals, picked, verbose="error")
         # MNE would neither filter "misc" nor put electrodes of several types into one average.
         prepared.set_channel_types(dict.fromkeys(names, "eeg"), verbose="error")
-        before, own = prepared.info.copy(), []
+        before, added = prepared.info.copy(), []
         # Filter, resample and reference. Signals that are not finite are rejected later by encode.
         if np.isfinite(signals).all():
             rate = self.sfreq or raw.info["sfreq"]
@@ -121,21 +121,21 @@ class StoredForm:
                 preparation.filter_and_resample(prepared, sfreq=rate, **edges)
             if self.reference is not None:
                 preparation.set_reference(prepared, self.reference)
-            own = recorded_steps.remembered_steps(prepared.info)
-            own = own[len(recorded_steps.remembered_steps(before)) :]
-            if own:
+            added = recorded_steps.remembered_steps(prepared.info)
+            added = added[len(recorded_steps.remembered_steps(before)) :]
+            if added:
                 signals = prepared.get_data()
         # An edge that is not given is as the recording has it, and a rate is that of the store.
-        own = [(name, {k: v for k, v in has.items() if v is not None}) for name, has in own]
+        added = [(name, {k: v for k, v in has.items() if v is not None}) for name, has in added]
         if self.sfreq is not None:
-            own.append(("resample", dict(sfreq=self.sfreq)))
+            added.append(("resample", dict(sfreq=self.sfreq)))
         if self.reference is not None and self.channels is not None:
             # By name: a recording to predict may have further channels.
             missing = self.missing(names)
             named = [name for name in self.channels if name not in missing]
-            own.append(("set_eeg_reference", dict(ref_channels=named)))
+            added.append(("set_eeg_reference", dict(ref_channels=named)))
         sfreq = float(prepared.info["sfreq"])
-        return signals, names, sfreq, recorded_steps.recorded(before, [*steps, *own], sfreq=sfreq)
+        return signals, names, sfreq, recorded_steps.recorded(before, [*steps, *added], sfreq=sfreq)
 
 
 class SkippedError(ValueError):
@@ -205,15 +205,15 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
         if dtype == "float32":
             stored[channel] = values
             continue
-        least, most = float(low[channel]), float(high[channel])
-        if least == most:
-            scale[channel], offset[channel] = 0.0, least
+        lowest, highest = float(low[channel]), float(high[channel])
+        if lowest == highest:
+            scale[channel], offset[channel] = 0.0, lowest
         else:
-            least, most, spread = _robust_range(values, least, most)
+            lowest, highest, spread = _robust_range(values, lowest, highest)
             # The offset is rounded, so the range is measured from the rounded offset.
-            offset[channel] = middle = float(np.float32(least + (most - least) / 2))
-            scale[channel] = max(most - middle, middle - least) / _LARGEST
-            coarse[channel] = most - least > 1.001 * _widest(spread)  # not by rounding
+            offset[channel] = middle = float(np.float32(lowest + (highest - lowest) / 2))
+            scale[channel] = max(highest - middle, middle - lowest) / _LARGEST
+            coarse[channel] = highest - lowest > 1.001 * _widest(spread)  # not by rounding
         numbers = np.rint((values - float(offset[channel])) / (float(scale[channel]) or 1.0))
         n_clipped[channel] = (np.abs(numbers) > _LARGEST).sum()
         stored[channel] = numbers.clip(-_LARGEST, _LARGEST)
@@ -408,9 +408,9 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     ValueError
         When two corpora have the same name, or only some have labels, or other classes.
     """
-    given = recordings if isinstance(recordings, list | tuple) else [recordings]
-    corpora = [corpus for corpus in given if isinstance(corpus, recipe.ContinuousCorpus)]
-    if len(corpora) < len(given):
+    candidates = recordings if isinstance(recordings, list | tuple) else [recordings]
+    corpora = [corpus for corpus in candidates if isinstance(corpus, recipe.ContinuousCorpus)]
+    if len(corpora) < len(candidates):
         return []
     names = [corpus.name for corpus in corpora]
     for corpus in corpora:
@@ -418,11 +418,11 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
             raise ValueError(
                 f"The corpus {corpus.name} is given twice; pass the folder above both."
             )
-        found, first = (each.settings.get("classes") or ["none"] for each in (corpus, corpora[0]))
-        if found != first:
+        labels, first_labels = (c.settings.get("classes") or ["none"] for c in (corpus, corpora[0]))
+        if labels != first_labels:
             raise ValueError(
-                f"{corpora[0].name} has the labels {', '.join(first)}, and {corpus.name} has "
-                f"{', '.join(found)}; make a store for each."
+                f"{corpora[0].name} has the labels {', '.join(first_labels)}, and {corpus.name} "
+                f"has {', '.join(labels)}; make a store for each."
             )
     return corpora
 
@@ -434,8 +434,8 @@ def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
 def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
     """Return the recordings of a dataset, with the functions for labels, the innermost first."""
     if isinstance(dataset, ConcatDataset):
-        own = getattr(dataset, "target_transform", None)
-        transforms = transforms if own is None else (own, *transforms)
+        transform = getattr(dataset, "target_transform", None)
+        transforms = transforms if transform is None else (transform, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(

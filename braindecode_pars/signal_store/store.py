@@ -283,11 +283,11 @@ class SignalStore:
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
         store = cls(path, index, file, tuple(index.recordings))
         # Check the content if the file was touched, and restore its time to check only once.
-        found = samples.stat()
-        if found.st_mtime_ns != index.mtime_ns:
+        file_status = samples.stat()
+        if file_status.st_mtime_ns != index.mtime_ns:
             store.verify(verbose=verbose)
             with suppress(OSError):  # in a read-only folder, the samples are checked every time
-                os.utime(samples, ns=(found.st_atime_ns, index.mtime_ns))
+                os.utime(samples, ns=(file_status.st_atime_ns, index.mtime_ns))
         return store
 
     def __len__(self) -> int:
@@ -488,18 +488,18 @@ class SignalStore:
             When no recording remains.
         """
         held_out = [r for r in self._recordings if r.split in recipe.HELD_OUT]
-        people = SubjectKeys(r.subject for r in held_out if r.subject is not None)
-        kept = [
+        held_out_subjects = SubjectKeys(r.subject for r in held_out if r.subject is not None)
+        included = [
             r
             for r in self._recordings
-            if r.split not in recipe.HELD_OUT and r.subject not in people
+            if r.split not in recipe.HELD_OUT and r.subject not in held_out_subjects
         ]
         n = len(self._recordings)
-        if len(kept) == n:
+        if len(included) == n:
             return self
         text = "%s: left out %d of %d recordings, of its validation and test subjects."
-        log.warning(text, self.path, n - len(kept), n)
-        return self._view(kept)
+        log.warning(text, self.path, n - len(included), n)
+        return self._view(included)
 
     def _as_list(self, subjects: Iterable) -> list:
         """Return subjects as a list, and check that the store has recordings of them."""
@@ -541,10 +541,10 @@ class SignalStore:
             )
         table, sfreq = self.recordings, self.sfreq
         names = [tuple(ch_names) for ch_names in table["ch_names"]]
-        montages = {each: Montage.of(info_of(each, sfreq)["chs"]) for each in names}
+        montages = {ch_names: Montage.of(info_of(ch_names, sfreq)["chs"]) for ch_names in names}
         rows = table[["corpus", "subject", "split"]].assign(
             sfreq=sfreq,
-            channels=[montages[each] for each in names],
+            channels=[montages[ch_names] for ch_names in names],
             preprocessing=[
                 replace(recording.prepared, window_seconds=n_times / sfreq)
                 for recording in self._recordings
@@ -602,18 +602,18 @@ class SignalStore:
         (True, (3, 3000), True)
         """
         labels = read_labels(self.path, self._index.labels, self.sfreq)
-        found = []
+        recording_windows = []
         for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True):
             if (table := labels.get(recording.name)) is not None:
                 raw = StoredRaw(recording, self.crops, i, self.sfreq)
                 windows = EEGWindowsDataset(raw, table, dict(recording.description))
-                found.append(cutting.name_classes(windows, self.classes))
-        if not found:
+                recording_windows.append(cutting.name_classes(windows, self.classes))
+        if not recording_windows:
             raise ValueError(
                 f"{self.path} has no labels of these recordings; make it of labelled windows, "
                 "as by braindecode-pars store --labels."
             )
-        return BaseConcatDataset(found)
+        return BaseConcatDataset(recording_windows)
 
     def verify(self, *, verbose: int = 1) -> None:
         """Read all samples and compare them with their checksums.

@@ -87,9 +87,9 @@ def create(
     """
     corpora = recipe.without_left_out(corpora_of(recordings))
     of_corpora = {corpus.name: dict(corpus.settings) for corpus in corpora}
-    given = [name for name, value in asdict(preparation).items() if value is not None]
-    if corpora and given:
-        raise ValueError(f"{corpora[0].name} prepares its recordings; omit {', '.join(given)}.")
+    options = [name for name, value in asdict(preparation).items() if value is not None]
+    if corpora and options:
+        raise ValueError(f"{corpora[0].name} prepares its recordings; omit {', '.join(options)}.")
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
@@ -298,11 +298,11 @@ def _store(
         listed = checks.listed([*dict.fromkeys(left_out)])
         log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", listed)
     _warn_of_problems(problems)
-    if len(far := amplitudes.far_from_others(pd.Series(levels, dtype=float))):
-        checks.warn_user(amplitudes.other_units_text(far.tolist(), len(levels)))
-    told = preprocessing.agreed([recording.prepared for recording in index.recordings])
+    if len(outliers := amplitudes.far_from_others(pd.Series(levels, dtype=float))):
+        checks.warn_user(amplitudes.other_units_text(outliers.tolist(), len(levels)))
+    common_steps = preprocessing.agreed([recording.prepared for recording in index.recordings])
     stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
-    preprocessing.warn_of_average(told.reference, [*stored])
+    preprocessing.warn_of_average(common_steps.reference, [*stored])
     lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
     if lacking and (nowhere := set.intersection(*lacking)):
         names = [name for name in preparation.channels or () if name in nowhere]
@@ -332,8 +332,8 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
 def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
     """Warn about problems of the signals, by their kind."""
     for kind, text in _WARNINGS.items():
-        if found := [what for of, what in problems if of == kind]:
-            checks.warn_user(text.format(checks.listed(found, 20)))
+        if problem_texts := [what for of, what in problems if of == kind]:
+            checks.warn_user(text.format(checks.listed(problem_texts, 20)))
 
 
 @contextmanager
@@ -353,13 +353,13 @@ def _not_stored(
 ) -> list[Source]:
     """Return the recordings that are not stored yet; check that the others are as they were."""
     before, now = (
-        {name: value for name, value in each.items() if value not in (None, {})}
-        for each in (index.settings, settings)
+        {name: value for name, value in option_values.items() if value not in (None, {})}
+        for option_values in (index.settings, settings)
     )
-    if found := files.changed_settings(before, now):
-        raise ValueError(f"The settings of {folder} differ: {'; '.join(found)}.")
+    if changes := files.changed_settings(before, now):
+        raise ValueError(f"The settings of {folder} differ: {'; '.join(changes)}.")
     # A recording is stored as pieces between gaps, such as "night.edf#2".
-    stored = {re.sub(r"#\d+$", "", each.name): each for each in index.recordings}
+    stored = {re.sub(r"#\d+$", "", recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}
     if foreign := [name for name in stored if name not in names]:
         raise ValueError(f"{folder} was made of other recordings, such as {foreign[0]}.")
@@ -460,8 +460,8 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             tables = labels_of_pieces(labels, marks.continuous_stretches(raw), raw.info["sfreq"])
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [_unusable(source, source.name, error)]
-    for each in omissions:
-        cutting.omit(*each[:4], is_asked=each.is_asked)
+    for omission in omissions:
+        cutting.omit(*omission[:4], is_asked=omission.is_asked)
     names = [source.name]
     if len(pieces) > 1:
         names = [f"{source.name}#{i + 1}" for i in range(len(pieces))]
@@ -472,8 +472,8 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
         except Exception as error:
             results.append(_unusable(source, name, error))
     if isinstance(results[0], Encoded):
-        told = [each for each in omissions if each.what in ("rows", "signals")]
-        results[0].problems.extend(("rows", str(each)) for each in told)
+        row_omissions = [omission for omission in omissions if omission.what in ("rows", "signals")]
+        results[0].problems.extend(("rows", str(omission)) for omission in row_omissions)
     return results
 
 
@@ -499,8 +499,8 @@ def _encoded(
     if labels is not None:
         labels = resampled_labels(labels, piece.info["sfreq"], sfreq, n_times)
         # MNE uses NaN or zeros for a position that is not set.
-        found = {ch["ch_name"]: ch["loc"][:3] for ch in piece.info["chs"]}
-        known = {ch: p for ch, p in found.items() if np.isfinite(p).all() and p.any()}
+        locations = {ch["ch_name"]: ch["loc"][:3] for ch in piece.info["chs"]}
+        known = {ch: p for ch, p in locations.items() if np.isfinite(p).all() and p.any()}
         positions = {ch: p.tolist() for ch, p in known.items() if ch in ch_names}
     recording = StoredRecording(
         name=name,
