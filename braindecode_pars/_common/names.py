@@ -68,7 +68,7 @@ TASKS = _entries(
     ("spectral", "spectral:SpectralMAE", "spectra of masked patches"),
     ("features", "features:SignalFeatures", "31 hand-crafted features of a signal"),
     ("mp3", "grid:MP3", "positions of all patches", "paper"),
-    ("droppos", "grid:DropPos", "positions of patches that lost theirs", "paper"),
+    ("droppos", "grid:DropPos", "masked positions of patches", "paper"),
     ("joint", "joint:Joint", "several tasks with one encoder"),
     ("pars_space_time", "pars:SpaceTimePARS", "relative shifts in time and on the head"),
     ("features_space_time", "features:SpaceTimeFeatures", "features, from all channels"),
@@ -84,8 +84,8 @@ RECIPES = _entries(
     ("physionet_mi", "physionet_mi:RECIPE", "imagined movements"),
     ("tuab", "tuab:RECIPE", "normal and abnormal clinical EEG", "tuh"),
     ("tueg", "tueg:RECIPE", "clinical EEG without labels", "tuh"),
-    ("tusz", "tusz:RECIPE", "epileptic seizures", "tuh"),
-    ("ucddb", "ucddb:RECIPE", "sleep, apnea clinic"),
+    ("tusz", "tusz:RECIPE", "clinical EEG with epileptic seizures", "tuh"),
+    ("ucddb", "ucddb:RECIPE", "sleep with suspected apnea"),
     ("ysyw", "ysyw:RECIPE", "sleep, PhysioNet challenge 2018"),
 )
 
@@ -93,7 +93,7 @@ RECIPES = _entries(
 BASELINES = _entries(
     "baselines",
     ("scratch", "", "the same network without pretraining"),
-    ("few-labels", "few_labels:FewLabelsClassifier", "a vote of a frozen encoder and features"),
+    ("few-labels", "", "mean of classifiers on a frozen encoder and hand-crafted features"),
     ("probe", "", "logistic regression on features of PARS, pretrained in every fit"),
     ("random-encoder", "", "logistic regression on an encoder with random initialization"),
     ("eegnet", "", "EEGNet with its published training"),
@@ -102,14 +102,14 @@ BASELINES = _entries(
     ("tangent-space", "", "logistic regression in the tangent space of covariances"),
     ("tangent-space-8-30", "", "the same after a filter from 8 to 30 Hz"),
     ("classical-features", "", "logistic regression on hand-crafted features"),
-    ("slow-voltages", "", "linear discriminant analysis of slow voltages"),
+    ("slow-voltages", "", "linear discriminant analysis of low-frequency amplitudes"),
     ("amplitude", "", "logistic regression on the log amplitude"),
 )
 
 #: Controls of ``evaluation.controls``: what the windows lack.
 CONTROLS = _entries(
     "evaluation",
-    ("slow", "", "slow voltages"),
+    ("slow", "", "low-frequency activity"),
     ("detrended", "", "a line in each window"),
     ("eyes", "", "what channels near the eyes predict"),
     ("phase", "", "waveform and timing"),
@@ -131,9 +131,9 @@ class Metric:
     says : str
         What it is, in a few words.
     chance : float | "1/n_classes" | None
-        Score of guesses; None where it depends on the labels.
+        Chance level; None if it depends on the proportions of the classes.
     needs : "labels" | "probabilities"
-        What it is computed from, beside the true labels.
+        Predictions that are compared with the true labels.
     several_classes : bool
         Whether it needs windows of at least two classes.
     """
@@ -258,12 +258,12 @@ EXTRAS = {
 
 
 def lazy(path: str) -> Any:
-    """Return what is behind a shown name.
+    """Return the object that a lower part shows by its name.
 
     Parameters
     ----------
     path : str
-        Name in :data:`LAZY`, such as ``"estimators.LinearProbe"``.
+        Key of :data:`LAZY`, such as ``"estimators.LinearProbe"``.
 
     Raises
     ------

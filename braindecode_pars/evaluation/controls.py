@@ -107,7 +107,7 @@ def controls(
     -------
     pandas.DataFrame
         Scores with the columns of the protocols and ``control``, which is ``"none"`` for windows as
-        they are. The column ``note`` says how slow voltages were removed.
+        they are. The column ``note`` says how low frequencies were removed.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _filtering(windows: Windows) -> str:
     """Return which windows were filtered together with their recordings, in words."""
     rows = range(len(windows.recordings))
     whole = sum(changed_signals.whole_recording(windows, row) is not None for row in rows)
-    others = "; of the others each window was, which leaves slow voltages near its ends"
+    others = "; of the others each window was, which leaves low frequencies near its ends"
     text = f"{whole} of {len(rows)} recordings were filtered before they were cut"
     return text + others * (whole < len(rows))
 
@@ -408,7 +408,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ... ])
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS outperforms scratch by +0.040 (0.020 to 0.060). The gain is not \
-there without slow voltages (+0.003, -0.010 to 0.020). It remains without the order \
+there without low-frequency activity (+0.003, -0.010 to 0.020). It remains without the order \
 of patches (+0.041, 0.020 to 0.060).
     Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does not tell \
 which.

@@ -255,8 +255,10 @@ def test_results_of_another_model_option_or_recording_are_replaced_only_on_reque
 @pytest.mark.parametrize("name", ["a_predictions.csv", "a_events.tsv", "a_predictions.json"])
 def test_results_of_which_one_is_missing_are_replaced_only_on_request(clf, call, tmp_path, name):
     call("a.edf")
-    (tmp_path / "out" / name).unlink()
+    missing = tmp_path / "out" / name
+    missing.unlink()
     refused(call, "missing", "a.edf")
+    assert missing.exists()
 
 
 def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):

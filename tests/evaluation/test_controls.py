@@ -99,12 +99,15 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert share.loc[["slow", "detrended", "phase"]].abs().max() < 0.25
     assert share["amplitude"] > 0.9
     first, second, third, *_, last = re.sub(r" \([^)]*\)", "", sentences).splitlines()
-    assert "The gain is not there without slow voltages, a line in each window, waveform" in first
+    assert (
+        "The gain is not there without low-frequency activity, a line in each window, waveform"
+        in first
+    )
     assert "and timing nor without the order of patches. It remains without the aperiodic" in first
     assert (
         "part of the spectra and the amplitudes of channels and windows. slopes itself is" in first
     )
-    assert "not above chance level without slow voltages, a line in each window" in first
+    assert "not above chance level without low-frequency activity, a line in each window" in first
     assert second.startswith("Not significant")
     assert "powers" in second
     assert third.startswith("Slow voltages come from eyes, sweat, movement and the brain")
@@ -127,7 +130,7 @@ def test_a_gain_in_amplitude_is_found_to_be_in_amplitude():
     first = sentences.splitlines()[0]
     itself = "powers itself is not above chance level without the aperiodic part of the spectra"
     assert f"{itself} or without the amplitudes of channels" in first
-    assert "It remains without slow voltages (" in first
+    assert "It remains without low-frequency activity (" in first
     assert "cannot be trusted" not in sentences
 
 
