@@ -364,7 +364,7 @@ def _measured(
 _LACKS = {name: control.says for name, control in names.CONTROLS.items()}
 _LACKS["sham"] = "what dividing by the aperiodic part costs"
 _LIMITS = {
-    "slow": "Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does "
+    "slow": "Low-frequency activity is of eyes, sweat, movement and brain; the control 'slow' does "
     "not tell which.",
     "aperiodic": "The control 'aperiodic' removes level and slope of 1/f together, and with the "
     "level the amplitude.",
@@ -410,7 +410,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     With 4 training subjects, PARS outperforms scratch by +0.040 (0.020 to 0.060). The gain is not \
 there without low-frequency activity (+0.003, -0.010 to 0.020). It remains without the order \
 of patches (+0.041, 0.020 to 0.060).
-    Slow voltages come from eyes, sweat, movement and the brain; the control 'slow' does not tell \
+    Low-frequency activity is of eyes, sweat, movement and brain; the control 'slow' does not tell \
 which.
     """
     tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])

@@ -110,7 +110,7 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert "not above chance level without low-frequency activity, a line in each window" in first
     assert second.startswith("Not significant")
     assert "powers" in second
-    assert third.startswith("Slow voltages come from eyes, sweat, movement and the brain")
+    assert third.startswith("Low-frequency activity is of eyes, sweat, movement and brain")
     assert last.startswith("With labels permuted within each subject, the scores of all methods")
     assert list(scores) == [*SCORES, "access", "chance", "control", "note"]
     assert [*scores["control"].unique()] == ["none", *(c for c in CONTROLS if c != "eyes")]
