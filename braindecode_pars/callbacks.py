@@ -50,7 +50,7 @@ class Pretraining(Callback):
         Device of pretraining. With None, the device of the net that is fine-tuned.
     n_times : int | None
         Number of samples in a random crop. With None, the length of the first window or of the
-        first unlabelled window, whichever is shorter.
+        first unlabeled window, whichever is shorter.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     verbose : int

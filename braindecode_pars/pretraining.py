@@ -315,7 +315,7 @@ class PretrainingNet(computing.TrainingNet):
     criterion : type[nn.Module] | None
         Loss function. None uses the criterion of the task.
     optimizer : type[Optimizer]
-        Class of the optimiser. The default is AdamW, as in the paper, with weight decay on linear
+        Class of the optimizer. The default is AdamW, as in the paper, with weight decay on linear
         weights only. The betas are PyTorch's (0.9, 0.999); the paper does not give them.
     lr, max_epochs, batch_size, train_split
         As in skorch. The default learning rate, number of epochs and batch size are those of the

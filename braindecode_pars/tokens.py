@@ -1,4 +1,4 @@
-"""From one EEG channel to tokens: normalise, cut into patches, embed, encode positions."""
+"""From one EEG channel to tokens: normalize, cut into patches, embed, encode positions."""
 
 import math
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
-    r"""Return signals normalised to zero mean and unit variance.
+    r"""Return signals normalized to zero mean and unit variance.
 
     Each signal becomes :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}`, with mean
     and biased variance over the last axis, and without learnable parameters (appendix A.1).
@@ -38,7 +38,7 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     Returns
     -------
     Tensor, shape (..., n_times)
-        Normalised signals, in the floating-point type of ``x``. A constant signal becomes zeros.
+        Normalized signals, in the floating-point type of ``x``. A constant signal becomes zeros.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def nonoverlapping_starts(
 ) -> Tensor:
     """Draw starts of patches that do not overlap within an example.
 
-    All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between neighbours
+    All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between neighbors
     are equally likely. The patches are in random order. The paper draws patches that may overlap;
     these patches serve to measure the effect of shared samples.
 
@@ -211,7 +211,7 @@ def nonoverlapping_starts(
     batch_size, n_patches, n_times, patch_size, device, generator
         As in :func:`random_starts`.
     min_gap : int
-        Smallest number of samples between neighbouring patches.
+        Smallest number of samples between neighboring patches.
 
     Returns
     -------

@@ -144,7 +144,7 @@ def tiny() -> dict:
 
 
 @pytest.fixture(scope="session")
-def labelled_store(nights, tmp_path_factory):
+def labeled_store(nights, tmp_path_factory):
     """A store of ``nights`` with their labels, in single precision."""
-    path = tmp_path_factory.mktemp("labelled") / "store"
+    path = tmp_path_factory.mktemp("labeled") / "store"
     return SignalStore.create(path, nights, dtype="float32", verbose=0)

@@ -130,7 +130,7 @@ WINDOWS = {
         r"Window 2 .*channel C4",
     ),
     "masked samples": (lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)), "NaN"),
-    "NaN among the unlabelled": (
+    "NaN among the unlabeled": (
         lambda: fit(unlabeled=changed((4, 1, 3), np.nan)),
         r"Window 4 .*channel 1",
     ),
@@ -140,8 +140,8 @@ WINDOWS = {
         r"Window 7 .*\(1, 600\)",
     ),
     "items of two kinds": (lambda: fit([(ARRAY[0], 0), *ARRAY[1:]]), r"Item 1 .*ndarray"),
-    "no unlabelled windows": (lambda: fit(unlabeled=ARRAY[:0]), "unlabeled"),
-    "unlabelled windows without EEG": (
+    "no unlabeled windows": (lambda: fit(unlabeled=ARRAY[:0]), "unlabeled"),
+    "unlabeled windows without EEG": (
         lambda: fit(unlabeled=epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"])),
         r"EOG1, STI .*set_channel_types",
     ),
@@ -155,7 +155,7 @@ WINDOWS = {
         r"100 Hz \(4\), 50 Hz \(4\)",
     ),
     "a sampling rate that contradicts": (lambda: fit(epochs(), sfreq=250), r"100 Hz.* 250 Hz"),
-    "unlabelled windows of another rate": (
+    "unlabeled windows of another rate": (
         lambda: fit(unlabeled=epochs(sfreq=250.0)),
         r"250 Hz.* 100 Hz.* resample",
     ),
@@ -201,7 +201,7 @@ LABEL_MISTAKES = {
     "the text -1 as a label": (lambda: fit(y=["-1", "0", "1", "1"] * 2), r"'-1' \(str\)"),
     "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), "hashable"),
     "lists of different lengths as labels": (lambda: fit(y=[[0], [1, 2]] * 4), "hashable"),
-    "several labels of unlabelled windows": (
+    "several labels of unlabeled windows": (
         lambda: fit(unlabeled_label=[0, -1]),
         r"unlabeled_label .*\[0, -1\]",
         TypeError,
@@ -216,10 +216,10 @@ LABEL_MISTAKES = {
     "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), "no label"),
     "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), "continuous"),
     "labels of two types": (lambda: fit(y=["a", 1] * 4), "types"),
-    "all unlabelled": (lambda: fit(y=[-1] * 8), r"-1.*PARSEmbedder"),
+    "all unlabeled": (lambda: fit(y=[-1] * 8), r"-1.*PARSEmbedder"),
     "-1 and +1": (lambda: fit(y=[-1, 1] * 4), r"-1 .*unlabeled_label"),
     "one class": (lambda: fit(y=[2] * 8), "2"),
-    "one class and unlabelled": (lambda: fit(y=[-1, 2] * 4), "2"),
+    "one class and unlabeled": (lambda: fit(y=[-1, 2] * 4), "2"),
     "groups of another length": (lambda: fit(groups=[1, 2]), r"groups .*\(2,\)"),
     "groups with gaps": (lambda: fit(groups=[1, None] * 4), r"groups .*NaN"),
     "a weight for no class": (lambda: fit(class_weight={"N3": 2.0}), r"'N3'.*\[0, 1\]"),
@@ -401,11 +401,11 @@ WARNINGS = {
         r"8 windows.* 2 classes",
     ),
     "a label first seen at score": (lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
-    "unlabelled windows without pretraining": (
+    "unlabeled windows without pretraining": (
         lambda: fit(pretext=None, unlabeled=ARRAY),
         "pretext is None",
     ),
-    "unlabelled windows and an encoder": (
+    "unlabeled windows and an encoder": (
         lambda: fit(encoder=PatchEncoder(100, **SIZES), unlabeled=ARRAY),
         "an encoder was given",
     ),

@@ -49,7 +49,7 @@ EEG = [
 ]
 
 
-def test_other_signals_are_recognised_and_electrodes_not_taken_for_them():
+def test_other_signals_are_recognized_and_electrodes_not_taken_for_them():
     assert [name for name in OTHERS if not is_other_kind(name)] == []
     assert [name for name in EEG if is_other_kind(name)] == []
 

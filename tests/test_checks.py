@@ -195,9 +195,9 @@ def test_the_line_of_the_user_in_a_pipeline(nights):
 def test_protocols_warn_once(nights):
     probe = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
     marked = type(nights)(nights.datasets, target_transform=lambda label: label % 3 - 1)
-    with pytest.warns(UserWarning, match="unlabelled") as caught:
+    with pytest.warns(UserWarning, match="unlabeled") as caught:
         leave_one_subject_out({"band power": probe}, marked, metrics=["accuracy"], verbose=0)
-    assert len([w for w in caught if "unlabelled" in str(w.message)]) == 1
+    assert len([w for w in caught if "unlabeled" in str(w.message)]) == 1
     assert caught[0].filename == __file__
 
 

@@ -89,7 +89,7 @@ def test_the_wheel_from_the_source_distribution_equals_that_of_the_checkout(dist
     assert distributions["wheel"].name == distributions["direct"].name
 
 
-def test_both_hold_the_package_with_licence_and_data(distributions):
+def test_both_hold_the_package_with_license_and_data(distributions):
     modules = {str(file.relative_to(ROOT)) for file in (ROOT / "braindecode_pars").rglob("*.py")}
     wheel = set(contents(distributions["wheel"]))
     assert modules | DATA <= wheel

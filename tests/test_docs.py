@@ -83,7 +83,7 @@ def test_the_tables_of_decisions_can_be_scanned():
             assert len(" ".join(row[:3]).split()) <= 65, row
             assert named_tests_in(row[3]), row
     with pytest.raises(ValueError, match="instanse_norm"):
-        decisions(["Normalisation | A | B | ``tokens.instanse_norm``"])
+        decisions(["Normalization | A | B | ``tokens.instanse_norm``"])
 
 
 def test_the_citation_has_the_current_version():
@@ -236,7 +236,7 @@ def test_differences_at_each_number_of_subjects():
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
     found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "scratch")
-    assert found[["method", "labelled subjects", "ahead in"]].to_numpy().tolist() == [
+    assert found[["method", "labeled subjects", "ahead in"]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
         for n in ("2", "4")

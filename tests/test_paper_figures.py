@@ -105,7 +105,7 @@ def test_the_factors_give_the_prediction_of_the_decoder(drawing):
     quotient = (d.e @ torch.diag(d.v) @ d.g.T) / (d.e @ d.g.T)
     torch.testing.assert_close(quotient, d.prediction)
     torch.testing.assert_close(d.weights @ d.v, d.prediction)
-    fig = drawing.factorised(drawing.THEMES["light"])
+    fig = drawing.factorized(drawing.THEMES["light"])
     drawn = [ax.collections[0].get_array() for ax in fig.axes]
     pairs = np.stack(drawn[:16]).reshape(4, 4, 5)
     np.testing.assert_array_equal(pairs, d.weights)

@@ -80,7 +80,7 @@ def test_a_custom_activation_cannot_be_saved(tiny, tmp_path):
 
 def test_facts_are_saved_and_stay_with_the_encoder_that_they_describe(encoder, tmp_path):
     held_out = {"loss_relative": 0.8, "people": "others"}
-    facts = {"licence": "ODC-BY 1.0", "band": [0.5, 45], "held_out": held_out}
+    facts = {"license": "ODC-BY 1.0", "band": [0.5, 45], "held_out": held_out}
     save_encoder(encoder, EncoderCard(subjects=[1], about=facts), tmp_path / "one")
     before = load_encoder(tmp_path / "one").card
     assert before.about == facts
@@ -122,7 +122,7 @@ def names_in(folder, *names):
 
 
 def test_a_shared_encoder_has_no_names(encoder, tmp_path):
-    before = EncoderCard(subjects=["Anna"], about={"people": ["Anna"], "licence": "ODC-BY 1.0"})
+    before = EncoderCard(subjects=["Anna"], about={"people": ["Anna"], "license": "ODC-BY 1.0"})
     card = EncoderCard(
         subjects=["study:Berta"],
         finetune_subjects=["Carla"],
@@ -149,7 +149,7 @@ def test_a_shared_encoder_has_no_names(encoder, tmp_path):
     assert (loaded.subjects, loaded.finetune_subjects) == (None, None)
     counts = {"n_subjects": 2, "n_finetune_subjects": 1}
     assert loaded.about == {"description": "Of a study.", "corpora": ["tueg"], **counts}
-    assert loaded.continued_from["about"] == {"licence": "ODC-BY 1.0", "n_subjects": 1}
+    assert loaded.continued_from["about"] == {"license": "ODC-BY 1.0", "n_subjects": 1}
     text = (folder / "README.md").read_text()
     assert "- Pretraining: 2 subjects\n- Fine-tuning: 1 subject\n- Corpora: tueg\n" in text
     assert card.subjects == ["Anna", "study:Berta"]  # the card of the owner is unchanged

@@ -229,7 +229,7 @@ def test_pretraining_reads_the_training_part_only(tiny, nights):
     assert read_valid == []
 
 
-def test_pretraining_runs_once_per_initialisation(tiny, nights):
+def test_pretraining_runs_once_per_initialization(tiny, nights):
     net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=1, verbose=0)))
     net.fit(nights, y=None)
     first = dict(net.callbacks_)["pretraining"].net_
@@ -239,7 +239,7 @@ def test_pretraining_runs_once_per_initialisation(tiny, nights):
     assert dict(net.callbacks_)["pretraining"].net_ is not first
 
 
-def test_unlabelled_windows_of_another_montage_are_pretrained_on(tiny, nights):
+def test_unlabeled_windows_of_another_montage_are_pretrained_on(tiny, nights):
     extra = Counting(TensorDataset(torch.randn(7, 5, 2500)))
     pretraining = Pretraining(
         "pars", epochs=1, verbose=0, unlabeled=extra, task_params={"position_mask_ratio": 1.0}

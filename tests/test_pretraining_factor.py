@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.evaluation.random_effects import crossed_mean
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -75,7 +75,7 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     }
     rows = [
         {
-            "method": method + (f", seed {seed}" if cube.shape[2] > 1 else "") + CENTRED,
+            "method": method + (f", seed {seed}" if cube.shape[2] > 1 else "") + CENTERED,
             "n_train_subjects": 4,
             "seed": draw,
             **{f"S{subject}": cube[subject, draw, seed] for subject in range(5)},
@@ -86,7 +86,7 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "task.csv", index=False)
     monkeypatch.setattr(stored_pretraining, "FOLDER", tmp_path)
-    table = pretraining_table("task", 4, centred=True).set_index("pretraining")
+    table = pretraining_table("task", 4, centered=True).set_index("pretraining")
     seeds = cubes["PARS"].mean(axis=(0, 1))
     shown = table.loc["PARS", "balanced accuracy"]
     assert shown.startswith(f"{cubes['PARS'].mean():.3f} ± ")

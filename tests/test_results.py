@@ -159,7 +159,7 @@ def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
     tests = stored_scores.tests_against(result_scores(name), "scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
     gains = tests[encoders & tests["difference"].str.startswith("+")]
-    found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labelled subjects"]]
+    found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labeled subjects"]]
     expected = {"control": [["SpectralMAE", "4"]], "hands": [["PARS without overlap", "4"]]}
     assert found.to_numpy().tolist() == expected.get(name, [])
 
@@ -327,14 +327,14 @@ def test_what_is_said_of_waking_eeg():
     for task in TASKS:
         scores = few_labels_scores(task)
         assert scores["seed"].nunique() == 20
-        means = scores[scores["centred"] & scores["n_train_subjects"].eq(4)]
+        means = scores[scores["centered"] & scores["n_train_subjects"].eq(4)]
         means = means.groupby("method")["value"].mean()
         assert means.idxmax() == "few labels"
         assert means[["small", "classical features"]].min() > max(
             means[["band power", "tangent space", "random encoder"]]
         )
         assert 0.01 <= means["small"] - means["noise"] < 0.03
-        tests = against_baselines(task, centred=True).set_index(["people", "against"])
+        tests = against_baselines(task, centered=True).set_index(["people", "against"])
         assert float(tests.loc[("4", "classical features"), "p"]) > 0.05
         assert float(fine_tuned(task).set_index("people").loc["4", "p"]) < 0.001
     table = summary(4).replace("", np.nan).set_index(["Question", "Used as"]).astype(float)
@@ -373,19 +373,19 @@ def test_a_number_in_a_text_is_the_stored_one(tmp_path):
 def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
     tasks = {task: task for task in TASKS}
     both = pd.concat(
-        larger(tasks, centred=centred).assign(centred=centred) for centred in (False, True)
+        larger(tasks, centered=centered).assign(centered=centered) for centered in (False, True)
     )
     difference = both["difference (95 %)"].str.split().str[0].astype(float)
     detectable, p = both["detectable"].astype(float), both["p"].astype(float)
     is_pars = both["encoder"].str.startswith("PARS")
     assert difference.max() == 0.023
     assert detectable[~is_pars].agg(["min", "max"]).tolist() == [0.006, 0.033]
-    [gain] = both.index[(p < 0.05) & ~is_pars & both["centred"]]
-    row = both[both["centred"]].loc[gain]
+    [gain] = both.index[(p < 0.05) & ~is_pars & both["centered"]]
+    row = both[both["centered"]].loc[gain]
     assert (row["question"], row["encoder"]) == ("imagery", "small, longer")
     assert row["difference (95 %)"].startswith("+0.009")
-    assert not ((p < 0.05) & ~is_pars & ~both["centred"]).any()
-    behind = -difference[is_pars & both["centred"]]
+    assert not ((p < 0.05) & ~is_pars & ~both["centered"]).any()
+    behind = -difference[is_pars & both["centered"]]
     assert behind.round(2).agg(["min", "max"]).tolist() == [0.05, 0.12]
 
 
@@ -443,7 +443,7 @@ def test_what_is_said_of_controls():
 
 def test_what_is_said_of_pretraining():
     """PARS needs no EEG, and adds nothing to features and spectra."""
-    table = pretraining_table("hands", 16, centred=False).set_index("pretraining")
+    table = pretraining_table("hands", 16, centered=False).set_index("pretraining")
     gain = table["minus random encoder (95 %)"].str.split().str[0].replace("", "nan").astype(float)
     p = pd.to_numeric(table["p"])
     alone = "PARS without overlap"
@@ -452,7 +452,7 @@ def test_what_is_said_of_pretraining():
     assert gain[f"{alone}, synthetic noise"] > 2 * gain[alone]
     for task in TASKS:
         scores = long_scores(stored_pretraining.FOLDER / f"{task}.csv")
-        means = scores.groupby(["method", "n_train_subjects", "centred"])["value"].mean()
+        means = scores.groupby(["method", "n_train_subjects", "centered"])["value"].mean()
         added = means["features, spectra and PARS"] - means["features and spectra"]
         assert added.abs().max() < 0.0035
 
@@ -460,7 +460,7 @@ def test_what_is_said_of_pretraining():
 def test_what_is_said_of_fine_tuned_pretrainings():
     def p_values(task: str) -> pd.Series:
         """In the order of the gains."""
-        table = pretraining_table(f"{task}_fine_tuned", 4, centred=False, against=SCRATCH)
+        table = pretraining_table(f"{task}_fine_tuned", 4, centered=False, against=SCRATCH)
         table = table.set_index("pretraining").drop(index=SCRATCH)
         return table.sort_values("minus scratch (95 %)")["p"].astype(float)
 
@@ -479,7 +479,7 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
     assert float(eegnet["p"]) < 0.05 < float(shallow["p"])
     if name == "imagery":
         return
-    assert eegnet.filter(like="labelled, ").astype(float).between(0.47, 0.53).all()
+    assert eegnet.filter(like="labeled, ").astype(float).between(0.47, 0.53).all()
     scores = network_scores("hands")
     n_draws = scores.groupby("control")["seed"].nunique().to_dict()
     assert n_draws == {"none": 8, "eyes": 4, "slow": 4}
@@ -534,15 +534,15 @@ def test_the_page_of_a_new_person_says_what_is_stored():
         means = new_person_scores(task).mean(axis=1)
         shown = [features for features in FEATURES if features in means]
         assert new_person_table(task).columns.tolist() == ["given", *shown]
-        nothing = means.xs(("nothing", 0), level=("method", "n_labelled"))
+        nothing = means.xs(("nothing", 0), level=("method", "n_labeled"))
         for method in means.index.unique("method"):
             of_method = means.xs(method, level="method")
-            gains[task, method] = of_method.unstack("n_labelled").sub(nothing, axis=0)
+            gains[task, method] = of_method.unstack("n_labeled").sub(nothing, axis=0)
         own, prior = gains[task, "own only"], gains[task, "prior"]
         assert (prior - own).min(axis=None) > -0.01
         best = np.maximum(own, 0)  # of labels alone and of the others alone
         assert (prior - best).min(axis=None) > -0.02
-    assert gains["sleep", "prior, centred"].min(axis=None).round(2) == -0.04
+    assert gains["sleep", "prior, centered"].min(axis=None).round(2) == -0.04
     for task, low, high in (("arithmetic", 0.02, 0.07), ("sleep", -0.04, -0.03)):
         t3a = gains[task, "T3A"].round(2)
         assert (t3a.min(axis=None), t3a.max(axis=None)) == (low, high)

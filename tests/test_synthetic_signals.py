@@ -49,7 +49,7 @@ def test_noise_is_a_sum_of_waves(n_times):
 
 
 def test_the_default_is_noise_of_the_published_experiments():
-    """Normalised, it is the generator of which the scores of encoders without EEG are."""
+    """Normalized, it is the generator of which the scores of encoders without EEG are."""
     draws = rng(3)
     f = np.fft.rfftfreq(384, 1 / 128)
     exponent = draws.uniform(0, 3, (50, 1))

@@ -471,7 +471,7 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """Return the position of each channel's electrode on the head.
 
     The position is looked up by name in the 10-05 system, so that recordings with and without
-    digitised positions get the same positions. For a name that is not in the 10-05 system, the
+    digitized positions get the same positions. For a name that is not in the 10-05 system, the
     channel's own location (``loc``) is used.
 
     Parameters
@@ -482,7 +482,7 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (n_chans, 3)
-        Positions in metres in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
+        Positions in meters in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
         and for bipolar derivations.
 
     Raises

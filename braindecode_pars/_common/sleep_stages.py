@@ -13,7 +13,7 @@ SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
 #: Label of each stage.
 SLEEP_TARGETS = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
 
-#: What :func:`stage_of` returns for artefacts, movement time and windows without a score.
+#: What :func:`stage_of` returns for artifacts, movement time and windows without a score.
 UNSCORED = "unscored"
 
 #: Texts of each stage, without punctuation and the words "sleep" and "stage"; from the top of a
@@ -162,7 +162,7 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     -------
     dict of str to str
         "W", "N1", "N2", "N3" or "R" by name; without windows that are not scored, such as "?",
-        movement time and artefacts.
+        movement time and artifacts.
 
     Raises
     ------

@@ -38,9 +38,9 @@ class Access(StrEnum):
     #: The windows so far, in the order of time, without labels.
     CAUSAL = "one window at a time"
     #: All windows, without labels.
-    UNLABELLED = "unlabelled windows of the test person"
+    UNLABELED = "unlabeled windows of the test person"
     #: Some windows with labels.
-    LABELLED = "labelled windows of the test person"
+    LABELED = "labeled windows of the test person"
 
 
 #: Training loss relative to chance.

@@ -3,7 +3,7 @@
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.baselines.methods import (
     ALL_WEIGHTS,
-    CENTRED,
+    CENTERED,
     FROZEN,
     METHODS,
     SMOOTHED,
@@ -13,7 +13,7 @@ from braindecode_pars.baselines.methods import (
 
 __all__ = [
     "ALL_WEIGHTS",
-    "CENTRED",
+    "CENTERED",
     "FROZEN",
     "METHODS",
     "SMOOTHED",

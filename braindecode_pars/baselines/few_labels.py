@@ -1,4 +1,4 @@
-"""FewLabelsClassifier: encoder, tangent space and band power vote, for few labelled people."""
+"""FewLabelsClassifier: encoder, tangent space and band power vote, for few labeled people."""
 
 import copy
 import logging
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 #: Feature sets that may be combined, and those that are by default.
 VIEWS = ("encoder", "tangent_space", "band_power", "hand_crafted")
 DEFAULT_VIEWS = VIEWS[:3]
-#: What the standardisation and the logistic regression of a view have learned.
+#: What the standardization and the logistic regression of a view have learned.
 _LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
 _ONE_CLASS = "Each subject has one class, which the mean of the subject would remove."
-_NOT_CENTRED = "fit with recenter=None, in the command fit --set recenter=null"
+_NOT_CENTERED = "fit with recenter=None, in the command fit --set recenter=null"
 _NOT_SEARCHED = "not searched, since it needs two known subjects and all classes in a fold"
 
 
@@ -40,7 +40,7 @@ _NOT_SEARCHED = "not searched, since it needs two known subjects and all classes
 class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassifier):
     r"""Soft-voting ensemble of linear classifiers, for data with few labeled subjects.
 
-    Each feature set (view) has a logistic regression of its own, after features are standardised.
+    Each feature set (view) has a logistic regression of its own, after features are standardized.
     The probability of a class is the mean over the views,
 
     .. math::
@@ -52,7 +52,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     (:class:`~braindecode_pars.evaluation.LogBandPower`). Nothing in the encoder is trained, so a
     fit takes seconds.
 
-    **It is transductive when it centres by subject**, which it does by default where subjects are
+    **It is transductive when it centers by subject**, which it does by default where subjects are
     known: the mean over the windows of each subject is subtracted from the features, so that a
     prediction uses the other windows of the test subject in the call, without their labels. A
     label that all windows of a subject share, such as a diagnosis, would be removed with the mean,
@@ -74,10 +74,10 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         :class:`~braindecode_pars.evaluation.ChannelFeatures`. If None, the first three. With
         ``["encoder"]`` it is a linear probe of the encoder.
     C : float | None
-        Inverse strength of the regularisation of all views, as in scikit-learn. With None it is
+        Inverse strength of the regularization of all views, as in scikit-learn. With None it is
         searched for each view in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects in
         up to five folds; with a single subject, or unknown ones, it is 0.01. With four and
-        eight labelled people, 0.01 was better than the search on development subjects.
+        eight labeled people, 0.01 was better than the search on development subjects.
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``, as
         in :class:`~braindecode_pars.estimators.LinearProbe`. None searches it for each view.
@@ -114,7 +114,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     C_ : dict of str to float
         C of each view.
     views_ : dict of str to Pipeline
-        Standardisation and logistic regression of each view. Their classes are indices into
+        Standardization and logistic regression of each view. Their classes are indices into
         ``classes_``.
     tangent_space_ : pyriemann.tangentspace.TangentSpace
         Tangent space at the mean covariance of the training windows. Only present with that view.
@@ -150,9 +150,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     --------
     >>> from braindecode_pars import FewLabelsClassifier, as_sklearn, datasets
     >>> X, y, subjects = as_sklearn(datasets.mental_arithmetic())
-    >>> labelled = subjects >= "Subject20"  # four people
-    >>> clf = FewLabelsClassifier(C=0.01, verbose=0).fit(X[labelled], y[labelled])
-    >>> clf.predict_proba(X[~labelled]).shape
+    >>> labeled = subjects >= "Subject20"  # four people
+    >>> clf = FewLabelsClassifier(C=0.01, verbose=0).fit(X[labeled], y[labeled])
+    >>> clf.predict_proba(X[~labeled]).shape
     (240, 2)
     >>> clf.recenter_
     'subject'
@@ -190,7 +190,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         return hasattr(self, "views_")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Embed the labelled windows once, and fit a logistic regression to each view of them.
+        """Embed the labeled windows once, and fit a logistic regression to each view of them.
 
         Parameters
         ----------
@@ -217,14 +217,14 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             raise ValueError('FewLabelsClassifier: encoder is None; pass "small" or another.')
         computing.find_device(self.device)
         with windows_estimator.fresh_fit(self):
-            windows = windows_classifier.read_labelled(self, X, y, groups)
+            windows = windows_classifier.read_labeled(self, X, y, groups)
             windows = windows[windows.labels >= 0]
             encoder, card, _ = embedder.begin(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
-            self.recenter_ = self._chosen_recentring(windows)
-            self.access_ = tables.Access.UNLABELLED if self.recenter_ else tables.Access.NONE
+            self.recenter_ = self._chosen_recentering(windows)
+            self.access_ = tables.Access.UNLABELED if self.recenter_ else tables.Access.NONE
             several = windows.table["recording"].duplicated(keep=False).to_numpy()
             parts = windows.labels[several], windows.table["recording"][several]
             self.one_class_recordings_ = labels.one_class_each(*parts)
@@ -256,7 +256,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 log.info("C is %s: %s.", c_values, how)
         return self
 
-    def _chosen_recentring(self, windows: table.Windows) -> str | None:
+    def _chosen_recentering(self, windows: table.Windows) -> str | None:
         """Return whether the means of subjects are subtracted, and log it."""
         if self.recenter is None:
             return None
@@ -273,7 +273,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             reason = against or "The subject of every window is known."
             log.info("recenter='auto' is %r. %s", chosen, reason)
         elif against and not is_auto:
-            checks.warn_user(f"{_ONE_CLASS} To learn it, {_NOT_CENTRED}.")
+            checks.warn_user(f"{_ONE_CLASS} To learn it, {_NOT_CENTERED}.")
         return chosen
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
@@ -332,7 +332,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     def _features(
         self, windows: table.Windows, measured: dict[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray]:
-        """Return the features of each view, centred by subject if ``recenter_`` says so.
+        """Return the features of each view, centered by subject if ``recenter_`` says so.
 
         Without ``measured``, which is that of ``fit``, flat channels count as missing.
         """
@@ -358,7 +358,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         predictions then do not depend on which windows are passed together. With labels, the
         weights of each view are also fitted to them, shrunk towards those of the other people
         (:func:`~braindecode_pars.baselines.new_person.ridge_towards`). The mean is then left as it
-        is, unless the classifier was fitted on centred features.
+        is, unless the classifier was fitted on centered features.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         >>> new = subjects == "Subject20"
         >>> clf = FewLabelsClassifier(verbose=0).fit(X[~new], y[~new])
         >>> clf.adapt(X[new]).access_.value
-        'unlabelled windows of the test person'
+        'unlabeled windows of the test person'
         """
         check_is_fitted(self)
         adapted, windows = copy.copy(self), door.as_windows(X, labels)
@@ -399,7 +399,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             labels,
             {view: (clf, self.prior_strength_[view]) for view, clf in self.views_.items()},
             adapted._features,
-            is_centred=self.recenter_ is not None,
+            is_centered=self.recenter_ is not None,
         )
         adapted.one_class_recordings_ &= windows.table["recording"].nunique() == 1
         return adapted
@@ -528,7 +528,7 @@ def _without_channels(features: np.ndarray, is_missing: np.ndarray) -> np.ndarra
 def _subjects_of(windows: table.Windows) -> np.ndarray:
     """Return the number of each window's subject, all of whose windows must be there."""
     return transformers.subject_numbers(
-        windows, transformers.MIN_WINDOWS, "recenter='subject'", _NOT_CENTRED
+        windows, transformers.MIN_WINDOWS, "recenter='subject'", _NOT_CENTERED
     )
 
 

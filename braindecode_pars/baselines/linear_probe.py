@@ -21,7 +21,7 @@ from braindecode_pars.windows import Windows, door
 from braindecode_pars.windows.labels import (
     cross_entropy_weights,
     training_classes,
-    where_labelled,
+    where_labeled,
 )
 
 #: Values of C that are searched, and the one without a search. See docs/results/development.rst.
@@ -37,7 +37,7 @@ _MOST_FOLDS = 5
 class LinearProbe(windows_estimator.LabelPredictor):
     r"""Classify windows by a linear classifier on the features of a transformer.
 
-    The features are computed once, standardised, and classified by logistic regression or by linear
+    The features are computed once, standardized, and classified by logistic regression or by linear
     discriminant analysis. Unlike a pipeline of these steps, the probe knows the subjects of the
     windows, so that ``C`` can be chosen by held-out subjects.
 
@@ -52,7 +52,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         Logistic regression, or linear discriminant analysis with a covariance that is shrunk by the
         amount of Ledoit and Wolf.
     C : float | None
-        Inverse strength of the regularisation of logistic regression, as in scikit-learn. None
+        Inverse strength of the regularization of logistic regression, as in scikit-learn. None
         searches it in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
         up to five folds; with a single subject, or unknown ones, it is 0.01. LDA does not
         use it.
@@ -76,14 +76,14 @@ class LinearProbe(windows_estimator.LabelPredictor):
     transformer_ : transformer
         Fitted transformer.
     classifier_ : Pipeline
-        Standardisation and classifier of the features; its labels are indices into ``classes_``.
+        Standardization and classifier of the features; its labels are indices into ``classes_``.
     C_ : float
         C that is used. Only present with logistic regression.
     prior_strength_ : float
         Strength of the prior that is used.
     access_ : Access
         What a prediction is given of the test person, beside its window: none of it, unless the
-        transformer centres by subject, or the probe is adapted.
+        transformer centers by subject, or the probe is adapted.
 
     References
     ----------
@@ -122,7 +122,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         Parameters
         ----------
         X : windows
-            Labelled windows of any type that the transformer accepts.
+            Labeled windows of any type that the transformer accepts.
         y : array-like, shape (n_windows,) | None
             Labels; None uses those of the dataset.
         groups : array-like, shape (n_windows,) | None
@@ -142,7 +142,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         """
         windows_estimator.check_estimator(self)
         windows = door.as_windows(X, y, groups)
-        windows = windows[where_labelled(windows, self.unlabeled_label)]
+        windows = windows[where_labeled(windows, self.unlabeled_label)]
         classes, codes = training_classes(windows.labels, windows.label_names)
         with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
@@ -175,7 +175,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         """Return a probe for one new person, from windows of this person.
 
         As :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`, with the
-        one view of the transformer. Centred features are those of
+        one view of the transformer. Centered features are those of
         :class:`~braindecode_pars.SubjectCentering`.
 
         Parameters
@@ -195,7 +195,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         """
         check_is_fitted(self)
         adapted = copy.copy(self)
-        if is_centred := type(self.transformer_) is transformers.SubjectCentering:
+        if is_centered := type(self.transformer_) is transformers.SubjectCentering:
             adapted.transformer_ = self.transformer_.transformer_
         classifiers, adapted.access_ = new_person.adapted_views(
             self,
@@ -203,7 +203,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
             labels,
             {"": (self.classifier_, self.prior_strength_)},
             lambda windows: {"": np.asarray(adapted.transformer_.transform(windows))},
-            is_centred=is_centred,
+            is_centered=is_centered,
         )
         adapted.classifier_ = classifiers[""]
         return adapted
@@ -226,7 +226,7 @@ def weights_of_codes(
 
 
 def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:
-    """Return unfitted logistic regression on standardised features; C=None is the default."""
+    """Return unfitted logistic regression on standardized features; C=None is the default."""
     C = DEFAULT_C if C is None else C
     regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
     return make_pipeline(StandardScaler(), regression)

@@ -30,7 +30,7 @@ from braindecode_pars.pretext.base import find_task
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.windows import as_sklearn
 
-__all__ = ["ALL_WEIGHTS", "CENTRED", "FROZEN", "METHODS", "SMOOTHED", "make_methods"]
+__all__ = ["ALL_WEIGHTS", "CENTERED", "FROZEN", "METHODS", "SMOOTHED", "make_methods"]
 
 #: Method names that :func:`make_methods` accepts.
 METHODS = (*TASKS, *BASELINES)
@@ -53,7 +53,7 @@ _LINEAR: dict[str, _Linear] = {
 #: What :func:`make_methods` appends to the names of encoders: whether they are trained.
 FROZEN, ALL_WEIGHTS = ", frozen", ", all weights"
 #: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
-CENTRED = ", subject-centred (transductive)"
+CENTERED = ", subject-centered (transductive)"
 #: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
 SMOOTHED = ", smoothed over time (transductive)"
 
@@ -115,7 +115,7 @@ def make_methods(
         inside FewLabelsClassifier (``recenter="subject"``), and from the covariance of the signals
         of networks, PARSClassifier among them
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
-        :data:`CENTRED`.
+        :data:`CENTERED`.
     smoothing : bool
         Whether every method is there once more, with predictions that are smoothed over time
         (:class:`~braindecode_pars.estimators.HMMSmoothing`), for windows in a row. Their names end
@@ -129,7 +129,7 @@ def make_methods(
         :class:`~braindecode_pars.FewLabelsClassifier`. Those that another method also has
         (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it too, instead of its
         published values. ``class_weight`` applies to all: it is "balanced" if it is not given, as
-        in PARSClassifier. ``C`` is that of every logistic regression on standardised features
+        in PARSClassifier. ``C`` is that of every logistic regression on standardized features
         (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier); ``C=None``
         searches it by held-out subjects of each fit. If it is not given, it is 0.01 for tangent
         space and FewLabelsClassifier, and 1 for the others.
@@ -176,7 +176,7 @@ def make_methods(
     >>> list(make_methods(["pars", "scratch", "band-power"], finetune_epochs=5))
     ['PARS', 'scratch', 'band power']
     >>> list(make_methods(["band-power"], subject_centering=True))
-    ['band power, subject-centred (transductive)']
+    ['band power, subject-centered (transductive)']
     >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # as large as the encoder
     128
     """
@@ -202,7 +202,7 @@ def make_methods(
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
     all_methods = _classifiers(names, encoders, subject_centering, settings, equal_sizes)
-    named_methods = [*(_centred(all_methods, settings) if subject_centering else all_methods)]
+    named_methods = [*(_centered(all_methods, settings) if subject_centering else all_methods)]
     shown = [label for label, _ in named_methods]
     if twice := [label for label in shown if shown.count(label) > 1]:
         raise ValueError(f"Two methods are called {twice[0]!r}; rename the encoder.")
@@ -226,7 +226,7 @@ def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
 def _classifiers(
     names: list[str],
     encoders: dict[str, Any],
-    centred: bool,
+    centered: bool,
     settings: dict[str, Any],
     equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
@@ -245,7 +245,7 @@ def _classifiers(
             yield find_task(name).__name__, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
             yield name, PARSClassifier(pretext=None, **trained)
-        elif network := _network(name, centred):
+        elif network := _network(name, centered):
             shown, arguments = network
             yield shown, NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
         else:
@@ -254,17 +254,17 @@ def _classifiers(
         yield from _fine_tuned(encoders, _shared(PARSClassifier, settings), trained)
 
 
-def _centred(
+def _centered(
     methods: Iterable[tuple[str, BaseEstimator]], settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield probes of centred features, and networks after an alignment of their signals."""
+    """Yield probes of centered features, and networks after an alignment of their signals."""
     for shown, classifier in methods:
         if isinstance(classifier, LinearProbe):
-            shown += CENTRED
+            shown += CENTERED
             classifier.transformer = SubjectCentering(classifier.transformer)
         elif isinstance(classifier, (PARSClassifier, NetworkClassifier)):
             alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
-            shown, classifier = shown + CENTRED, make_pipeline(alignment, classifier)
+            shown, classifier = shown + CENTERED, make_pipeline(alignment, classifier)
         yield shown, classifier
 
 
@@ -284,7 +284,7 @@ def _fine_tuned(
             yield shown + ALL_WEIGHTS, PARSClassifier(encoder=encoder, **alike)
 
 
-def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | None:
+def _network(name: str, centered: bool = False) -> tuple[str, dict[str, Any]] | None:
     """Return the shown name and the arguments of a network, such as "cbramod:WEIGHTS"."""
     if name in _PUBLISHED:
         return _PUBLISHED[name]["network"], _PUBLISHED[name]
@@ -292,7 +292,7 @@ def _network(name: str, centred: bool = False) -> tuple[str, dict[str, Any]] | N
     model, _, weights = name.partition(":")
     if not weights or model not in by_name:
         return None
-    if centred:
+    if centered:
         raise ValueError(f"{name} expects volts, which subject_centering=True would whiten.")
     network = by_name[model]
     # With the name of the weights, so that a network can have several.
@@ -304,10 +304,10 @@ def _votes(
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the vote of each encoder; that of a single one has no name."""
     shared = {"recenter": None, **_shared(FewLabelsClassifier, settings)}
-    recentred = "" if shared["recenter"] is None else CENTRED
+    recentered = "" if shared["recenter"] is None else CENTERED
     for shown, encoder in encoders.items():
         prefix = f"{shown} " if len(encoders) > 1 else ""
-        yield f"{prefix}few labels{recentred}", FewLabelsClassifier(encoder=encoder, **shared)
+        yield f"{prefix}few labels{recentered}", FewLabelsClassifier(encoder=encoder, **shared)
 
 
 def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
@@ -387,7 +387,7 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     estimators : dict of str to estimator
         Estimators by method name.
     windows_ds : BaseConcatDataset
-        Labelled training windows with ``subject`` in the descriptions.
+        Labeled training windows with ``subject`` in the descriptions.
 
     Returns
     -------

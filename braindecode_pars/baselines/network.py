@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkClassifier(windows_classifier.WindowsClassifier):
-    """A braindecode model, trained on labelled windows from scratch or from published weights.
+    """A braindecode model, trained on labeled windows from scratch or from published weights.
 
     This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
-    optimiser, the class weights, the internal validation, the restoring of the best state and
+    optimizer, the class weights, the internal validation, the restoring of the best state and
     the accepted types of windows. From scratch, all signals are divided by one number, the root
     mean square of the training windows. Models made for microvolts then also work with volts. With
     ``weights``, they are brought to what the model was pretrained on.
@@ -148,7 +148,7 @@ verbose
     verbose: int = 1
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
-        """Train on the labelled windows.
+        """Train on the labeled windows.
 
         Parameters
         ----------
@@ -204,11 +204,11 @@ verbose
     def _begin(
         self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
     ) -> tuple[Windows, Windows | None]:
-        """Read the labelled windows, hold some out, and build the net."""
+        """Read the labeled windows, hold some out, and build the net."""
         network = _model_class(self.network)  # refused before windows are read
         if self.weights is not None:
             foundation.input_format_of(network, self.input_format)
-        windows = windows_classifier.read_labelled(self, X, y, groups)
+        windows = windows_classifier.read_labeled(self, X, y, groups)
         windows = windows[windows.labels >= 0]
         windows_estimator.remember_windows(self, windows)
         self.sfreq_ = windows.sfreq
@@ -315,7 +315,7 @@ class ScaledNetwork(torch.nn.Module):
     """A network whose input signals are divided by a constant, and prepared further.
 
     A copy or a pickle stores the constructor arguments and the tensors, and builds the network
-    again. torch cannot pickle the parametrised layers of some braindecode models. In a copy,
+    again. torch cannot pickle the parametrized layers of some braindecode models. In a copy,
     nothing is frozen.
 
     Parameters

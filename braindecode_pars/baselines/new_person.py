@@ -1,8 +1,8 @@
 """What a linear classifier can use of a new person: windows without labels, or a few with labels.
 
-All functions take a fitted standardisation with its linear classifier, and features. Nothing is
+All functions take a fitted standardization with its linear classifier, and features. Nothing is
 trained by gradients on windows without labels: on EEG that often makes predictions worse, and more
-so than methods without an optimisation do (Lee, Pradeepkumar and Sun 2026, arXiv:2604.16926).
+so than methods without an optimization do (Lee, Pradeepkumar and Sun 2026, arXiv:2604.16926).
 """
 
 import copy
@@ -27,7 +27,7 @@ _FEWEST_FOLDS = 3
 STRENGTHS, DEFAULT_STRENGTH = (30.0, 3.0, 0.3, 0.03, 0.003), 0.3
 
 #: In the search: windows of each class that a held-out person has labels of, and people of a fold.
-_N_LABELLED, _N_PEOPLE = (2, 8), 3
+_N_LABELED, _N_PEOPLE = (2, 8), 3
 
 
 def adapted_views(
@@ -37,7 +37,7 @@ def adapted_views(
     views: Mapping[str, tuple[Pipeline, float]],
     features_of: Callable[[Windows], Mapping[str, np.ndarray]],
     *,
-    is_centred: bool,
+    is_centered: bool,
 ) -> tuple[dict[str, Pipeline], tables.Access]:
     """Return the classifier of each view for one person, and what it was given of the person.
 
@@ -50,11 +50,11 @@ def adapted_views(
     labels : Any
         Labels as they were passed; with None there are none.
     views : mapping of str to tuple
-        Standardisation with linear classifier, and strength of the prior, of each view.
+        Standardization with linear classifier, and strength of the prior, of each view.
     features_of : callable
-        Function that returns the features of each view, not centred.
-    is_centred : bool
-        Whether ``fit`` centred the features, so that the person's mean is needed beside labels.
+        Function that returns the features of each view, not centered.
+    is_centered : bool
+        Whether ``fit`` centered the features, so that the person's mean is needed beside labels.
 
     Raises
     ------
@@ -70,8 +70,8 @@ def adapted_views(
     subjects = set() if windows.groups is None else set(windows.groups.tolist())
     if len(subjects) > 1:
         raise ValueError(f"adapt expects windows of one subject, got {sorted(map(str, subjects))}.")
-    if (is_centred or labels is None) and len(windows) < transformers.MIN_WINDOWS:
-        unless = ", or fit without centering (recenter=None)" if is_centred else ""
+    if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
+        unless = ", or fit without centering (recenter=None)" if is_centered else ""
         checks.warn_user(
             f"The mean of {len(windows)} windows is imprecise; {transformers.MIN_WINDOWS} or more "
             f"are better. Pass more windows of the subject, also unlabeled{unless}."
@@ -94,10 +94,10 @@ def adapted_views(
                 "windows of another class, too, or labels=None."
             )
     classifiers = {
-        view: adapted(estimator, *views[view], features, codes, is_centred=is_centred)
+        view: adapted(estimator, *views[view], features, codes, is_centered=is_centered)
         for view, features in features_of(windows).items()
     }
-    return classifiers, tables.Access.UNLABELLED if codes is None else tables.Access.LABELLED
+    return classifiers, tables.Access.UNLABELED if codes is None else tables.Access.LABELED
 
 
 def adapted(
@@ -107,7 +107,7 @@ def adapted(
     features: np.ndarray,
     codes: np.ndarray | None,
     *,
-    is_centred: bool,
+    is_centered: bool,
 ) -> Pipeline:
     """Return a classifier for one person; the given one stays as it is.
 
@@ -116,22 +116,22 @@ def adapted(
     estimator : estimator
         Fitted classifier with ``classes_`` and ``class_weight``.
     clf : Pipeline
-        Its standardisation and linear classifier.
+        Its standardization and linear classifier.
     strength : float
         As in :func:`ridge_towards`.
     features : ndarray, shape (n_windows, n_features)
         Features of the person's windows; NaN counts as the mean.
     codes : ndarray of int, shape (n_windows,) | None
         Index of the class of each window, -1 where it is unknown. With None only the mean is used.
-    is_centred : bool
-        Whether ``clf`` was fitted on centred features. Then, and without ``codes``, the person's
+    is_centered : bool
+        Whether ``clf`` was fitted on centered features. Then, and without ``codes``, the person's
         mean takes the place of that of the training windows.
     """
     scaler, linear = clf = copy.deepcopy(clf)
-    if is_centred or codes is None:
+    if is_centered or codes is None:
         lacking = np.isnan(features).all(axis=0)
         scaler.mean_ = np.where(lacking, scaler.mean_, transformers.own_mean(features))
-        if is_centred:  # the mean of centred features is none of the person's
+        if is_centered:  # the mean of centered features is none of the person's
             linear.coef_[:, lacking] = 0
     if codes is not None:
         scaled, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]
@@ -152,7 +152,7 @@ def ridge_towards(
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return weights of logistic regression that are shrunk towards others.
 
-    With the weights :math:`w_0` and the intercepts :math:`b_0` of other people, they minimise
+    With the weights :math:`w_0` and the intercepts :math:`b_0` of other people, they minimize
 
     .. math::
         \sum_i v_i \, \ell(y_i, w x_i + b) + \frac{\lambda p}2 \lVert w - w_0 \rVert^2
@@ -167,7 +167,7 @@ def ridge_towards(
     coef, intercept : ndarray, shape (n_outputs, n_features) and (n_outputs,)
         Weights of the others, as in scikit-learn: one output for two classes.
     features : ndarray, shape (n_windows, n_features)
-        Standardised features of the person's labelled windows.
+        Standardized features of the person's labeled windows.
     codes : ndarray of int, shape (n_windows,)
         Index of each window's class.
     sample_weight : ndarray, shape (n_windows,)
@@ -229,7 +229,7 @@ def chosen_strength(
     Parameters
     ----------
     clf : Pipeline
-        Standardisation and linear classifier; a clone is fitted in each fold.
+        Standardization and linear classifier; a clone is fitted in each fold.
     features : ndarray, shape (n_windows, n_features)
         Features of the training windows.
     windows : Windows
@@ -245,7 +245,7 @@ def chosen_strength(
             subject_rows = test[subjects[test] == subject]
             subject_features, labels = scaler.transform(features[subject_rows]), codes[subject_rows]
             fewest = np.bincount(labels, minlength=codes.max() + 1).min()
-            for n in (n for n in _N_LABELLED if n < fewest):
+            for n in (n for n in _N_LABELED if n < fewest):
                 first = first_of_each_class(labels, n)
                 labeled = subject_features[first], labels[first], np.ones(first.sum())
                 weights = [

@@ -61,11 +61,11 @@ class RiemannianCentering(SubjectCentering):
         self.min_windows = min_windows
         self.rescale = rescale
 
-    def _centred(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    def _centered(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
         transfer = extra_module("pyriemann.transfer")
 
         texts = subjects.astype(str)
         _, domains = transfer.encode_domains(features, texts, texts)
-        centred = transfer.TLCenter("").fit_transform(features, domains)
+        centered = transfer.TLCenter("").fit_transform(features, domains)
         scale = transfer.TLScale("", centered_data=True)
-        return scale.fit_transform(centred, domains) if self.rescale else centred
+        return scale.fit_transform(centered, domains) if self.rescale else centered

@@ -69,7 +69,7 @@ class HMMSmoothing(LabelPredictor):
     True
     """
 
-    access_ = Access.UNLABELLED
+    access_ = Access.UNLABELED
 
     def __init__(self, classifier: Any = None):
         self.classifier = classifier
@@ -110,11 +110,11 @@ class HMMSmoothing(LabelPredictor):
             self.classes_ = self.classifier_.classes_
             code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
             codes = np.array([code_of.get(label, -1) for label in windows.labels.tolist()])
-            labelled = windows.with_labels(codes)[codes >= 0]
+            labeled = windows.with_labels(codes)[codes >= 0]
             class_weight = parameter_of_last("class_weight", self.classifier)
-            transitions = Transitions.of(labelled, self.classes_, class_weight)
+            transitions = Transitions.of(labeled, self.classes_, class_weight)
             if transitions is None:
-                raise ValueError("No two labelled windows touch in time; pass windows in a row.")
+                raise ValueError("No two labeled windows touch in time; pass windows in a row.")
             self.transitions_ = transitions
         return self
 

@@ -505,7 +505,7 @@ _AT_ONCE = 1024
 
 @dataclass(eq=False, repr=False)
 class ChannelFeatures(NamedFeatures):
-    """Classical features of each channel, normalised: 31 numbers that people measure in EEG.
+    """Classical features of each channel, normalized: 31 numbers that people measure in EEG.
 
     They are those of :data:`~braindecode_pars.pretext.features.FEATURES`, which
     :class:`~braindecode_pars.pretext.SignalFeatures` teaches an encoder: slope and curvature;
@@ -513,7 +513,7 @@ class ChannelFeatures(NamedFeatures):
     frequency and height of alpha; Hjorth's mobility and complexity; kurtosis, skewness and line
     length. With a linear classifier they are the baseline of such an encoder.
 
-    Each channel of a window is normalised to mean 0 and variance 1 first, as the signals of an
+    Each channel of a window is normalized to mean 0 and variance 1 first, as the signals of an
     encoder are. The features do not depend on the gain, and know nothing of amplitudes.
 
     Parameters

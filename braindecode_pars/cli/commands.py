@@ -308,7 +308,7 @@ def store(
         with the recipe's channels, filters and rate. May be repeated. Recipes:
         {RECIPES}.
     labels
-        Store the labelled windows of the recipes too, for evaluate --dataset STORE: of the subjects
+        Store the labeled windows of the recipes too, for evaluate --dataset STORE: of the subjects
         of all splits. Pretraining leaves out validation and test subjects.
     exclude : PATH
         Folder of TUAB or TUSZ, whose subjects are left out of tueg, or text file with a subject in
@@ -438,14 +438,14 @@ def fit(
     method: str | None = None,
     options: dict[str, Any],
 ) -> None:
-    """Train a classifier on labelled recordings. The command predict uses it.
+    """Train a classifier on labeled recordings. The command predict uses it.
 
     --class, --channel and --set may be repeated.
 
     Options
     -------
     folder : FOLDER
-        Folder of labelled recordings, a BIDS data set, or a store with labels. sleep and
+        Folder of labeled recordings, a BIDS data set, or a store with labels. sleep and
         mental_arithmetic are samples in the package.
     out : MODEL
         Folder for the model.

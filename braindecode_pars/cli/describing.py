@@ -41,7 +41,7 @@ def find_corpora(
     settings : mapping
         Settings of recipes, by names such as ``physionet_mi.sfreq``.
     labels : bool
-        Whether to find the labelled recordings of all splits, instead of those to pretrain on.
+        Whether to find the labeled recordings of all splits, instead of those to pretrain on.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def find_corpora(
         options = {k.removeprefix(named): v for k, v in settings.items() if k.startswith(named)}
         excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
         sources.append(
-            recipe.labelled(folder, **options)
+            recipe.labeled(folder, **options)
             if labels
             else recipe.continuous(folder, exclude=excluded, **options)
         )
@@ -131,17 +131,17 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
         f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
         f"{finished.n_bytes / 1e9:.2f} GB."
     )
-    if finished.n_labelled_windows:
+    if finished.n_labeled_windows:
         labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
         show(
-            f"Labelled windows: {finished.n_labelled_windows:,}{labels and f' ({labels})'}; "
+            f"Labeled windows: {finished.n_labeled_windows:,}{labels and f' ({labels})'}; "
             f"evaluate them with --dataset {finished.path}."
         )
     if finished.shares:
         total = sum(finished.shares.values())
         mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
         show(f"Examples of pretraining: {mixture}.")
-    # Subjects, so that the user can see whether they were recognised.
+    # Subjects, so that the user can see whether they were recognized.
     subjects = list(map(str, finished.subjects))
     show(f"Subjects: {checks.listed(subjects, most=12)}.")
     if finished.skipped:
@@ -227,7 +227,7 @@ def show_encoders() -> None:
             "reference": about["reference"],
             **{fact: ", ".join(about[fact]) for fact in ("corpora", "people")},
             "held-out loss": f"{held_out['loss_relative']:.3f} of chance on {held_out['people']}",
-            **{fact: about[fact] for fact in ("licence", "date")},
+            **{fact: about[fact] for fact in ("license", "date")},
         }
         columns.append(facts)
     table = pd.DataFrame(columns).astype(str).set_index("name").T.reset_index(names="name")

@@ -78,8 +78,8 @@ def evaluate(
         compare, leave-one-subject-out, label-efficiency, transfer, ablation, controls.
     dataset : NAME
         Corpus: sleep and mental_arithmetic (in the package), simulated, {RECIPES};
-        a folder of own labelled recordings, a BIDS
-        data set, or a store with labels; a Python file with a function load that returns labelled
+        a folder of own labeled recordings, a BIDS
+        data set, or a store with labels; a Python file with a function load that returns labeled
         windows.
     data
         Folder of a corpus with a name, or of a store of it with labels; sleep, mental_arithmetic

@@ -151,7 +151,7 @@ def compared_with(name: str | None, methods: Iterable[str]) -> str:
     ``name`` is this name or that of --method; None means scratch, or else the random encoder.
     """
     if name is None:
-        plain = {method.removesuffix(baselines.CENTRED): method for method in methods}
+        plain = {method.removesuffix(baselines.CENTERED): method for method in methods}
         if candidates := [plain[candidate] for candidate in _AGAINST if candidate in plain]:
             return candidates[0]
         named = ", ".join(methods)

@@ -1,4 +1,4 @@
-"""Behind ``fit`` and ``study``: what can be done with own labelled recordings."""
+"""Behind ``fit`` and ``study``: what can be done with own labeled recordings."""
 
 import json
 import shlex
@@ -40,7 +40,7 @@ def fit_folder(
     Parameters
     ----------
     folder : str
-        Source of labelled windows, as in ``datasets.load``.
+        Source of labeled windows, as in ``datasets.load``.
     out : Path
         Folder of the model.
     encoder : str | None
@@ -83,7 +83,7 @@ def fit_folder(
     minutes = n_subjects * (time.perf_counter() - began) / 60
     clf.save(out)
     if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
-        _warn_of_centring(clf, windows.datasets)
+        _warn_of_centering(clf, windows.datasets)
     show(
         f"Written to {out}: a classifier, trained on all of the above. Predict other recordings:\n"
         f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
@@ -145,8 +145,8 @@ def _describe(folder: str, windows: Any) -> int:
     return n_subjects
 
 
-def _warn_of_centring(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> None:
-    """Print why ``predict``, which centres a recording alone, may be wrong or refuse it."""
+def _warn_of_centering(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> None:
+    """Print why ``predict``, which centers a recording alone, may be wrong or refuse it."""
     remedy = "to predict a recording alone, fit with --set recenter=null"
     if clf.one_class_recordings_:
         show(

@@ -1,4 +1,4 @@
-"""Behind ``predict``: find recordings, predict one after another, keep results, and summarise them.
+"""Behind ``predict``: find recordings, predict one after another, keep results, and summarize them.
 
 A result that is there is never replaced, unless the user asks for it. The summary is written anew
 from all results in the folder: time in each class, sleep statistics, findings.
@@ -154,7 +154,7 @@ def _predict(
 
 
 def _stretches(labels: str | None, column: str, recordings: Collection[Path]) -> dict[Path, Any]:
-    """Return the labelled stretches of recordings in a table, which may have others, too."""
+    """Return the labeled stretches of recordings in a table, which may have others, too."""
     if labels is None:
         return {}
     table = loading.read_table(labels, Path())
@@ -164,8 +164,8 @@ def _stretches(labels: str | None, column: str, recordings: Collection[Path]) ->
     table = table[[file is not None for file in named]]
     if table.empty:
         raise ValueError(f"{labels} has no row of {checks.listed([*map(str, recordings)])}.")
-    labelled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
-    return {entry.file: entry.stretches for entry in labelled_files}
+    labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
+    return {entry.file: entry.stretches for entry in labeled_files}
 
 
 def adapted_to(
@@ -182,7 +182,7 @@ def adapted_to(
     classes : mapping of str to str
         Class of each label; empty if the labels are those of the model.
     stretches : Any
-        Labelled stretches of a table, instead of annotations.
+        Labeled stretches of a table, instead of annotations.
     rescale : bool
         As in ``predict_raw``.
     """

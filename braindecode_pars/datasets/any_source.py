@@ -30,7 +30,7 @@ _WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
 
 
 def load(source: str | Path, path: str | Path | None = None, **settings: Any) -> BaseConcatDataset:
-    """Return labelled windows of a folder, a store, a corpus, or the recordings in the package.
+    """Return labeled windows of a folder, a store, a corpus, or the recordings in the package.
 
     The commands read their data with this function.
 
@@ -86,7 +86,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
             raise ValueError(f"{source} reads no folder; omit {data_path}.")
         read = _WITHOUT_FOLDER[source]
     elif names.lazy("datasets.is_store")(folder_or_store):
-        read = partial(_labelled_windows, folder_or_store)
+        read = partial(_labeled_windows, folder_or_store)
     elif source in RECIPES:
         if data_path is None:
             raise ValueError(
@@ -98,7 +98,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     elif Path(source).suffix == ".py":
         module = import_file(Path(source))
         if not callable(getattr(module, "load", None)):
-            raise ValueError(f"{source} has no function load, which returns labelled windows.")
+            raise ValueError(f"{source} has no function load, which returns labeled windows.")
         read = module.load if data_path is None else partial(module.load, data_path)
     else:
         known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
@@ -108,7 +108,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         )
     _check_arguments(read, source, settings)
     windows = read(**settings)
-    if not isinstance(read, partial) or read.func not in (folder.load, _labelled_windows):
+    if not isinstance(read, partial) or read.func not in (folder.load, _labeled_windows):
         amplitudes.warn_of_other_units(as_windows(windows))  # as a folder does, and fit on a store
     return windows
 
@@ -122,8 +122,8 @@ def _check_arguments(read: Callable, source: str, settings: Iterable[str]) -> No
         raise TypeError(f"{source} has no argument {unknown[0]!r}; it has {', '.join(parameters)}.")
 
 
-def _labelled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
-    return names.lazy("datasets.SignalStore").open(path).select(subjects).labelled_windows()
+def _labeled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
+    return names.lazy("datasets.SignalStore").open(path).select(subjects).labeled_windows()
 
 
 def recipe_of(source: str) -> str:

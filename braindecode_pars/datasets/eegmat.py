@@ -5,13 +5,13 @@ laboratories of the paper's corpora.
 
 Each subject has three minutes of rest (target 0) and one minute of mental arithmetic (target 1).
 The windows have the 19 common EEG channels; the ECG is dropped. Signals are resampled from 500 Hz
-and filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artefacts.
+and filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artifacts.
 
 Rest and arithmetic are separate recordings. Part of the difference between the two classes may
 therefore be an effect of time.
 
 :func:`datasets.mental_arithmetic <braindecode_pars.datasets.mental_arithmetic>` is a sample of it
-in the package: the folder ``sample_data`` has its samples, and ``README.md`` their licence and
+in the package: the folder ``sample_data`` has its samples, and ``README.md`` their license and
 origin. ``docs/experiments/make_sample.py`` made them.
 """
 
@@ -43,7 +43,7 @@ __all__ = ["CARD", "cut", "load", "prepare", "recordings"]
 CARD: dict[str, Any] = dict(
     name="EEGMAT",
     version="1.0.0",
-    licence="ODC-BY-1.0",
+    license="ODC-BY-1.0",
     address="https://physionet.org/content/eegmat/1.0.0/",
     subjects=36,
     channels=len(COMMON_CHANNELS),
@@ -181,7 +181,7 @@ def _check(
 def cut(
     recording: loading.Recording, *, window_seconds: float = 10.0, **preparation: Any
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows.
+    """Read a recording and cut it into labeled windows.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def cut(
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the recording has none.
+        Labeled windows without a description; None when the recording has none.
 
     Raises
     ------
@@ -266,7 +266,7 @@ def mental_arithmetic(
     two that are nearest in time. Rest still comes first in every subject, so a part of the
     difference may be an effect of time.
 
-    Samples have steps of 0.5 microvolts. Licence: ODC-BY 1.0. Cite Zyma et al. 2019, Data 4(1), and
+    Samples have steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019, Data 4(1), and
     Goldberger et al. 2000, Circulation 101(23).
 
     Examples

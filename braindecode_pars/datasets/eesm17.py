@@ -2,7 +2,7 @@
 
 Each scored 30-second stretch gives one window. The scoring is the file
 ``..._acq-scoring_events.tsv`` next to the recording. Its column ``staging`` has 1 for W, 2 for
-R, 3 for N1, 4 for N2 and 5 for N3. Stretches with 7 (artefact) or 8 (unknown) are dropped.
+R, 3 for N1, 4 for N2 and 5 for N3. Stretches with 7 (artifact) or 8 (unknown) are dropped.
 Names of stages, such as "N2", are accepted as well.
 
 The scoring starts at lights off. Its onsets count either from lights off or from the start of
@@ -44,7 +44,7 @@ CHANNELS = tuple(f"E{side}{place}" for side in "LR" for place in "ABEGIK")
 CARD: dict[str, Any] = dict(
     name="EESM17",
     version="1.0.5",
-    licence="CC0",
+    license="CC0",
     address="https://openneuro.org/datasets/ds004348/versions/1.0.5",
     subjects=9,
     channels=len(CHANNELS),
@@ -56,7 +56,7 @@ CARD: dict[str, Any] = dict(
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"sub-([^_]+)_ses-([^_]+)_task-sleep_.*eeg\.set")
 
-#: Codes of the stages in the scoring. Other entries, such as 7 (artefact) and 8 (unknown), are
+#: Codes of the stages in the scoring. Other entries, such as 7 (artifact) and 8 (unknown), are
 #: dropped.
 _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
 
@@ -153,7 +153,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows.
+    """Read a recording and cut it into labeled windows.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the recording has none.
+        Labeled windows without a description; None when the recording has none.
 
     Raises
     ------

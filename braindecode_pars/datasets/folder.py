@@ -1,4 +1,4 @@
-"""A folder of own labelled recordings, also a BIDS data set, as windows.
+"""A folder of own labeled recordings, also a BIDS data set, as windows.
 
 The label of a window comes from the annotation that the window lies in, in the file (EDF+, FIF,
 BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; or from a row in a
@@ -48,7 +48,7 @@ from braindecode_pars.windows.picking import check_channels
 __all__ = ["load", "recordings"]
 
 #: Columns of participants.tsv that say where a subject was recorded.
-_SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
+_SITES = ("site", "center", "center", "scanner", "hospital", "lab", "device")
 
 
 def recordings(path: str | Path, *, subject: search.Subject = None) -> list[loading.Recording]:
@@ -147,9 +147,9 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Return labelled windows of the EEG channels that all recordings in a folder share.
+    """Return labeled windows of the EEG channels that all recordings in a folder share.
 
-    A labelled stretch is cut into windows that do not overlap; one without a duration gives the
+    A labeled stretch is cut into windows that do not overlap; one without a duration gives the
     window that starts with it. Other parts of a recording are not used, nor windows that overlap an
     annotation that begins with "BAD". Labels are in one of three places:
 
@@ -300,21 +300,21 @@ def load(
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
     files = folders.recordings_below(root)
-    labelled, left_out = _labelled_files(root, files, labels, labels_from, label_column, subject)
-    are_named = labelled is not None and all("subject" in r.description for r in labelled)
+    labeled, left_out = _labeled_files(root, files, labels, labels_from, label_column, subject)
+    are_named = labeled is not None and all("subject" in r.description for r in labeled)
     if are_named and subject is not None:
         raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
     named = _with_subjects(
-        root, labelled or [loading.Recording(file, {}) for file in files], subject
+        root, labeled or [loading.Recording(file, {}) for file in files], subject
     )
     chosen = loading.choose_subjects(named, subjects, path)
     if subject is None and not are_named:
         search.check_guessed_subjects(root, [r.file.relative_to(root) for r in chosen])
     # Of all files: the length of windows, and the targets, are the same for all subjects.
-    is_open = labelled is None and (labels is None or window_seconds is None)
+    is_open = labeled is None and (labels is None or window_seconds is None)
     durations = label_files.durations_in(files) if is_open else {}
     names, targets, window_seconds = label_files.classes_and_targets(
-        labels, classes, labelled, durations, window_seconds
+        labels, classes, labeled, durations, window_seconds
     )
     chosen = _with_origin(root, chosen)
     read_kwargs: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
@@ -340,34 +340,34 @@ def load(
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
-def _labelled_files(
+def _labeled_files(
     root: Path,
     files: Sequence[Path],
     labels: label_files.Labels,
     labels_from: str | None,
     column: str,
     subject: search.Subject,
-) -> tuple[list[label_files.LabelledFile] | None, dict[Path, str]]:
+) -> tuple[list[label_files.LabeledFile] | None, dict[Path, str]]:
     """Return files with labels of a table or of paths, and why the other files are left out."""
     if labels_from is None:
-        labelled = label_files.labels_of_files(
+        labeled = label_files.labels_of_files(
             labels, root, files, column, _subject_of(root, subject)
         )
     elif labels is None and column == "label":
-        labelled = label_files.labels_in_paths(labels_from, root, files)
+        labeled = label_files.labels_in_paths(labels_from, root, files)
     else:
         raise ValueError(
             f"labels_from={labels_from!r} reads the labels from file names, but "
             f"labels={labels!r} and label_column={column!r}. Pass either labels_from "
             "(--labels-from), or a table as labels (--labels)."
         )
-    if labelled is None:
+    if labeled is None:
         return None, {}
-    left_out = {file.file: file.why_unlabeled for file in labelled if file.why_unlabeled}
-    if len(left_out) == len(labelled):
+    left_out = {file.file: file.why_unlabeled for file in labeled if file.why_unlabeled}
+    if len(left_out) == len(labeled):
         file, why = next(iter(left_out.items()))
         raise ValueError(f"No recording in {root} has a label, such as {file.name}: {why}.")
-    return [file for file in labelled if file.file not in left_out], left_out
+    return [file for file in labeled if file.file not in left_out], left_out
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
@@ -421,7 +421,7 @@ def _first_look(
         # What is wrong with a recording is said when it is read.
         with suppress(Exception), cutting.collected_omissions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if (raw := _labelled(recording, preload=preload, **labels)) is not None:
+            if (raw := _labeled(recording, preload=preload, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
                 peaks += [first_look.mains_peaks(raw)] if is_looked_at else []
     if not infos:
@@ -434,7 +434,7 @@ def _first_look(
     return names, reference if are_all else reference and names
 
 
-def _labelled(
+def _labeled(
     recording: loading.Recording,
     *,
     names: Mapping[str, str],
@@ -445,7 +445,7 @@ def _labelled(
 
     Channels have the types that BIDS lists beside it.
     """
-    segments = recording.stretches if isinstance(recording, label_files.LabelledFile) else None
+    segments = recording.stretches if isinstance(recording, label_files.LabeledFile) else None
     if segments is not None and not any(label in names for *_, label in segments):
         cutting.omit("recordings", "without a label that is used", 1, 1, is_asked=True)
         return None
@@ -456,11 +456,11 @@ def _labelled(
     # The labels are annotations with the names of their classes; gaps and bad times stay marked.
     gaps = marks.marks_of(raw)
     annotations = label_files.annotations_of(recording.file, raw, segments)
-    labelled = label_files.labels_within(annotations, names, raw, window_seconds)
-    if not len(labelled):
+    labeled = label_files.labels_within(annotations, names, raw, window_seconds)
+    if not len(labeled):
         return None
-    labelled.append(gaps.onset, gaps.duration, gaps.description, ch_names=gaps.ch_names)
-    return raw.set_annotations(labelled, verbose="error")
+    labeled.append(gaps.onset, gaps.duration, gaps.description, ch_names=gaps.ch_names)
+    return raw.set_annotations(labeled, verbose="error")
 
 
 def _read(
@@ -474,7 +474,7 @@ def _read(
     **filters: float,
 ) -> EEGWindowsDataset | None:
     """Read one recording: the chosen channels, and the windows within its labels."""
-    raw = _labelled(recording, names=names, window_seconds=window_seconds)
+    raw = _labeled(recording, names=names, window_seconds=window_seconds)
     if raw is None:
         return None
     origin = dict(

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 CARD: dict[str, Any] = dict(
     name="PhysioNet-MI",
     version="1.0.0",
-    licence="ODC-BY-1.0",
+    license="ODC-BY-1.0",
     address="https://physionet.org/content/eegmmidb/1.0.0/",
     subjects=109,
     channels=64,
@@ -220,7 +220,7 @@ def cut(
     tmax: float = 4.0,
     **preparation: Any,
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows.
+    """Read a recording and cut it into labeled windows.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def cut(
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the recording has none.
+        Labeled windows without a description; None when the recording has none.
 
     Raises
     ------

@@ -11,7 +11,7 @@ impossible to classify. It is not a model of the brain. It simulates:
 - Differences between subjects: gain, alpha and spindle frequency, spectral slope and the strength
   of each rhythm.
 - Electrodes: they share two sources through a mixing matrix and drift slowly. Occasionally they
-  record an artefact or a flat signal.
+  record an artifact or a flat signal.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ STAGES = ("W", "N1", "N2", "N3", "R")
 CARD: dict[str, Any] = dict(
     name="simulated sleep",
     version="1",
-    licence="BSD-3-Clause (made by this package)",
+    license="BSD-3-Clause (made by this package)",
     address=None,
     subjects="any number",
     channels="1 to 13, named as in the 10-20 system",
@@ -196,7 +196,7 @@ def _recording(
     scales = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
     for row, drift, scale in zip(samples, walk, scales, strict=True):
         row += scale * np.interp(times, knots, drift)
-    _add_artefacts(samples, window_size, rng)
+    _add_artifacts(samples, window_size, rng)
 
     # Windows in braindecode's format
     info = mne.create_info(list(CHANNELS[:n_chans]), sfreq, "eeg")
@@ -228,8 +228,8 @@ def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
         rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
         # Strength varies within a stage, and stages change at any time within a window.
         per_window = np.asarray(levels)[stages] * np.exp(rng.normal(0, 0.35, len(stages)))
-        centres = np.arange(len(stages)) + 0.5 + rng.uniform(-0.3, 0.3, len(stages))
-        strength = np.interp(np.arange(n) / length, centres, per_window)
+        centers = np.arange(len(stages)) + 0.5 + rng.uniform(-0.3, 0.3, len(stages))
+        strength = np.interp(np.arange(n) / length, centers, per_window)
         # It fluctuates over tens of seconds.
         course = _band_noise(rng.normal(size=len(seconds)), 0.01, 0.05, sfreq=1.0)
         strength *= np.interp(np.arange(n) / sfreq, seconds, np.exp(0.6 * course))
@@ -286,8 +286,8 @@ def _band_noise(white: np.ndarray, low: float, high: float, sfreq: float) -> np.
     return filtered / filtered.std(axis=-1, keepdims=True)
 
 
-def _add_artefacts(samples: np.ndarray, window_size: int, rng: Generator) -> None:
-    """Add movement artefacts and flat channels in place."""
+def _add_artifacts(samples: np.ndarray, window_size: int, rng: Generator) -> None:
+    """Add movement artifacts and flat channels in place."""
     n_chans, n = samples.shape
     for start in range(0, n, window_size):
         # A movement in 4 % of windows: a random walk that starts and ends at zero.

@@ -27,7 +27,7 @@ CHANNELS = (*preparation.COMMON_CHANNELS, "A1", "A2")
 CARD: dict[str, Any] = dict(
     name="TUAB",
     version="3.0.1",
-    licence="free of charge on request; redistribution is not allowed",
+    license="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=2329,
     channels=len(CHANNELS),
@@ -120,7 +120,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows.
+    """Read a recording and cut it into labeled windows.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the recording has none.
+        Labeled windows without a description; None when the recording has none.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """TUEG: recordings without labels, for pretraining (TUH EEG Corpus, Temple University Hospital).
 
 The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3): pass ``exclude``
-to ``load``. Its windows last 30 seconds, and every target is -1, which means unlabelled. The corpus
+to ``load``. Its windows last 30 seconds, and every target is -1, which means unlabeled. The corpus
 does not fit into memory: read some ``subjects``, or store it, as :meth:`SignalStore.create
 <braindecode_pars.signal_store.SignalStore.create>` shows. Some recordings lack a channel;
 ``on_error="warn"`` skips them.
@@ -27,7 +27,7 @@ __all__ = ["CARD", "OVERLAP", "leave_out", "load", "prepare", "recordings"]
 CARD: dict[str, Any] = dict(
     name="TUEG",
     version="2.0.1",
-    licence="free of charge on request; redistribution is not allowed",
+    license="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=14987,
     channels=len(preparation.COMMON_CHANNELS),

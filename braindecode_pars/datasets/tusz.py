@@ -25,7 +25,7 @@ __all__ = ["CARD", "cut", "load", "overlap", "prepare", "read_seizures", "record
 CARD: dict[str, Any] = dict(
     name="TUSZ",
     version="2.0.3",
-    licence="free of charge on request; redistribution is not allowed",
+    license="free of charge on request; redistribution is not allowed",
     address="https://isip.piconepress.com/projects/nedc/html/tuh_eeg/",
     subjects=675,
     channels=len(preparation.COMMON_CHANNELS),
@@ -140,7 +140,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 def cut(
     recording: loading.Recording, *, annotations: str = "csv_bi", min_overlap: float = 1e-4
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows.
+    """Read a recording and cut it into labeled windows.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def cut(
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the recording has none.
+        Labeled windows without a description; None when the recording has none.
 
     Raises
     ------

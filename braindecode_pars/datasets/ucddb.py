@@ -3,11 +3,11 @@
 The St. Vincent's University Hospital / University College Dublin Sleep Apnea Database. The paper
 does not use this corpus. It is free, and :func:`datasets.sleep <braindecode_pars.datasets.sleep>`
 is a sample of it in the package: the folder ``sample_data`` has its windows, and ``README.md``
-their licence and origin. ``docs/experiments/make_sample.py`` made them.
+their license and origin. ``docs/experiments/make_sample.py`` made them.
 
 The files of PhysioNet are read as they are: signals from ``ucddb002.rec`` and so on, which are
 EDF, and stages from ``ucddb002_stage.txt``, with a code for each 30 seconds. The stages 3 and 4
-of Rechtschaffen and Kales are N3; the annotations of each recording keep their names. Artefacts and
+of Rechtschaffen and Kales are N3; the annotations of each recording keep their names. Artifacts and
 indeterminate windows (codes 6 and more) are left out.
 """
 
@@ -43,7 +43,7 @@ CHANNELS = ("C3", "C4")
 CARD: dict[str, Any] = dict(
     name="UCDDB",
     version="1.0.0",
-    licence="ODC-BY-1.0",
+    license="ODC-BY-1.0",
     address="https://physionet.org/content/ucddb/1.0.0/",
     subjects=25,
     channels=len(CHANNELS),
@@ -63,7 +63,7 @@ SAMPLE_CHANNEL = "C3-A2"
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(ucddb\d{3})\.rec")
 
-#: Stages of the AASM by code, which tells stages 3 and 4 apart; 6 is an artefact, and 7 or more is
+#: Stages of the AASM by code, which tells stages 3 and 4 apart; 6 is an artifact, and 7 or more is
 #: indeterminate.
 _CODES = {"0": "W", "1": "R", "2": "N1", "3": "N2", "4": "N3", "5": "N3"}
 
@@ -152,7 +152,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a night and cut it into labelled windows.
+    """Read a night and cut it into labeled windows.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the night has none.
+        Labeled windows without a description; None when the night has none.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def sleep(
     the signals are as if it were 100 microvolts. They clip in movements, and have steps of a tenth
     of a subject's median amplitude. 14 windows of wake are flat; all of them are ``bad``.
 
-    Licence: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
+    License: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
     Circulation 101(23).
 
     Examples

@@ -2,9 +2,9 @@
 
 Windows last 30 seconds. As in braindecode, a stage lasts until the annotation of the next stage,
 and the last stage lasts for one window. Time before the first stage, and stages annotated as
-"undefined", give no labelled window. The stages of the subjects ``te...`` are not published:
+"undefined", give no labeled window. The stages of the subjects ``te...`` are not published:
 ``load`` leaves them out, and requesting one is an error. To pretrain on whole nights, store them:
-``braindecode-pars store --recipe ysyw=FOLDER STORE`` takes those of unlabelled and training
+``braindecode-pars store --recipe ysyw=FOLDER STORE`` takes those of unlabeled and training
 subjects only.
 
 Files are read with wfdb, which loads only the six channels.
@@ -12,9 +12,9 @@ Files are read with wfdb, which loads only the six channels.
 missing files, first of all its list of records, and numbers subjects instead of using the
 names of their records.
 
-The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labelled subjects
+The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labeled subjects
 gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
-has 200 validation subjects in the ablation. The 989 unlabelled and 596 training subjects add up
+has 200 validation subjects in the ablation. The 989 unlabeled and 596 training subjects add up
 to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
 description in appendix A.3.
 """
@@ -43,7 +43,7 @@ CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
 CARD: dict[str, Any] = dict(
     name="YSYW",
     version="1.0.0",
-    licence="ODC-BY-1.0",
+    license="ODC-BY-1.0",
     address="https://physionet.org/content/challenge-2018/1.0.0/",
     subjects=1983,
     channels=len(CHANNELS),
@@ -70,7 +70,7 @@ def recordings(
     subjects : iterable of str | None
         Subjects to return, such as "tr03-0005". None returns every subject in the folder.
     split_seed : int
-        Seed that divides the labelled subjects (``tr...``): 60 % become "train", 20 % "valid" and
+        Seed that divides the labeled subjects (``tr...``): 60 % become "train", 20 % "valid" and
         20 % "test". The division depends on which subjects are in the folder.
 
     Returns
@@ -105,9 +105,9 @@ def recordings(
         path, _NAME, "no recording of YSYW", "training/tr03-0005/tr03-0005.mat"
     )
     files = sorted((file for file, _ in named_files), key=lambda file: file.stem[:2], reverse=True)
-    # Only labelled subjects are divided; the other records are unlabelled.
-    labelled = [file.stem for file in files if file.stem.startswith("tr")]
-    splits = loading.split_subjects(labelled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
+    # Only labeled subjects are divided; the other records are unlabeled.
+    labeled = [file.stem for file in files if file.stem.startswith("tr")]
+    splits = loading.split_subjects(labeled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
     divided = [
         loading.Recording(
             file, dict(subject=file.stem, corpus="ysyw", split=splits.get(file.stem, "unlabeled"))
@@ -147,7 +147,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labelled windows.
+    """Read a recording and cut it into labeled windows.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labelled windows without a description; None when the recording has none.
+        Labeled windows without a description; None when the recording has none.
 
     Raises
     ------

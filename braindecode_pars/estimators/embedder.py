@@ -208,7 +208,7 @@ class EncoderStart:
         trained = estimator.preprocessing_
         known = [replace(trained, channels=None)]  # an encoder sees one channel at a time
         for windows in further:
-            beginning = "The unlabelled windows were prepared otherwise than the others"
+            beginning = "The unlabeled windows were prepared otherwise than the others"
             windows_estimator.warn_of_differences(trained, windows, beginning, cards.OF_ENCODERS)
             known.append(agreed(counted(windows.column("preprocessing"))))
         preprocessing = agreed(known)
@@ -341,7 +341,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     further = door.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
-    checks.check_same_rate(further.sfreq, windows.sfreq, "The unlabelled windows are", "the others")
+    checks.check_same_rate(further.sfreq, windows.sfreq, "The unlabeled windows are", "the others")
     if estimator.channels is None:
         further = picking.pick_eeg(further)
     else:

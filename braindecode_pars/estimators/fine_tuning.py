@@ -1,4 +1,4 @@
-"""Fine-tuning of a network on labelled windows: of PARSClassifier, PARSRegressor and a baseline.
+"""Fine-tuning of a network on labeled windows: of PARSClassifier, PARSRegressor and a baseline.
 
 The encoder is frozen, thawed later, or trained at a lower rate. The losses have weights, in a batch
 and exactly over an epoch. What fine-tuning has not learned is warned of.
@@ -49,7 +49,7 @@ def fine_tuning_net(
     class_weights: Tensor | None = None,
     frozen: Sequence[str] = ("encoder.*",),
 ) -> skorch.NeuralNet:
-    """Build and initialise a net with the parameters of an estimator.
+    """Build and initialize a net with the parameters of an estimator.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def fine_tuning_net(
     module : nn.Module
         The network, which is trained in place.
     train, valid : Windows | None
-        Labelled windows, for the class weights and the default number of epochs. With ``valid``,
+        Labeled windows, for the class weights and the default number of epochs. With ``valid``,
         the state with the lowest validation loss is restored. None for a net that is not trained.
     seed : int
         Seed of the augmentation.
@@ -70,7 +70,7 @@ def fine_tuning_net(
     Returns
     -------
     FineTuningNet | RegressionNet
-        An initialised net, not yet trained. The estimator has ``fine_tuning_`` then.
+        An initialized net, not yet trained. The estimator has ``fine_tuning_`` then.
     """
     params = dict(vars(estimator))
     # torch refuses numbers of NumPy.
@@ -150,19 +150,19 @@ def _objective(
 
 
 def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> None:
-    """Train a net on labelled windows, in place.
+    """Train a net on labeled windows, in place.
 
     Parameters
     ----------
     net : FineTuningNet | RegressionNet
-        Initialised net.
+        Initialized net.
     train, valid : Windows, Windows | None
-        Labelled windows; ``valid`` is None without validation.
+        Labeled windows; ``valid`` is None without validation.
     """
     if valid is not None:
         net.train_split = skorch.helper.predefined_split(examples.Examples(valid))
     try:
-        net.partial_fit(examples.Examples(train), None)  # fit would initialise the net again
+        net.partial_fit(examples.Examples(train), None)  # fit would initialize the net again
         training.mark_restored_epoch(net)
     finally:
         net.train_split = None  # a pickle of the net has no validation windows
@@ -211,7 +211,7 @@ def fine_tuning_of(
     distorts the features of a given one before the head can use them (Kumar et al. 2022), the more
     so the fewer subjects are labeled. If a learning rate or a number of epochs of the encoder is
     given, "auto" does not freeze it. Published weights of another network are frozen, or trained
-    at its learning rate, whoever is labelled.
+    at its learning rate, whoever is labeled.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def param_groups(
     """Return skorch's parameter groups: first those of the encoder, with their learning rate.
 
     skorch puts a parameter into the first group whose pattern matches its name. Those that match no
-    pattern have the learning rate and the weight decay of the optimiser.
+    pattern have the learning rate and the weight decay of the optimizer.
     """
     groups = []
     factor = params.get("encoder_lr_factor", 1.0)
@@ -395,7 +395,7 @@ class CrossEntropy(nn.CrossEntropyLoss):
         return nn.functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
 
-#: Loss of standardised targets -> class. Huber's is linear beyond one standard deviation.
+#: Loss of standardized targets -> class. Huber's is linear beyond one standard deviation.
 LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 
 

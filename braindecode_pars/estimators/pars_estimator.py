@@ -93,7 +93,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         start : EncoderStart
             The encoder of the net before its training.
         train, valid : Windows, Windows | None
-            Labelled windows, of which the second ones are held out.
+            Labeled windows, of which the second ones are held out.
         parts : list of Windows
             What to pretrain on: the training windows, and unlabeled windows of subjects who are
             not held out.
@@ -101,14 +101,14 @@ class PARSEstimator(embedder.EncoderEstimator):
         # Read the windows. Positions are those of one montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
-        windows, labelled = self._read(X, y, groups, any_montage=not has_positions)
+        windows, labeled = self._read(X, y, groups, any_montage=not has_positions)
         # Start with a given encoder, or a new one
         start = embedder.begin(self, windows)
         others = embedder.further_windows(self, unlabeled, windows)
-        if not labelled.all():
-            others = [windows[~labelled], *others]
+        if not labeled.all():
+            others = [windows[~labeled], *others]
         # Hold out windows for validation, also from pretraining
-        train, valid = self._hold_out(windows[labelled], seeds.split)
+        train, valid = self._hold_out(windows[labeled], seeds.split)
         remaining = (labels.without_held_out_splits(part, self.validation) for part in others)
         remaining = (labels.drop_held_out(part, train, valid) for part in remaining)
         parts = [train, *(part for part in remaining if part is not None)]
@@ -310,7 +310,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
     continue_pretraining : bool
         Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
-        windows and those in ``unlabeled``, before it fine-tunes. With unlabelled windows of the
+        windows and those in ``unlabeled``, before it fine-tunes. With unlabeled windows of the
         test subjects this is transductive: report it as such.
     sham : bool
         Whether pretraining uses the targets of other windows, so that nothing can be learned from
@@ -403,7 +403,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Share of the subjects that ``fit`` holds out for internal validation. When the subjects
         are unknown, it is a share of the windows, stratified by label. ``"split"`` holds out the
         windows whose recordings have ``split`` ``"valid"`` in their description, such as the
-        validation subjects of a published corpus; all other labelled windows must have the split
+        validation subjects of a published corpus; all other labeled windows must have the split
         ``"train"``. The held-out windows are
         used neither for pretraining nor for fine-tuning. An ``encoder`` that was pretrained before
         may have seen a random share without labels, as may the one that the fits of an
@@ -412,11 +412,11 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         with the weight of its class. With 0, all windows are training windows and the last state is
         kept.
     unlabeled_label : hashable | None
-        Label that marks unlabelled windows. They are used for pretraining only. ``"auto"`` means
+        Label that marks unlabeled windows. They are used for pretraining only. ``"auto"`` means
         -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
-        warning. With None every window is labelled, so that -1 is a class like any other.
+        warning. With None every window is labeled, so that -1 is a class like any other.
         ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn number the labels before
-        this classifier sees them, so that -1 is a class there: leave unlabelled windows out.
+        this classifier sees them, so that -1 is a class there: leave unlabeled windows out.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
         callback that monitors the validation loss needs ``validation``. Early stopping with a
@@ -509,7 +509,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         raise AttributeError("PARSClassifier has no adapt; fit FewLabelsClassifier(encoder=clf).")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
-        """Pretrain on the training windows, then fine-tune on the labelled ones.
+        """Pretrain on the training windows, then fine-tune on the labeled ones.
 
         Parameters
         ----------
@@ -544,7 +544,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             When windows are missing, are malformed or contain NaN; when labels are missing, are
             all the same, or are exactly -1 and +1 (see ``unlabeled_label``); when sampling rates
             differ from each other or from that of the encoder; when a window is shorter than a
-            patch; when ``validation`` is "split" and a labelled window has neither the split
+            patch; when ``validation`` is "split" and a labeled window has neither the split
             "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
             When ``encoder`` is not an existing folder or model.
@@ -563,7 +563,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     def _read(
         self, X: Any, y: Any, groups: Any, *, any_montage: bool
     ) -> tuple[Windows, np.ndarray]:
-        windows = windows_classifier.read_labelled(self, X, y, groups, any_montage=any_montage)
+        windows = windows_classifier.read_labeled(self, X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
 
 
@@ -606,7 +606,7 @@ pretrain_callbacks
         Fine-tuned net; its module is a PARSNet.
     encoder_, encoder_card_, fine_tuning_, history_, load_report_, sfreq_, preprocessing_, \
 amplitudes_, n_chans_, n_times_, chs_info_
-        As in :class:`~braindecode_pars.PARSClassifier`. The losses are those of standardised
+        As in :class:`~braindecode_pars.PARSClassifier`. The losses are those of standardized
         targets: with the mean squared error, 1 is about that of the mean of the training targets.
 
     Notes
@@ -711,9 +711,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
         parts: list[Any] = [train, valid]
         for i, part in enumerate(parts):
             if part is not None:
-                standardised = (part.labels - self.target_mean_) / self.target_scale_
+                standardized = (part.labels - self.target_mean_) / self.target_scale_
                 # In single precision, since some GPUs have no other.
-                parts[i] = part.with_labels(standardised.astype(np.float32))
+                parts[i] = part.with_labels(standardized.astype(np.float32))
         return parts[0], parts[1]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Transformers that use the subjects of windows: subject centring, and Euclidean alignment."""
+"""Transformers that use the subjects of windows: subject centering, and Euclidean alignment."""
 
 from dataclasses import replace
 from typing import Any, Self
@@ -93,11 +93,11 @@ def subtract_means(
     >>> subtract_means(features, subjects, (np.zeros(1), 1.0)).ravel().round(2).tolist()
     [0.5, 1.67]
     """
-    centred = features.astype(np.result_type(features, np.float32))
+    centered = features.astype(np.result_type(features, np.float32))
     for subject in range(subjects.max() + 1):
         mine = subjects == subject
-        centred[mine] -= own_mean(centred[mine], prior)
-    return centred
+        centered[mine] -= own_mean(centered[mine], prior)
+    return centered
 
 
 def own_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None) -> np.ndarray:
@@ -127,14 +127,14 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
     apart is removed, and all of it in a subject whose windows are of one class.
 
     **With** ``running=True`` **it is causal:** the windows of a subject are in the order of time,
-    and window :math:`i`, the n-th of its subject, is centred by those up to it. Their mean is
+    and window :math:`i`, the n-th of its subject, is centered by those up to it. Their mean is
     shrunk to the mean :math:`m` of the training, which counts as :math:`n_0` windows,
 
     .. math::
         f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
 
-    The training is centred in the same way. Where the classes follow each other in long blocks, the
-    running mean is that of the first block for long, and what is centred depends on the order.
+    The training is centered in the same way. Where the classes follow each other in long blocks, the
+    running mean is that of the first block for long, and what is centered depends on the order.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
 
     References
     ----------
-    Relatives are adaptive batch normalisation (Li et al. 2016, arXiv:1603.04779), Riemannian
-    re-centring (Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65) and Euclidean
+    Relatives are adaptive batch normalization (Li et al. 2016, arXiv:1603.04779), Riemannian
+    re-centering (Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65) and Euclidean
     alignment (He and Wu 2020, IEEE Transactions on Biomedical Engineering 67).
 
     Examples
@@ -194,7 +194,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
 
     @property
     def access_(self) -> Access:
-        return Access.CAUSAL if self.running else Access.UNLABELLED
+        return Access.CAUSAL if self.running else Access.UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Fit the transformer; with ``running`` also the mean of the training.
@@ -263,9 +263,9 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         """
         validation.check_is_fitted(self)
         subjects = self._subjects(X, groups)
-        return self._centred(np.asarray(self.transformer_.transform(X)), subjects)
+        return self._centered(np.asarray(self.transformer_.transform(X)), subjects)
 
-    def _centred(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    def _centered(self, features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
         prior = (self.mean_, float(self.min_windows)) if self.running else None
         return subtract_means(features, subjects, prior)
 
@@ -361,7 +361,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
     (72,)
     """
 
-    access_ = Access.UNLABELLED
+    access_ = Access.UNLABELED
 
     def __init__(self, *, channels: list[str] | None = None, min_windows: int = MIN_WINDOWS):
         self.channels = channels

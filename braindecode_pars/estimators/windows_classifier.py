@@ -141,25 +141,25 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
         )
 
 
-def read_labelled(
+def read_labeled(
     estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
 ) -> Windows:
     """Return the windows of ``fit`` of a classifier, and set what their labels tell.
 
     That is ``classes_``, ``class_names_`` and ``transitions_``. A label is the index of its class,
-    and -1 in unlabelled windows.
+    and -1 in unlabeled windows.
     """
     windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
-    labelled = labels.where_labelled(windows, estimator.unlabeled_label)
+    labeled = labels.where_labeled(windows, estimator.unlabeled_label)
     codes = np.full(len(windows), -1)
-    estimator.classes_, codes[labelled] = labels.training_classes(
-        windows.labels[labelled], windows.label_names
+    estimator.classes_, codes[labeled] = labels.training_classes(
+        windows.labels[labeled], windows.label_names
     )
     estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
     windows = windows.with_labels(codes)
     if windows.groups is not None:
-        subjects = windows.groups[labelled].tolist()
-        pairs = {*zip(codes[labelled].tolist(), subjects, strict=True)}
+        subjects = windows.groups[labeled].tolist()
+        pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
         if len(pairs) == len(estimator.classes_) == len({*subjects}):
             checks.warn_user(
                 "Each class has one subject, so that a class cannot be told from the person; "

@@ -269,7 +269,7 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> float:
-        """Return the accuracy on the labelled windows.
+        """Return the accuracy on the labeled windows.
 
         For another score, call a scorer of scikit-learn on windows that all have labels:
         ``get_scorer("balanced_accuracy")(clf, X, y)``.
@@ -295,15 +295,15 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
         Raises
         ------
         ValueError
-            When windows, labels or weights are malformed, or when no window is labelled.
+            When windows, labels or weights are malformed, or when no window is labeled.
         """
         validation.check_is_fitted(self)
         windows = door.as_windows(X, y, groups)
-        labelled, y, sample_weight = labels.to_score(
+        labeled, y, sample_weight = labels.to_score(
             windows, self.unlabeled_label, self.classes_, sample_weight
         )
         # All windows are predicted, because the mean of a subject includes unlabeled windows.
-        return float(np.average(self.predict(windows)[labelled] == y, weights=sample_weight))
+        return float(np.average(self.predict(windows)[labeled] == y, weights=sample_weight))
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:

@@ -41,8 +41,8 @@ from braindecode_pars.evaluation.protocols import (
     transfer,
 )
 from braindecode_pars.evaluation.splitters import (
-    LabelledSubjects,
-    LabelledWindows,
+    LabeledSubjects,
+    LabeledWindows,
     LeaveOneSubjectOut,
     WithinSubject,
 )
@@ -56,8 +56,8 @@ __all__ = [
     "ChangedSignals",
     "ChannelFeatures",
     "FoldError",
-    "LabelledSubjects",
-    "LabelledWindows",
+    "LabeledSubjects",
+    "LabeledWindows",
     "LeaveOneSubjectOut",
     "LinearErasure",
     "LogAmplitude",

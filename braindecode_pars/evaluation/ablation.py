@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from braindecode_pars._common import checks, files, names, training
 from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
-from braindecode_pars.evaluation.splitters import LabelledSubjects
+from braindecode_pars.evaluation.splitters import LabeledSubjects
 
 #: Number of validation subjects that the paper scores its ablations on.
 N_VALIDATION = 200
@@ -72,7 +72,7 @@ def ablation(
         ``PARSClassifier(**paper.CLASSIFIER)``. One that does not pretrain, or whose settings have
         an ``encoder``, is fitted as it is.
     windows_ds : BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labeled windows with ``subject`` in the descriptions.
     grid : dict
         Settings to compare, in one of two forms. Names and their settings:
         ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. Or parameters and their values,
@@ -157,7 +157,7 @@ def ablation(
     )
 
 
-class _ValidationSubjects(LabelledSubjects):
+class _ValidationSubjects(LabeledSubjects):
     """Test on the validation subjects, at most 200 of them, where nothing else is asked for."""
 
     def __init__(self, estimators: Mapping[str, BaseEstimator], **subjects: Any):

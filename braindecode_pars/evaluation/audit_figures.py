@@ -14,7 +14,7 @@ from braindecode_pars.plotting import style
 def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw what can be read from the features of encoders: properties by encoders.
 
-    A cell has the R2 or the balanced accuracy. Its colour is the share of the way from the chance
+    A cell has the R2 or the balanced accuracy. Its color is the share of the way from the chance
     level to a perfect score, ``(value - chance) / (1 - chance)``, and 0 below chance.
 
     Parameters

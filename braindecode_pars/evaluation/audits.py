@@ -43,7 +43,7 @@ FEATURES = ("encoder", "tokens", "random encoder")
 #: Names of the measures.
 R2, ACCURACY, SHARE = "R2", person.ACCURACY, person.SHARE
 
-#: Largest number of channels of a window that are used: neighbouring ones are much alike.
+#: Largest number of channels of a window that are used: neighboring ones are much alike.
 _CHANNELS = 8
 _FOLDS = 5
 #: Penalties of the ridge regression.
@@ -65,7 +65,7 @@ def audit_encoder(
 
     A row of features is the mean over time of the encoder's output for one channel of one window.
     A ridge regression predicts a property of the same signal from it, and a logistic regression
-    the person or the place that it comes from. Both have standardised features. The scores are
+    the person or the place that it comes from. Both have standardized features. The scores are
     those of test rows:
 
     .. math::
@@ -129,7 +129,7 @@ def audit_encoder(
     -----
     The properties are those of :mod:`~braindecode_pars.pretext.features`: signed slope and
     curvature over the window, log power in seven bands, aperiodic exponent, frequency and height of
-    alpha, Hjorth's mobility and complexity, and line length. Each signal is normalised to
+    alpha, Hjorth's mobility and complexity, and line length. Each signal is normalized to
     mean 0 and variance 1 first, as for the encoder. Hjorth's activity is the variance, so it is
     left out.
 

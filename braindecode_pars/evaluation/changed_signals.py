@@ -72,7 +72,7 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
     r"""Subtract from each channel of each patch the line that fits it best.
 
     The samples :math:`x_t` of a patch become :math:`x_t - a - b t`, where :math:`a` and :math:`b`
-    minimise :math:`\sum_t (x_t - a - b t)^2`.
+    minimize :math:`\sum_t (x_t - a - b t)^2`.
 
     Parameters
     ----------

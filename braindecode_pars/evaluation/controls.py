@@ -82,19 +82,19 @@ def controls(
     estimators : dict of str to estimator
         Estimators by method name, at least two: the gain of one is over another one.
     windows_ds : BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
         Names of controls. Those that the windows do not allow are left out with a warning, such as
         ``"eyes"`` without channels near the eyes.
     n_train_subjects : sequence of int | None
-        Numbers of labelled training subjects, as in
+        Numbers of labeled training subjects, as in
         :func:`~braindecode_pars.evaluation.label_efficiency`. None trains on all that are not
         tested.
     cv, test_subjects, metrics, dataset, unlabeled_label, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.label_efficiency`, or in
         :func:`~braindecode_pars.evaluation.compare`.
     seeds : sequence of int
-        Seeds, and with ``n_train_subjects`` draws of labelled subjects.
+        Seeds, and with ``n_train_subjects`` draws of labeled subjects.
     edge : float
         Lowest frequency in Hz that the control ``"slow"`` keeps.
     patch_seconds : float
@@ -215,8 +215,8 @@ def changed_windows(
             raise ValueError(
                 "every subject has windows of one class only, so there is nothing to permute."
             )
-        labelled, y = corpus.labeled, corpus.y.copy()
-        y[labelled] = changed_signals.permuted_labels(y[labelled], corpus.groups[labelled])
+        labeled, y = corpus.labeled, corpus.y.copy()
+        y[labeled] = changed_signals.permuted_labels(y[labeled], corpus.groups[labeled])
         return corpus.X.with_labels(y)
     patches = patch_seconds if control == "order" else None
     return changed_signals.ChangedSignals(control, edge=edge, patch_seconds=patches).transform(

@@ -341,7 +341,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
         raise ValueError(
-            f"it predicts {corpus.unlabeled_label!r}, the label of unlabelled windows; pass "
+            f"it predicts {corpus.unlabeled_label!r}, the label of unlabeled windows; pass "
             "another unlabeled_label."
         )
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))

@@ -78,7 +78,7 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     "'N1' has no probability, because it was not in the training"
     """
     if len(y_true) == 0:
-        return "there are no labelled windows"
+        return "there are no labeled windows"
     true_labels = list(dict.fromkeys(np.asarray(y_true).tolist()))
     name = metric.replace("_", " ")
     if names.METRICS[metric].several_classes and len(true_labels) == 1:

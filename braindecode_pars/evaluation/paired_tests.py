@@ -1,4 +1,4 @@
-"""Paired tests of the differences between methods, over subjects and draws of labelled people.
+"""Paired tests of the differences between methods, over subjects and draws of labeled people.
 
 Each says what it could have found, and :func:`power` what another design would find.
 """
@@ -16,7 +16,7 @@ from braindecode_pars._common import checks, names, tables
 from braindecode_pars.evaluation import metrics, random_effects, splitting
 
 #: Protocols whose seeds draw no training subjects: each fold trains on all others.
-CROSS_VALIDATION = ("compare", "leave_one_subject_out", "labelled_windows")
+CROSS_VALIDATION = ("compare", "leave_one_subject_out", "labeled_windows")
 #: Protocol that trains and tests each subject alone.
 WITHIN = "within_subject"
 
@@ -51,7 +51,7 @@ def paired_tests(
 ) -> pd.DataFrame:
     r"""Test the difference of every pair of methods, with subjects and draws both random.
 
-    Two methods are compared on the seeds that both have. Where a seed is a draw of labelled people,
+    Two methods are compared on the seeds that both have. Where a seed is a draw of labeled people,
     the differences of all subjects in all draws are tested by
     :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`: an analysis of variance with
     two random factors. Where there is one seed, and in a cross-validation, whose seeds do not
@@ -81,7 +81,7 @@ def paired_tests(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair and each number of training subjects, and of labelled windows or
+        One row for each pair and each number of training subjects, and of labeled windows or
         minutes of the test subject where there are several: ``method_a``, ``method_b``,
         ``n_train_subjects``, ``n_subjects``, ``n_draws`` (seeds that both have),
         ``mean_difference`` (a minus b), ``sd_difference`` (over the subjects' means), ``ci_low``
@@ -113,7 +113,7 @@ def paired_tests(
     ``1 / n_subjects + 1 / n_train_subjects``. Where numbers of training subjects differ, the
     smallest one counts.
 
-    Draws of labelled people are taken as random draws. Where most of the people at hand are in each
+    Draws of labeled people are taken as random draws. Where most of the people at hand are in each
     draw, the draws are alike, and the test holds for these people only.
 
     References
@@ -387,7 +387,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
     ... ])
     >>> print(describe_differences(tests))
     PARS is better than scratch by 0.120 (95 % interval 0.080 to 0.160, p = 0.0008; PARS ahead in \
-8 of 8 subjects). The test takes subjects and draws of labelled people as random.
+8 of 8 subjects). The test takes subjects and draws of labeled people as random.
     """
     # Significant differences first, then the others
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
@@ -395,7 +395,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
     several = numbers.nunique() > 1
     sentences, others = [], []
     for _, pair in tests.iterrows():
-        at = f" with {pair['n_train_subjects']} labelled people" if several else ""
+        at = f" with {pair['n_train_subjects']} labeled people" if several else ""
         p = f"p = {pair['p_holm']:.2g}"
         if pair["p_holm"] < 0.05:  # False for NaN
             sign = -1 if pair["mean_difference"] < 0 else 1
@@ -436,8 +436,8 @@ def describe_differences(tests: pd.DataFrame) -> str:
 
 #: What each test takes into account.
 _TESTS = {
-    "two-way": "The test takes subjects and draws of labelled people as random.",
-    "three-way": "The test takes subjects, draws of labelled people and pretrainings as random.",
+    "two-way": "The test takes subjects and draws of labeled people as random.",
+    "three-way": "The test takes subjects, draws of labeled people and pretrainings as random.",
     "nested": "The test is over the means of seeds, each of which has subjects of its own.",
     "corrected": "The t-test over subjects allows for training subjects in common.",
     "within": "The t-test is over subjects, each with a training of its own.",

@@ -58,7 +58,7 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     With fewer rows than features, what is left of a row of ``fit`` is the row minus the mean of its
-    label, plus the mean: the same as centring. New rows lose only what the rows of ``fit`` show.
+    label, plus the mean: the same as centering. New rows lose only what the rows of ``fit`` show.
 
     References
     ----------
@@ -270,8 +270,8 @@ def audit_person(
 
         Accuracies are there once with ``erased="nothing"``, and again after
         :class:`LinearErasure` of people: ``"training people"``, fitted on training windows, and
-        for classes also ``"all people"``. The last one uses the unlabelled windows of the test
-        people, as centring does.
+        for classes also ``"all people"``. The last one uses the unlabeled windows of the test
+        people, as centering does.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def audit_person(
     there is no direction within a person.
 
     People are told apart in five blocks of time of each class. The windows next to a test block are
-    left out of training. Both regressions have standardised features, C = 0.01 and balanced
+    left out of training. Both regressions have standardized features, C = 0.01 and balanced
     classes.
 
     The direction of person :math:`s` is the matrix of class means, minus their mean over classes,
@@ -456,10 +456,10 @@ def _blocks_of_time(rows: pd.DataFrame) -> Folds:
 def _scaled(X: Any) -> np.ndarray:
     """Return features with mean 0 and sum of squares 1, without constant ones."""
     X = check_array(X, dtype=float)
-    centred = X - X.mean(axis=0)
-    size = np.linalg.norm(centred, axis=0)
+    centered = X - X.mean(axis=0)
+    size = np.linalg.norm(centered, axis=0)
     there = size > 1e-12 * np.linalg.norm(X, axis=0)
-    return centred[:, there] / size[there]
+    return centered[:, there] / size[there]
 
 
 def _sums(X: np.ndarray, codes: np.ndarray, n_codes: int | None = None) -> np.ndarray:

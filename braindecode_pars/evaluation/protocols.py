@@ -20,7 +20,7 @@ from braindecode_pars.baselines.methods import check_equal_sizes
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
 from braindecode_pars.evaluation.splitters import (
-    LabelledSubjects,
+    LabeledSubjects,
     LeaveOneSubjectOut,
     Splitter,
     make_folds,
@@ -56,7 +56,7 @@ def leave_one_subject_out(
     standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`, and no
     tests. :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods,
     with the corrected t-test over subjects, also where there are several seeds, and
-    :func:`~braindecode_pars.evaluation.describe_differences` summarises the tests in sentences.
+    :func:`~braindecode_pars.evaluation.describe_differences` summarizes the tests in sentences.
     ``compare`` is another name of this function.
 
     An estimator splits its validation data off the training subjects of the fold.
@@ -68,7 +68,7 @@ def leave_one_subject_out(
     estimators : dict of str to estimator
         Estimators by method name. Each fold fits a clone.
     windows_ds : BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labeled windows with ``subject`` in the descriptions.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
         number of folds of whole subjects. None holds out one subject at a time.
@@ -80,11 +80,11 @@ def leave_one_subject_out(
     dataset : str
         Value of the column ``dataset``.
     unlabeled_label : hashable | None
-        Label of unlabelled windows. These windows are never scored. Only estimators with a
+        Label of unlabeled windows. These windows are never scored. Only estimators with a
         parameter ``unlabeled_label`` of the same value or ``"auto"`` receive them for training;
         PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, and
         warns when there are such windows; -1 means the same without a warning. With None every
-        window is labelled, so that -1 is a class like any other.
+        window is labeled, so that -1 is a class like any other.
     test_subjects : sequence | None
         Subjects to hold out in turn; None means all. Every fold trains on all subjects but the
         held-out one.
@@ -116,7 +116,7 @@ def leave_one_subject_out(
     TypeError
         When ``estimators`` is not a dict of classifiers.
     ValueError
-        When there are fewer than two subjects, a subject has no labelled window, ``out``
+        When there are fewer than two subjects, a subject has no labeled window, ``out``
         contains results of other settings, or the encoders of two methods have different sizes.
     FoldError
         When a fit fails.
@@ -153,7 +153,7 @@ def leave_one_subject_out(
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     splitter: Splitter = LeaveOneSubjectOut(test_subjects)
     if cv is not None:
-        splitter = LabelledSubjects(cv=cv, test_subjects=test_subjects)
+        splitter = LabeledSubjects(cv=cv, test_subjects=test_subjects)
     return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
@@ -177,7 +177,7 @@ def label_efficiency(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Score methods trained on increasing numbers of labelled subjects (section 3, figure 3).
+    """Score methods trained on increasing numbers of labeled subjects (section 3, figure 3).
 
     All scores are of the same test subjects. For each seed the training subjects are shuffled,
     in the same order for all methods, and a fit with ``n`` training subjects uses the first ``n``.
@@ -197,9 +197,9 @@ def label_efficiency(
         Estimators by method name. With ``PARSClassifier(encoder=...)`` the encoder is pretrained
         once and shared by all fits.
     windows_ds : BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labeled windows with ``subject`` in the descriptions.
     n_train_subjects : sequence of int
-        Numbers of labelled training subjects (the paper: from 10 to 657).
+        Numbers of labeled training subjects (the paper: from 10 to 657).
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
         number of folds of whole subjects. None uses ``test_subjects``.
@@ -257,7 +257,7 @@ def label_efficiency(
     """
     splitting.check_list("n_train_subjects", n_train_subjects, checks.integer(1))
     subjects: Any = dict(test_subjects=test_subjects, train_subjects=train_subjects)
-    splitter = LabelledSubjects(n_train_subjects, cv=cv, seeds=seeds, **subjects)
+    splitter = LabeledSubjects(n_train_subjects, cv=cv, seeds=seeds, **subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol("label_efficiency", estimators, {dataset: (windows_ds, splitter)}, shared)
 
@@ -291,7 +291,7 @@ def transfer(
         ``{"PARS": PARSClassifier(encoder="run1/"), "scratch": PARSClassifier(None)}``. An encoder
         requires the sampling rate of its pretraining, so resample all datasets to it.
     datasets : dict of str to BaseConcatDataset
-        Labelled windows by dataset name, with ``subject`` in the descriptions.
+        Labeled windows by dataset name, with ``subject`` in the descriptions.
     cv : dict of str to cross-validator | None
         Cross-validators by dataset name, as in
         :func:`~braindecode_pars.evaluation.label_efficiency`. A dataset without an entry uses
@@ -353,7 +353,7 @@ def transfer(
 
     cv, test_subjects = cv or {}, test_subjects or {}
     split: dict[str, tuple[Any, Splitter]] = {
-        name: (windows_ds, LabelledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
+        name: (windows_ds, LabeledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
         for name, windows_ds in datasets.items()
     }
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
@@ -383,15 +383,15 @@ def evaluate(
     estimators : dict of str to estimator
         Estimators by method name. Each round fits a clone.
     windows_ds : BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labeled windows with ``subject`` in the descriptions.
     splitter : splitter | cross-validator | int | iterable of index pairs
         :class:`~braindecode_pars.evaluation.LeaveOneSubjectOut`,
-        :class:`~braindecode_pars.evaluation.LabelledSubjects`,
-        :class:`~braindecode_pars.evaluation.LabelledWindows`,
+        :class:`~braindecode_pars.evaluation.LabeledSubjects`,
+        :class:`~braindecode_pars.evaluation.LabeledWindows`,
         :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that divides
         whole subjects.
     seeds : sequence of int
-        Seeds of every ``random_state``. The draws of ``LabelledSubjects`` have their own, which
+        Seeds of every ``random_state``. The draws of ``LabeledSubjects`` have their own, which
         its estimators get, too.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
@@ -419,17 +419,17 @@ def evaluate(
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.evaluation import LabelledWindows, LogBandPower, evaluate
+    >>> from braindecode_pars.evaluation import LabeledWindows, LogBandPower, evaluate
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.3, n_chans=2)
     >>> pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = evaluate(
-    ...     {"band power": pipeline}, windows, LabelledWindows([0, 2]), metrics=["kappa"], verbose=0
+    ...     {"band power": pipeline}, windows, LabeledWindows([0, 2]), metrics=["kappa"], verbose=0
     ... )
     >>> scores[["subject", "n_windows"]].to_numpy().tolist()
     [[1, 0], [1, 2], [2, 0], [2, 2], [3, 0], [3, 2]]
     """
     if not isinstance(splitter, Splitter):  # one of scikit-learn divides whole subjects
-        splitter = LabelledSubjects(cv=splitter)
+        splitter = LabeledSubjects(cv=splitter)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
 
@@ -491,20 +491,20 @@ def reproduce(
 
     Every other subject, in the order of the names, is in one half. An encoder of each task is
     pretrained on one half without labels, with the same sizes and numbers of steps, and frozen. The
-    other half is tested, in two parts; the labelled subjects are drawn from all who are not tested,
+    other half is tested, in two parts; the labeled subjects are drawn from all who are not tested,
     and are the same for all methods. Then the halves change places, so that every subject is tested
     once. A seed is a whole repetition, of the pretraining, the draw and the fine-tuning.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labelled windows with ``subject`` in the descriptions.
+        Labeled windows with ``subject`` in the descriptions.
     out : path
         Folder for ``scores.csv``, and for encoders and finished fits: the same call resumes.
     epochs : int
         Number of epochs of each pretraining.
     n_train_subjects : int
-        Number of labelled subjects.
+        Number of labeled subjects.
     seeds : sequence of int
         Seeds of all random draws.
     verbose : int

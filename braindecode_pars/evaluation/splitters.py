@@ -40,15 +40,15 @@ class Round(NamedTuple):
     train, test : ndarray of int
         Rows of the training and test windows.
     available : ndarray of int
-        Rows that may be trained on, before labelled subjects are drawn.
+        Rows that may be trained on, before labeled subjects are drawn.
     n_subjects : int
-        Number of labelled training subjects.
+        Number of labeled training subjects.
     seed : int | None
         Seed of the draw; None where nothing is drawn.
     columns : dict
         Additional columns of the scores and their values.
-    n_labelled : int
-        Number of labelled training windows of the test subject.
+    n_labeled : int
+        Number of labeled training windows of the test subject.
     """
 
     train: np.ndarray
@@ -57,7 +57,7 @@ class Round(NamedTuple):
     n_subjects: int
     seed: int | None = None
     columns: Mapping[str, Any] = MappingProxyType({})
-    n_labelled: int = 0
+    n_labeled: int = 0
 
 
 class Splitter(LeaveOneGroupOut):
@@ -148,13 +148,13 @@ class LeaveOneSubjectOut(Splitter):
             yield from _rounds_of(corpus, train, test, unused)
 
 
-class LabelledSubjects(Splitter):
+class LabeledSubjects(Splitter):
     """Train on the labels of a few subjects, who are drawn at random, and test fixed others.
 
     Parameters
     ----------
     n_subjects : int | sequence of int | None
-        Numbers of labelled training subjects. None means all that are not tested.
+        Numbers of labeled training subjects. None means all that are not tested.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
         number of folds of whole subjects. None uses ``test_subjects``.
@@ -170,9 +170,9 @@ class LabelledSubjects(Splitter):
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.evaluation import LabelledSubjects
+    >>> from braindecode_pars.evaluation import LabeledSubjects
     >>> groups = np.repeat(["ann", "bob", "cleo", "dan"], 2)
-    >>> splitter = LabelledSubjects([1, 3], test_subjects=["dan"], seeds=[0])
+    >>> splitter = LabeledSubjects([1, 3], test_subjects=["dan"], seeds=[0])
     >>> for train, test in splitter.split(None, groups=groups):
     ...     print(set(groups[train].tolist()) - {"ann", "bob"}, test)
     {'cleo'} [6 7]
@@ -278,28 +278,28 @@ def _rounds_of(
     seeds: Iterable[int | None] = (None,),
     chosen: Iterable | None = None,
 ) -> Iterator[Round]:
-    """Yield a round for each number of labelled subjects and each seed of the draws."""
+    """Yield a round for each number of labeled subjects and each seed of the draws."""
     train = np.setdiff1d(available, unused)
     trained_on, tested_on = map(corpus.subjects_of, (train, test))
-    # Only labelled windows are tested; only labelled subjects are drawn for training.
-    labelled = set(corpus.subjects_of(corpus.labeled))
-    allowed = labelled if chosen is None else labelled.intersection(chosen)
+    # Only labeled windows are tested; only labeled subjects are drawn for training.
+    labeled = set(corpus.subjects_of(corpus.labeled))
+    allowed = labeled if chosen is None else labeled.intersection(chosen)
     candidates = [subject for subject in trained_on if subject in allowed]
     if not candidates:
         raise ValueError(
-            "No labelled subject remains for training when the test subjects are "
+            "No labeled subject remains for training when the test subjects are "
             f"{', '.join(map(str, tested_on))}; use fewer test subjects."
         )
-    if absent := [str(subject) for subject in tested_on if subject not in labelled]:
-        raise ValueError(f"There are no labelled windows to test of {', '.join(absent)}.")
+    if absent := [str(subject) for subject in tested_on if subject not in labeled]:
+        raise ValueError(f"There are no labeled windows to test of {', '.join(absent)}.")
     class_of = classes_of_subjects(corpus)
-    # Kept in every round, for estimators that pretrain on unlabelled windows.
-    unlabelled = [subject for subject in trained_on if subject not in labelled]
+    # Kept in every round, for estimators that pretrain on unlabeled windows.
+    unlabeled = [subject for subject in trained_on if subject not in labeled]
     test = np.unique(test[corpus.labeled[test]])
     for n, seed in product(numbers, seeds):
         n = len(candidates) if n is None else n
         drawn = candidates if seed is None else draw_subjects(candidates, n, int(seed), class_of)
-        rows = np.intersect1d(train, corpus.rows_of([*drawn, *unlabelled]))
+        rows = np.intersect1d(train, corpus.rows_of([*drawn, *unlabeled]))
         yield Round(rows, test, available, n, seed)
 
 
@@ -312,36 +312,36 @@ _AMOUNTS = {
 }
 
 
-class LabelledWindows(Splitter):
-    """Train on all other subjects and on the first labelled windows of the test subject.
+class LabeledWindows(Splitter):
+    """Train on all other subjects and on the first labeled windows of the test subject.
 
-    The test windows of a subject are the same for all numbers of labelled windows: those after the
+    The test windows of a subject are the same for all numbers of labeled windows: those after the
     largest number, of each class by itself, that have at least ``gap`` windows between them and
-    every labelled one of their recording.
+    every labeled one of their recording.
 
     Parameters
     ----------
     n_windows : int | sequence of int | None
-        Numbers of labelled windows of each class, the first in the order of time; 0 is none.
+        Numbers of labeled windows of each class, the first in the order of time; 0 is none.
     minutes : sequence of float | None
         Instead, lengths of the first part of each subject's windows. Needs windows of a known rate.
     gap : int
-        Number of windows between labelled windows and test windows that are not used.
+        Number of windows between labeled windows and test windows that are not used.
     test_subjects : sequence | None
         Subjects to test in turn; None means all.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.evaluation import LabelledWindows
+    >>> from braindecode_pars.evaluation import LabeledWindows
     >>> groups, y = np.repeat(["ann", "bob"], 6), np.tile([0, 1], 6)
-    >>> for train, test in LabelledWindows([0, 1], test_subjects=["bob"]).split(None, y, groups):
+    >>> for train, test in LabeledWindows([0, 1], test_subjects=["bob"]).split(None, y, groups):
     ...     print(train[6:], test)
     [] [ 9 10 11]
     [6 7] [ 9 10 11]
     """
 
-    protocol = "labelled_windows"
+    protocol = "labeled_windows"
 
     def __init__(
         self,
@@ -358,14 +358,14 @@ class LabelledWindows(Splitter):
 
     def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
         if (self.n_windows is None) == (self.minutes is None):
-            raise ValueError("Pass n_windows or minutes: how much of the test subject is labelled.")
+            raise ValueError("Pass n_windows or minutes: how much of the test subject is labeled.")
         name = "n_windows" if self.minutes is None else "minutes"
         amounts = np.atleast_1d(getattr(self, name)).tolist()
         check_list(name, amounts, _AMOUNTS[name])
         for subject in self._tested(corpus):
             of_subject = corpus.in_time(subject)
             rows = of_subject[corpus.labeled[of_subject]]
-            # What has to pass of the subject's windows until each one is labelled
+            # What has to pass of the subject's windows until each one is labeled
             if name == "minutes":
                 _, start, stop = corpus.spans
                 sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
@@ -379,7 +379,7 @@ class LabelledWindows(Splitter):
             test = corpus.apart(rows, rows[before <= max(amounts)], of_subject, self.gap)
             if not len(test):
                 raise ValueError(
-                    f"Subject {subject} has {len(rows)} labelled windows; none is left to test "
+                    f"Subject {subject} has {len(rows)} labeled windows; none is left to test "
                     f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave "
                     "the subject out of test_subjects."
                 )
@@ -387,10 +387,10 @@ class LabelledWindows(Splitter):
             others = np.setdiff1d(available, unused)
             n = len(corpus.subjects_of(others[corpus.labeled[others]]))
             for amount in amounts:
-                labelled = rows[before <= amount]
-                train = np.union1d(others, labelled)
+                labeled = rows[before <= amount]
+                train = np.union1d(others, labeled)
                 columns = {name: amount}
-                yield Round(train, np.sort(test), available, n, None, columns, len(labelled))
+                yield Round(train, np.sort(test), available, n, None, columns, len(labeled))
 
 
 class WithinSubject(Splitter):
@@ -443,7 +443,7 @@ class WithinSubject(Splitter):
                 blocks = [block for block in np.array_split(rows, self.n_blocks) if len(block)]
             if len(blocks) < 2:
                 raise ValueError(
-                    f"The labelled windows of subject {subject} make one block; two are needed."
+                    f"The labeled windows of subject {subject} make one block; two are needed."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.apart(rows, test, of_subject, self.gap))
@@ -494,14 +494,14 @@ def make_folds(
     reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
     unused = valid = _NONE
     if fixed:
-        # Unlabelled windows of the validation subjects, and of subjects in the split "valid"
+        # Unlabeled windows of the validation subjects, and of subjects in the split "valid"
         # without any label, are in neither part.
         unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
     for partition in splitter.rounds(corpus, unused):
         if fixed:
-            labelled = partition.available[corpus.labeled[partition.available]]
-            splits, window_subjects = corpus.splits[labelled], corpus.groups[labelled]
-            valid = labelled[labels.are_validation(splits, window_subjects, len(labelled))]
+            labeled = partition.available[corpus.labeled[partition.available]]
+            splits, window_subjects = corpus.splits[labeled], corpus.groups[labeled]
+            valid = labeled[labels.are_validation(splits, window_subjects, len(labeled))]
         # Without subjects of split "test", which a cv may train on.
         pretrained_on = np.setdiff1d(partition.available, [*unused, *reserved])
         tested = partition.test.tobytes()
@@ -519,7 +519,7 @@ def make_folds(
                 test_subjects=corpus.subjects_of(partition.test),
                 valid=valid if method in fixed else _NONE,
                 pooled=splitter.pooled,
-                access=tables.Access.LABELLED if partition.n_labelled else tables.Access.NONE,
+                access=tables.Access.LABELED if partition.n_labeled else tables.Access.NONE,
                 varied={**partition.columns, **(varied or {}).get(method, {})},
             )
             for seed in (seeds if partition.seed is None else [partition.seed])

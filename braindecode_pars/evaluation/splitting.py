@@ -33,7 +33,7 @@ class Corpus:
     labeled : ndarray of bool, shape (n_windows,)
         Whether a window has a label.
     unlabeled_label : hashable | None
-        Label of unlabelled windows; None when every window is labelled.
+        Label of unlabeled windows; None when every window is labeled.
     splits : ndarray, shape (n_windows,)
         Entry ``split`` of the description of each window's recording; None where there is none.
     people : dict
@@ -65,12 +65,12 @@ class Corpus:
         Parameters
         ----------
         windows_ds : BaseConcatDataset
-            Labelled windows with ``subject`` in the descriptions.
+            Labeled windows with ``subject`` in the descriptions.
         name : str
             Value of the column ``dataset``.
         unlabeled_label : hashable | None
-            Label of unlabelled windows. ``"auto"`` means -1, with a warning when there are such
-            windows. With None every window is labelled.
+            Label of unlabeled windows. ``"auto"`` means -1, with a warning when there are such
+            windows. With None every window is labeled.
 
         Returns
         -------
@@ -80,13 +80,13 @@ class Corpus:
         ------
         ValueError
             When labels or subjects are missing, when labels are not classes or cannot be told from
-            the label of unlabelled windows, or when a subject is called "all".
+            the label of unlabeled windows, or when a subject is called "all".
 
         Warns
         -----
         UserWarning
             When two subjects may be one subject, when classes look the same, and with ``"auto"``
-            when windows are taken as unlabelled.
+            when windows are taken as unlabeled.
         """
         X, y, groups = as_sklearn(windows_ds)
         if tables.POOLED in groups.tolist():
@@ -206,7 +206,7 @@ class Fold:
     protocol, dataset, method : str
         Values of the columns of these names.
     n_train_subjects : int
-        Number of labelled training subjects. It includes the validation subjects that the estimator
+        Number of labeled training subjects. It includes the validation subjects that the estimator
         splits off them, but not those of ``valid``.
     seed : int
         Seed of every ``random_state`` and of torch's random state.
@@ -413,9 +413,9 @@ def draw_subjects(
 
 
 def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
-    """Return the class of each labelled subject; None where a subject has several."""
-    labelled = corpus.labeled
-    pairs = {*zip(corpus.groups[labelled].tolist(), corpus.y[labelled].tolist(), strict=True)}
+    """Return the class of each labeled subject; None where a subject has several."""
+    labeled = corpus.labeled
+    pairs = {*zip(corpus.groups[labeled].tolist(), corpus.y[labeled].tolist(), strict=True)}
     class_of_subject = dict(pairs)
     return class_of_subject if len(class_of_subject) == len(pairs) else None
 

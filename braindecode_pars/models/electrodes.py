@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from braindecode_pars._common import checks
 from braindecode_pars._common.channel_names import electrode_positions
 
-HEAD_RADIUS = 0.095  # metres, the radius of MNE's default sphere
+HEAD_RADIUS = 0.095  # meters, the radius of MNE's default sphere
 #: Unit vectors along the axes, the diagonals of faces and those of the cube; one of v and -v each.
 _DIAGONALS = nn.functional.normalize(
     torch.tensor([v for v in product((-1.0, 0.0, 1.0), repeat=3) if v > (0.0, 0.0, 0.0)])
@@ -71,7 +71,7 @@ class ElectrodeCode(nn.Module):
         Parameters
         ----------
         positions : Tensor, shape (..., n_chans, 3)
-            Positions in metres in the head frame. A position that contains NaN, or is the origin,
+            Positions in meters in the head frame. A position that contains NaN, or is the origin,
             is unknown.
 
         Returns
@@ -90,7 +90,7 @@ class ElectrodeCode(nn.Module):
         Parameters
         ----------
         positions : Tensor, shape (..., n_chans, 3)
-            Positions in metres in the head frame.
+            Positions in meters in the head frame.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class SpatialFilter(nn.Module):
         features : Tensor, shape (batch, n_chans, n_features)
             Features of each channel.
         positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3)
-            Positions in metres in the head frame; NaN for unknown positions.
+            Positions in meters in the head frame; NaN for unknown positions.
         keep : Tensor of bool, shape (batch, n_chans) | None
             Mask that is False for missing channels, which change nothing. Every example needs at
             least one True. None keeps all channels.

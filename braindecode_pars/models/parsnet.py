@@ -390,7 +390,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         x : Tensor, shape (batch, n_chans, n_times)
             Windows of at least one patch, with any number of channels and in any unit.
         pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-            Electrode positions in metres in the head frame; NaN for unknown positions. They replace
+            Electrode positions in meters in the head frame; NaN for unknown positions. They replace
             those of the model. A model that does not use positions ignores them.
         ch_mask : Tensor of bool, shape (batch, n_chans) | None
             Mask of the channels: False marks a missing channel, whose samples are ignored.

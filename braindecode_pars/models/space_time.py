@@ -72,10 +72,10 @@ class SpaceTimeBlock(TransformerBlock):
         mask = None if keep is None else keep.repeat_interleave(n_patches, dim=0)
         mixed = self.channel_attention(moments, moments, mask)
         mixed = mixed.unflatten(0, (batch, n_patches)).transpose(1, 2)
-        return mixed if keep is None else mixed * has_neighbours(keep)[:, None, None, None]
+        return mixed if keep is None else mixed * has_neighbors(keep)[:, None, None, None]
 
 
-def has_neighbours(keep: Tensor) -> Tensor:
+def has_neighbors(keep: Tensor) -> Tensor:
     """Return whether each window has two channels or more: (batch, n_chans) -> (batch,)."""
     return keep.sum(dim=1) > 1
 
@@ -88,7 +88,7 @@ class SpaceTimeEncoder(PatchEncoder):
     a learned code. Channels are compared in each block, at the same moment. No weight depends on
     the number of channels or samples, so any montage goes in, and any part of it.
 
-    A window with one channel has no neighbours and no place among them: it is encoded as by a
+    A window with one channel has no neighbors and no place among them: it is encoded as by a
     :class:`~braindecode_pars.PatchEncoder` with the same weights.
 
     Parameters
@@ -142,7 +142,7 @@ class SpaceTimeEncoder(PatchEncoder):
         Parameters
         ----------
         patches : Tensor, shape (batch, n_chans, n_patches, patch_size)
-            Patches of normalised signals.
+            Patches of normalized signals.
         x : Tensor, shape (batch, n_chans, n_times)
             The signals before :func:`~braindecode_pars.tokens.instance_norm`.
         keep : Tensor of bool, shape (batch, n_chans) | None
@@ -163,7 +163,7 @@ class SpaceTimeEncoder(PatchEncoder):
         Parameters
         ----------
         positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3)
-            Positions in metres in the head frame; NaN for unknown positions.
+            Positions in meters in the head frame; NaN for unknown positions.
         keep : Tensor of bool, shape (batch, n_chans)
             Mask that is False for missing channels.
 
@@ -172,7 +172,7 @@ class SpaceTimeEncoder(PatchEncoder):
         Tensor, shape (batch, n_chans, embed_dim)
             Codes.
         """
-        return self.electrode_code(positions) * has_neighbours(keep)[:, None, None]
+        return self.electrode_code(positions) * has_neighbors(keep)[:, None, None]
 
     def embed(
         self, x: Tensor, positions: Tensor | None, keep: Tensor | None, layer: int = -1
@@ -263,7 +263,7 @@ def embed_channels(
     x : Tensor, shape (batch, n_chans, n_times)
         Windows of at least one patch, in any unit and of any floating-point type.
     positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-        Electrode positions in metres in the head frame; NaN where unknown. None: all are unknown.
+        Electrode positions in meters in the head frame; NaN where unknown. None: all are unknown.
         An encoder of single channels does not use them.
     keep : Tensor of bool, shape (batch, n_chans) | None
         Mask that is False for missing channels, which change nothing. None keeps all.

@@ -3,7 +3,7 @@
 Scores are drawn from the table that every protocol of the package returns. Its columns are
 ``protocol dataset method subject n_train_subjects seed metric value``. A row with the subject
 ``"all"`` is pooled over subjects. Series differ in marker, line style or hatching as well as in
-colour.
+color.
 """
 
 from typing import TYPE_CHECKING

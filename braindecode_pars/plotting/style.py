@@ -1,4 +1,4 @@
-"""What all figures share: colours and other styles, classes, axes, legends, files and pages."""
+"""What all figures share: colors and other styles, classes, axes, legends, files and pages."""
 
 import re
 import textwrap
@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.files import replace_file
 
-#: Okabe and Ito's colours, which readers with colour vision deficiency can distinguish.
+#: Okabe and Ito's colors, which readers with color vision deficiency can distinguish.
 COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-#: In grey print the colours look alike, so series also differ in marker, line style or hatching.
+#: In gray print the colors look alike, so series also differ in marker, line style or hatching.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
@@ -32,12 +32,12 @@ Entry = TypeVar("Entry")
 
 
 def series_style(number: int) -> dict[str, Any]:
-    """Return colour, marker and line style of a series.
+    """Return color, marker and line style of a series.
 
     Parameters
     ----------
     number : int
-        Position of the series in the legend, from 0. Pairs of colour and marker repeat after 70.
+        Position of the series in the legend, from 0. Pairs of color and marker repeat after 70.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def write_page(
 
 
 def shade(lightness: float) -> str:
-    """Return a grey between texts (0) and background (1): 0 is white in a dark style."""
+    """Return a gray between texts (0) and background (1): 0 is white in a dark style."""
     ink = np.mean(to_rgb(plt.rcParams["text.color"]))
     return f"{(1 - lightness) * ink + lightness * (ink < 0.5):.3f}"
 
@@ -224,7 +224,7 @@ def time_unit(seconds: float) -> tuple[str, int]:
 
 # Classes -----------------------------------------------------------------------------------------
 
-#: Warm colours for wake and REM, and blues that darken from N1 to stage 4.
+#: Warm colors for wake and REM, and blues that darken from N1 to stage 4.
 _STAGE_COLORS = {
     "W": "#E69F00",
     "R": "#CC79A7",
@@ -301,7 +301,7 @@ def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[s
 
 
 def area_styles(names: Sequence[str]) -> list[dict[str, str]]:
-    """Return colour and hatching of the area of each class."""
+    """Return color and hatching of the area of each class."""
     if sleep_stages.are_stages(names):
         return [
             dict(facecolor=_STAGE_COLORS[stage])

@@ -118,7 +118,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
 
 def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
-    """Return the losses of a phase to draw; with several methods, colours distinguish these."""
+    """Return the losses of a phase to draw; with several methods, colors distinguish these."""
     drawn = rows.columns[rows.notna().any()]
     if tables.RELATIVE not in drawn:
         lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
@@ -148,7 +148,7 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
                 scored["epoch"],
                 scored[column],
                 alpha=0.9 if len(runs) == 1 else 0.6,
-                marker=look["marker"] if column == tables.RELATIVE else "",  # differs in grey print
+                marker=look["marker"] if column == tables.RELATIVE else "",  # differs in gray print
                 markevery=max(1, len(scored) // 6),
                 markersize=4,
                 label=", ".join(filter(None, texts)),
@@ -165,7 +165,7 @@ def shift_matrices(
     It shows the prediction, the target and the absolute error as matrices, and the prediction
     against the target as a scatter plot. Rows and columns are in chronological order. The title
     has the loss, the mean squared error, and that of zeros, the best guess without the signal: a
-    prediction of one grey has learned nothing yet.
+    prediction of one gray has learned nothing yet.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def shift_matrices(
         "absolute error": (np.abs(prediction - target), "$T$", dict(vmin=0)),
     }
     for ax, (name, (matrix, label, limits)) in zip(panels[:3], matrices.items(), strict=True):
-        # The lightness of cividis increases evenly: the order of values is visible in grey print.
+        # The lightness of cividis increases evenly: the order of values is visible in gray print.
         image = ax.imshow(matrix, cmap="cividis", **limits)
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
         ax.set(title=name, xlabel="patch k, by time", ylabel="patch j, by time")
@@ -257,7 +257,7 @@ def confusion_matrix(
 ) -> Axes:
     """Draw how often each true class was predicted as which class.
 
-    A cell shows the percentage of the windows of its true class, and their number. Colours are the
+    A cell shows the percentage of the windows of its true class, and their number. Colors are the
     percentages, so that rare classes are as visible as frequent ones.
 
     Parameters

@@ -3,7 +3,7 @@
 All functions take the table that ``predict_raw`` of a classifier returns. It has the columns
 ``onset`` and ``duration`` in seconds, ``label``, ``probability_LABEL`` for each class, and
 ``entropy``. For a CSV file, use ``frame.to_csv("night1.csv", index=False)``. Names of sleep stages
-are recognised in many spellings, and have an order from wake to deep sleep.
+are recognized in many spellings, and have an order from wake to deep sleep.
 """
 
 import re

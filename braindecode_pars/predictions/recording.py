@@ -231,7 +231,7 @@ def recording_findings(
         *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
         _compare_amplitudes(recording, clf),
         _find_subject(recording, clf, source),
-        _compare_centring(clf),
+        _compare_centering(clf),
         _find_absent_stages(clf),
     ]
     findings = [finding for finding in findings if finding.value]
@@ -427,11 +427,11 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Rema
     )
 
 
-def _compare_centring(clf: Any) -> Remark:
+def _compare_centering(clf: Any) -> Remark:
     """Return whether the mean of a recording alone removes what tells its class."""
-    by_mean = getattr(clf, "access_", None) is tables.Access.UNLABELLED
+    by_mean = getattr(clf, "access_", None) is tables.Access.UNLABELED
     return Remark(
-        "centred_alone",
+        "centered_alone",
         by_mean and clf.one_class_recordings_,
         "The model subtracts the mean of each person, and in training each recording had one "
         "class. Of one recording alone, the mean removes its class, so that these predictions say "

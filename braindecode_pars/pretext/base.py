@@ -243,7 +243,7 @@ class PretextTask(nn.Module):
         self.shown_name = type(self).__name__
 
     def normalized(self, x: Tensor) -> Tensor:
-        """Return the signals after instance normalisation, the first stage of every task.
+        """Return the signals after instance normalization, the first stage of every task.
 
         Parameters
         ----------
@@ -418,7 +418,7 @@ class AllChannelTask(PretextTask):
         x : Tensor, shape (batch, n_chans, n_times)
             Windows in any unit.
         positions : Tensor, shape (batch, n_chans, 3) | None
-            Electrode positions in metres in the head frame; NaN where unknown. None: all are.
+            Electrode positions in meters in the head frame; NaN where unknown. None: all are.
         keep : Tensor of bool, shape (batch, n_chans) | None
             Mask that is False for missing channels. None keeps all.
 

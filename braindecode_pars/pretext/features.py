@@ -1,6 +1,6 @@
 """Classical features of EEG signals, and tasks that predict them from the encoder's output.
 
-Trend, band powers, aperiodic exponent, alpha, Hjorth and shape: each is a function of normalised
+Trend, band powers, aperiodic exponent, alpha, Hjorth and shape: each is a function of normalized
 signals, shape (batch, n_times), and their sampling rate.
 """
 
@@ -41,7 +41,7 @@ def trend(x: Tensor, sfreq: float) -> Tensor:
 
     With the time :math:`t` from -1 at the first sample to 1 at the last one, the parabola
     :math:`x(t) \approx a + b\,t + c\,t^2` is fitted with least squares. The result is :math:`b` and
-    :math:`c`, in the unit of the signal: standard deviations, for a normalised signal.
+    :math:`c`, in the unit of the signal: standard deviations, for a normalized signal.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
 
     References
     ----------
-    Klimesch 1999, Brain Research Reviews 29, 169, for the centre of gravity of alpha. Donoghue et
+    Klimesch 1999, Brain Research Reviews 29, 169, for the center of gravity of alpha. Donoghue et
     al. 2020, Nature Neuroscience 23, 1655, for heights over the line.
 
     Examples
@@ -227,7 +227,7 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
 def hjorth(x: Tensor, sfreq: float) -> Tensor:
     r"""Return the logarithms of Hjorth's mobility and complexity.
 
-    With the differences :math:`x'` and :math:`x''` of neighbouring samples, and
+    With the differences :math:`x'` and :math:`x''` of neighboring samples, and
     :math:`m(x) = \sqrt{\operatorname{var} x' / \operatorname{var} x}`, they are
 
     .. math::
@@ -302,8 +302,8 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     >>> shape(square, 1).exp().round(decimals=2)  # kurtosis 1, skewness 0, two units a second
     tensor([[1., 1., 2.]])
     """
-    centred = x - x.mean(-1, keepdim=True)
-    second, third, fourth = (centred.pow(power).mean(-1) for power in (2, 3, 4))
+    centered = x - x.mean(-1, keepdim=True)
+    second, third, fourth = (centered.pow(power).mean(-1) for power in (2, 3, 4))
     # No distribution has a kurtosis below 1.
     kurtosis = torch.log((fourth / (second.square() + _TINY)).clamp(min=1))
     skewness = torch.tanh(third / (second.pow(1.5) + _TINY))
@@ -337,7 +337,7 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
 
 
 def _places(chosen: np.ndarray, x: Tensor) -> Tensor:
-    """Return the places of chosen neighbours, on the device of ``x``."""
+    """Return the places of chosen neighbors, on the device of ``x``."""
     first = int(chosen.argmax())
     return torch.arange(first, first + int(chosen.sum()), device=x.device)
 
@@ -382,7 +382,7 @@ class SignalFeatures(GridTask):
 
     The output of the encoder, averaged over time, goes through one linear layer to the features of
     the whole signal: 31 numbers that people measure in EEG, such as band powers, the aperiodic
-    exponent and Hjorth's mobility. They are computed from the normalised signal, standardised, and
+    exponent and Hjorth's mobility. They are computed from the normalized signal, standardized, and
     limited to five standard deviations. The loss is the mean squared error. The log has the loss of
     each entry of :data:`~braindecode_pars.pretext.features.FEATURES`.
 
@@ -408,7 +408,7 @@ class SignalFeatures(GridTask):
         Encoder to train in place. None builds one.
     features : list of str | dict of str to callable | None
         Names in :data:`~braindecode_pars.pretext.features.FEATURES`, or functions by name, such as
-        ``{**FEATURES, "range": function}``. A function takes normalised signals, float32 (batch,
+        ``{**FEATURES, "range": function}``. A function takes normalized signals, float32 (batch,
         n_times), and ``sfreq``, and returns one or several numbers for each, (batch,) or (batch,
         n). They should be of the order of one. Functions are not saved with an encoder. None means
         all of FEATURES.
@@ -544,7 +544,7 @@ class SignalFeatures(GridTask):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Normalised signals.
+            Normalized signals.
 
         Returns
         -------
@@ -571,12 +571,12 @@ class SignalFeatures(GridTask):
         return parts
 
     def predict(self, patches: Tensor) -> Tensor:
-        """Return the predicted features, standardised.
+        """Return the predicted features, standardized.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised patches in chronological order. With ``mask_ratio`` above 0, random ones of
+            Normalized patches in chronological order. With ``mask_ratio`` above 0, random ones of
             each signal are hidden.
 
         Returns
@@ -604,7 +604,7 @@ class SignalFeatures(GridTask):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_features)
-            Standardised features.
+            Standardized features.
         """
         x = self.normalized(x)
         target = (self.measured(x) - self.mean) / self.scale
@@ -612,7 +612,7 @@ class SignalFeatures(GridTask):
         return prediction.to(target.dtype), target.clamp(-self.LIMIT, self.LIMIT)
 
     def chance_loss(self) -> float:
-        """Return 1, the variance of a standardised feature: the loss of predicting its mean.
+        """Return 1, the variance of a standardized feature: the loss of predicting its mean.
 
         Features with values beyond five standard deviations are limited, and have a little less.
         """
@@ -640,7 +640,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     """Prediction of the classical features of each channel of a window.
 
     The task is :class:`~braindecode_pars.pretext.SignalFeatures`, and each channel is encoded with
-    its neighbours.
+    its neighbors.
 
     Parameters
     ----------
@@ -693,7 +693,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_chans, n_features)
-            Standardised features, times the :func:`weights_of
+            Standardized features, times the :func:`weights_of
             <braindecode_pars.pretext.base.weights_of>` the channels.
         """
         x, positions, keep = self.windows(x, positions, keep)

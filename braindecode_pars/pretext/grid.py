@@ -106,7 +106,7 @@ class GridTask(PretextTask):
         self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:
-        """Return the patches of the normalised signals.
+        """Return the patches of the normalized signals.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class GridTask(PretextTask):
         Returns
         -------
         Tensor, shape (batch, n_patches, patch_size)
-            Normalised patches in chronological order.
+            Normalized patches in chronological order.
         """
         return grid_patches(self.normalized(x), self.patch_size)
 
@@ -226,7 +226,7 @@ class MaskedGridTask(GridTask):
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised patches in chronological order.
+            Normalized patches in chronological order.
         order : Tensor of int64, shape (batch, n_patches)
             Places in the grid; the first ``n_masked`` of each row are removed.
 
@@ -254,7 +254,7 @@ class MAE(MaskedGridTask):
     The task removes a random share of the patches and encodes the others. Mask tokens then take
     the places of the removed patches, and one transformer layer reconstructs all samples. (The
     paper states that masked tokens are encoded, which is a slip.) The loss is the element-wise
-    mean squared error against the normalised signal.
+    mean squared error against the normalized signal.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ class MAE(MaskedGridTask):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_patches, patch_size)
-            Normalised samples; the removed patches come first. With ``loss_on="masked"`` only the
+            Normalized samples; the removed patches come first. With ``loss_on="masked"`` only the
             removed patches, shape (batch, n_masked, patch_size).
         """
         patches = self.patches(x)
@@ -334,7 +334,7 @@ class MAE(MaskedGridTask):
         return take(self.reconstruct(patches, order), compared), take(patches, compared)
 
     def chance_loss(self) -> float:
-        """Return 1, the variance of a normalised signal: the loss of predicting its mean."""
+        """Return 1, the variance of a normalized signal: the loss of predicting its mean."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -424,7 +424,7 @@ class MP3(GridTask):
         Parameters
         ----------
         patches : Tensor, shape (batch, n, patch_size)
-            Normalised patches in any order.
+            Normalized patches in any order.
         is_key : Tensor of bool, shape (batch, n) | None
             Mask of the patches that are keys. None means that all are.
 
@@ -478,7 +478,7 @@ class DropPos(GridTask):
     get a learnable mask token instead of their position. The task classifies these patches into
     the places of the grid, with cross-entropy as loss. There is one class for each place. The
     number of classes in the paper is that of the classified patches, which is a slip. As in the
-    paper, targets are not smoothed over neighbouring positions, and the loss has no weights for
+    paper, targets are not smoothed over neighboring positions, and the loss has no weights for
     similar patches: Wang et al. have both.
 
     Parameters
@@ -553,7 +553,7 @@ class DropPos(GridTask):
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised patches in chronological order.
+            Normalized patches in chronological order.
         places : Tensor of int64, shape (batch, n_visible)
             Places of the visible patches; the first ``n_dropped`` of each row lose their
             position.

@@ -15,7 +15,7 @@ _RULES = dict(
     **dict.fromkeys(("embed_dim", "hidden_dim", "n_outputs"), integer(1)),
     method=choice("factorized", "literal"),
 )
-#: Smallest exact denominator of the factorised softmax: exp(-690).
+#: Smallest exact denominator of the factorized softmax: exp(-690).
 SMALLEST = 1e-300
 
 
@@ -48,7 +48,7 @@ class CrossAttentionDecoder(nn.Module):
     Notes
     -----
     AFT (Zhai et al. 2021, arXiv:2105.14103) and Strassen attention (arXiv:2501.19215) use the
-    same factorisation of exponentials of sums.
+    same factorization of exponentials of sums.
 
     The exponentials, both products and the ratio are computed in float64. There they are exact
     up to a combined spread of the logits of 690. In float32 the denominator underflows when,

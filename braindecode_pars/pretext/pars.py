@@ -197,7 +197,7 @@ class PARS(_Shifts):
         thirty seconds, so its patches overlap. A model can then find shifts from the samples that
         two patches share.
     min_gap : int
-        Smallest number of samples between neighbouring patches; needs ``overlap=False`` or
+        Smallest number of samples between neighboring patches; needs ``overlap=False`` or
         ``sampling="grid"``. Without a gap, a model may match the ends of adjacent patches.
     detrend : bool
         Whether patches lose their mean and linear trend, so that a model cannot read their place
@@ -362,7 +362,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
 
     A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
     place of its electrode in head radii, and its time in lengths of the window. Each channel is cut
-    at its own random times. At the same times, neighbours would be found by the samples that they
+    at its own random times. At the same times, neighbors would be found by the samples that they
     share. Most electrodes lose their place, as if it were unknown, and most patches of each channel
     their time. For pairs of tokens that have lost both, a decoder predicts the difference of their
     positions, equation 1 with a vector:
@@ -517,7 +517,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         x : Tensor, shape (batch, n_chans, n_times)
             Windows in any unit.
         positions : Tensor, shape (batch, n_chans, 3) | None
-            Electrode positions in metres in the head frame; NaN where unknown. None: all are.
+            Electrode positions in meters in the head frame; NaN where unknown. None: all are.
         keep : Tensor of bool, shape (batch, n_chans) | None
             Mask that is False for missing channels. None keeps all.
 

@@ -56,7 +56,7 @@ class SpectralMAE(MaskedGridTask):
     in its largest, slow components. It is not in the paper.
 
     The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of a patch. Each frequency
-    is standardised with its mean and standard deviation over all patches of the batch, so that a
+    is standardized with its mean and standard deviation over all patches of the batch, so that a
     guess that does not use the signal costs 1. The spectrum that all signals have in common is
     then no part of the task; what a channel, a person and a state have of their own is.
 
@@ -135,12 +135,12 @@ class SpectralMAE(MaskedGridTask):
         self.register_buffer("scale", weights.sqrt(), persistent=False)
 
     def spectra(self, patches: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Return the log power spectra of patches, standardised over the batch.
+        """Return the log power spectra of patches, standardized over the batch.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalised patches.
+            Normalized patches.
         keep : Tensor of bool, shape (batch,) | None
             Mask that is False for signals that do not count, which are finite all the same. None:
             all count.
@@ -182,7 +182,7 @@ class SpectralMAE(MaskedGridTask):
         return prediction * self.scale, target * self.scale
 
     def chance_loss(self) -> float:
-        """Return 1, the variance of a standardised spectrum: the loss of predicting its mean."""
+        """Return 1, the variance of a standardized spectrum: the loss of predicting its mean."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -210,7 +210,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     """Masked prediction of power spectra on all channels of a window.
 
     Each channel loses patches of its own. The encoder has mask tokens in their places, since the
-    neighbours at the same moment may help to fill them in. Then all is as in
+    neighbors at the same moment may help to fill them in. Then all is as in
     :class:`~braindecode_pars.pretext.SpectralMAE`.
 
     Parameters

@@ -27,11 +27,11 @@ from braindecode_pars.windows.preprocessing import (
 
 #: Entries of ``about`` that a shared encoder has, too: about corpora, not about subjects.
 SHARED_FACTS = (
-    *("name", "description", "licence", "attribution", "corpora", "band", "reference"),
+    *("name", "description", "license", "attribution", "corpora", "band", "reference"),
     *("channels", "date", "n_subjects", "n_finetune_subjects"),
 )
 
-#: Entries that matter to an encoder: it normalises each window, and sees one channel at a time. A
+#: Entries that matter to an encoder: it normalizes each window, and sees one channel at a time. A
 #: notch filter is not one: 50 and 60 Hz are the mains of two countries.
 OF_ENCODERS = ("band", "reference")
 #: Fewest channels whose average is one reference to an encoder, whatever channels they are.
@@ -88,7 +88,7 @@ class EncoderCard:
     Entries of ``about`` in the encoders of the package, all in the types of JSON:
 
     - ``name``, ``description``: its name, and a sentence.
-    - ``licence``, ``attribution``: licence, and a list of what to cite.
+    - ``license``, ``attribution``: license, and a list of what to cite.
     - ``corpora``, ``people``: lists of the corpora and of a text on the people of each.
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass in Hz, the
       reference, and a list of the channels.
@@ -338,8 +338,8 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))
 
 
-#: Licences by the identifiers of the Hub.
-_LICENCES = (
+#: Licenses by the identifiers of the Hub.
+_LICENSES = (
     *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "agpl-3.0"),
     *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
     *("odc-by", "odbl", "pddl"),
@@ -389,7 +389,7 @@ def model_card(
     model_facts = {} if kind in model_files.PREDICTORS else facts
     page = dict(
         kind=kind,
-        header=_header(kind, card.task, model_facts.get("licence")),
+        header=_header(kind, card.task, model_facts.get("license")),
         title=model_facts.get("name", f"{kind} for EEG"),
         about=model_facts.get("description"),
         source=source,
@@ -402,8 +402,8 @@ def model_card(
         },
         corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
         encoder=_encoder(card, description.get("encoder", {})),
-        licence=model_facts.get("licence"),
-        licence_of_encoder=facts.get("licence") if kind in model_files.PREDICTORS else None,
+        license=model_facts.get("license"),
+        license_of_encoder=facts.get("license") if kind in model_files.PREDICTORS else None,
         text_of=text_of,
         preprocessing=_preprocessing(description, estimator, card),
     )
@@ -417,13 +417,13 @@ def model_card(
     return template.render(page)
 
 
-def _header(kind: str, task: str | None, licence: str | None) -> dict[str, Any]:
+def _header(kind: str, task: str | None, license: str | None) -> dict[str, Any]:
     entries: dict[str, Any] = {"library_name": "braindecode_pars"}
-    if licence:
-        # The Hub accepts only these characters in a name of a licence; the text has all of it.
-        name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
+    if license:
+        # The Hub accepts only these characters in a name of a license; the text has all of it.
+        name = re.sub(r"[^a-z0-9.]+", "-", license.lower()).strip("-")
         name = {"odc-by-1.0": "odc-by"}.get(name, name)
-        is_known = name in _LICENCES
+        is_known = name in _LICENSES
         entries |= {"license": name} if is_known else {"license": "other", "license_name": name}
     tags = ["eeg", "braindecode", "self-supervised-learning", kind]
     entries["tags"] = [*tags, task] if task else tags

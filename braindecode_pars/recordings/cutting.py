@@ -114,7 +114,7 @@ def fixed_windows(
     target : int | ndarray | callable
         Target of all windows, of each window, or a function that returns the targets. It receives
         the start and stop times of all windows in seconds, two arrays of shape (n_windows,). For
-        the estimators, -1 marks an unlabelled window.
+        the estimators, -1 marks an unlabeled window.
 
     Returns
     -------

@@ -141,13 +141,13 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
 MAINS = (50.0, 60.0)
 #: Recordings in which they are looked for, and seconds of each.
 N_LOOKED_AT, _SECONDS = 10, 30.0
-#: Decibels above the neighbouring frequencies from which a peak is plain, and below which there is
+#: Decibels above the neighboring frequencies from which a peak is plain, and below which there is
 #: none.
 _PLAIN, _NONE = 10.0, 3.0
 
 
 def mains_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
-    """Return how far the power at the frequencies of the mains is above that of their neighbours.
+    """Return how far the power at the frequencies of the mains is above that of their neighbors.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
 
-#: Start and duration of a labelled stretch in seconds, and its label. Without a start it is the
+#: Start and duration of a labeled stretch in seconds, and its label. Without a start it is the
 #: whole recording, with the duration 0 one window.
 Stretch: TypeAlias = tuple[float | None, float, str]
 #: Function that returns the recording, perhaps with its header only.
@@ -44,8 +44,8 @@ Labels: TypeAlias = (
 
 
 @dataclass(frozen=True)
-class LabelledFile(loading.Recording):
-    """A recording, not yet opened, with labelled stretches, and its subject if they name it.
+class LabeledFile(loading.Recording):
+    """A recording, not yet opened, with labeled stretches, and its subject if they name it.
 
     ``why_unlabeled`` is the reason if no label is known, as opposed to an empty label in a table.
     """
@@ -64,7 +64,7 @@ def labels_of_files(
     files: Sequence[Path],
     column: str = "label",
     subject_of: Callable[[Path], Any] = lambda file: None,
-) -> list[LabelledFile] | None:
+) -> list[LabeledFile] | None:
     """Return the labels in a table; None for labels in annotations.
 
     Parameters
@@ -82,7 +82,7 @@ def labels_of_files(
 
     Returns
     -------
-    list of LabelledFile | None
+    list of LabeledFile | None
         One for each file, in their order.
 
     Raises
@@ -141,7 +141,7 @@ def labels_of_files(
 def classes_and_targets(
     labels: Labels,
     classes: Sequence[str] | Mapping[str, str] | None,
-    of_files: Sequence[LabelledFile] | None,
+    of_files: Sequence[LabeledFile] | None,
     durations: Mapping[str, Sequence[float]],
     seconds: float | None = None,
 ) -> tuple[dict[str, str], dict[str, int], float]:
@@ -153,7 +153,7 @@ def classes_and_targets(
         Where labels are; for those in annotations also which they are.
     classes : list of str | mapping of str to str | None
         As in :func:`classes_of_labels`.
-    of_files : list of LabelledFile | None
+    of_files : list of LabeledFile | None
         What :func:`labels_of_files` returned.
     durations : mapping of str to list of float
         What :func:`durations_in` returned, for labels in annotations.
@@ -312,7 +312,7 @@ def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[
     return named
 
 
-def _labels_of_each(table: pd.DataFrame, files: Sequence[Path], where: str) -> list[LabelledFile]:
+def _labels_of_each(table: pd.DataFrame, files: Sequence[Path], where: str) -> list[LabeledFile]:
     """Return the labels of files in a table with rows for each; an empty label is none."""
     named = files_named(table, files, where)
     if absent := [name for name, file in zip(table["file"], named, strict=True) if file is None]:
@@ -323,14 +323,14 @@ def _labels_of_each(table: pd.DataFrame, files: Sequence[Path], where: str) -> l
     rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
     of_file = dict(list(rows.groupby("file", sort=False)))
     return [
-        _labelled(file, of_file[file], where)
+        _labeled(file, of_file[file], where)
         if file in of_file
-        else LabelledFile(file, {}, why_unlabeled=_NO_ROW)
+        else LabeledFile(file, {}, why_unlabeled=_NO_ROW)
         for file in files
     ]
 
 
-def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
+def _labeled(file: Path, rows: pd.DataFrame, where: str) -> LabeledFile:
     """Return the labels of a file."""
     description = {}
     if "subject" in rows:
@@ -347,7 +347,7 @@ def _labelled(file: Path, rows: pd.DataFrame, where: str) -> LabelledFile:
         for row in rows.itertuples()
         if row.label
     ]
-    return LabelledFile(file, description, tuple(stretches))
+    return LabeledFile(file, description, tuple(stretches))
 
 
 def _labels_of_subjects(
@@ -355,7 +355,7 @@ def _labels_of_subjects(
     files: Sequence[Path],
     where: str,
     subject_of: Callable[[Path], Any],
-) -> list[LabelledFile]:
+) -> list[LabeledFile]:
     """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
     label_of = loading.by_subject(zip(table["subject"], table["label"], strict=True), where)
     names = [subject_of(file) for file in files]
@@ -367,14 +367,14 @@ def _labels_of_subjects(
             "or pass subject= (--subject), a regular expression that finds the subject in a path."
         )
     return [
-        LabelledFile(
+        LabeledFile(
             file, {}, ((None, 0.0, label),) if label else (), _NO_ROW if label is None else ""
         )
         for file, label in zip(files, labels, strict=True)
     ]
 
 
-def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[LabelledFile]:
+def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[LabeledFile]:
     """Return the labels, and the subjects, that a regular expression finds in the paths of files.
 
     Parameters
@@ -389,7 +389,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 
     Returns
     -------
-    list of LabelledFile
+    list of LabeledFile
         One for each file, in their order.
 
     Raises
@@ -413,17 +413,17 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
             f"labels_from={pattern!r} has no group named label; pass one such as "
             "'(?P<subject>[^_/]+)_(?P<label>[^_.]+)', without subject where paths have none."
         )
-    labelled = []
+    labeled = []
     for file in files:
         match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
         values = {name: label_text((match and match[name]) or "") for name in names}
         if all(values.values()):
             stretch = (None, 0.0, values.pop("label"))
-            labelled.append(LabelledFile(file, values, (stretch,)))
+            labeled.append(LabeledFile(file, values, (stretch,)))
         else:
             why = f"no {' and '.join(names)} in the path, labels_from={pattern!r}"
-            labelled.append(LabelledFile(file, {}, why_unlabeled=why))
-    return labelled
+            labeled.append(LabeledFile(file, {}, why_unlabeled=why))
+    return labeled
 
 
 def annotations_of(
@@ -432,7 +432,7 @@ def annotations_of(
     """Return the labels in a file beside a recording, or else its own annotations.
 
     Onsets are in seconds from the first sample. The first file of ``LABEL_SOURCES`` that exists is
-    read. Where labelled ``stretches`` are given, they are returned instead. Without ``raw``, the
+    read. Where labeled ``stretches`` are given, they are returned instead. Without ``raw``, the
     header of the recording is read where it is needed.
 
     Raises
@@ -621,8 +621,8 @@ def labels_within(
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((1, 9000)), info, verbose="error")
     >>> annot = mne.Annotations([0, 60], [60, 0], ["Sleep stage W", "Sleep stage R"])
-    >>> labelled = labels_within(annot, {"Sleep stage W": "W", "Sleep stage R": "R"}, raw, 10.0)
-    >>> labelled.description.tolist(), labelled.duration.tolist()
+    >>> labeled = labels_within(annot, {"Sleep stage W": "W", "Sleep stage R": "R"}, raw, 10.0)
+    >>> labeled.description.tolist(), labeled.duration.tolist()
     (['W', 'R'], [60.0, 10.0])
     """
     texts = annot.description.tolist()

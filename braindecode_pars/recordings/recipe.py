@@ -1,6 +1,6 @@
 """A corpus as a value: how its recordings are found, prepared and cut into windows.
 
-:meth:`Recipe.load` returns all windows; :meth:`Recipe.continuous` and :meth:`Recipe.labelled` hand
+:meth:`Recipe.load` returns all windows; :meth:`Recipe.continuous` and :meth:`Recipe.labeled` hand
 recordings to a store, which reads each as a whole when its turn comes. A store for pretraining is
 without held-out splits, and without people that another corpus of the same store leaves out.
 """
@@ -50,7 +50,7 @@ class Recipe:
     prepare : callable
         Function of a Recording that returns the prepared Raw.
     cut : callable | None
-        Function of a Recording that returns its labelled windows, or None if it has none. It takes
+        Function of a Recording that returns its labeled windows, or None if it has none. It takes
         the settings of ``prepare``, too. None for a corpus without labels. For parallel reading
         and for stores, ``prepare`` and ``cut`` must be functions of a module.
     check : callable | None
@@ -77,10 +77,10 @@ class Recipe:
     ...     for name in ("S001R04", "S002R04", "S100R04"):
     ...         Path(folder, f"{name}.edf").touch()
     ...     corpus = recipe.continuous(folder, exclude=[[2, 3]], sfreq=128)
-    ...     labelled = recipe.labelled(folder, tmin=1)
+    ...     labeled = recipe.labeled(folder, tmin=1)
     >>> [recording.subject for recording in corpus.recordings], corpus.absent
     ([1], ('3',))
-    >>> [recording.description["split"] for recording in labelled.recordings]
+    >>> [recording.description["split"] for recording in labeled.recordings]
     ['train', 'train', 'test']
     """
 
@@ -107,7 +107,7 @@ class Recipe:
         verbose: int = 1,
         **settings: Any,
     ) -> BaseConcatDataset:
-        """Return the windows of a corpus, labelled if it has labels.
+        """Return the windows of a corpus, labeled if it has labels.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Recipe:
         -------
         BaseConcatDataset of EEGWindowsDataset
             Signals in volts. Targets are as the module says, with the descriptions of
-            ``recordings``; -1, which means unlabelled, for a corpus without labels.
+            ``recordings``; -1, which means unlabeled, for a corpus without labels.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Recipe:
             )
         if self.cut is not None:
             included = self._with_labels(included, are_requested=subjects is not None)
-        read = self.cut or partial(_unlabelled_windows, self.prepare)
+        read = self.cut or partial(_unlabeled_windows, self.prepare)
         return read_corpus(
             included,
             partial(read, **cutting),
@@ -257,10 +257,10 @@ class Recipe:
             n_published=self.card.get("subjects"),
         )
 
-    def labelled(
+    def labeled(
         self, path: str | Path, subjects: Iterable | None = None, **settings: Any
     ) -> ContinuousCorpus:
-        """Find the labelled recordings of a corpus, of all splits. No file is opened.
+        """Find the labeled recordings of a corpus, of all splits. No file is opened.
 
         A store of them is for fine-tuning; :func:`runs.pretrain <braindecode_pars.runs.pretrain>`
         leaves out its validation and test subjects.
@@ -355,18 +355,18 @@ class Recipe:
 
     def _with_labels(self, recordings: list[Recording], *, are_requested: bool) -> list[Recording]:
         """Leave out the subjects whose labels are not published; a requested one is an error."""
-        labelled = [r for r in recordings if r.description.get("split") != _UNLABELED]
-        if not labelled or (are_requested and len(labelled) < len(recordings)):
-            unlabelled = [str(r.subject) for r in recordings if r not in labelled]
+        labeled = [r for r in recordings if r.description.get("split") != _UNLABELED]
+        if not labeled or (are_requested and len(labeled) < len(recordings)):
+            unlabeled = [str(r.subject) for r in recordings if r not in labeled]
             raise ValueError(
-                f"No labels are published for {listed(unlabelled)}. Request other subjects, or "
+                f"No labels are published for {listed(unlabeled)}. Request other subjects, or "
                 f"store these for pretraining: braindecode-pars store --recipe {self.name}=FOLDER "
                 "STORE."
             )
-        return labelled
+        return labeled
 
 
-def _unlabelled_windows(
+def _unlabeled_windows(
     prepare: Callable[..., mne.io.BaseRaw], recording: Recording, **settings: Any
 ) -> Any:
     return fixed_windows(prepare(recording, **settings))
@@ -382,7 +382,7 @@ def _keywords(function: Callable[..., Any]) -> set[str]:
 class ContinuousCorpus:
     """Whole recordings of a corpus, for :meth:`SignalStore.create`. No file is opened yet.
 
-    Made by :meth:`Recipe.continuous`, or with labels by :meth:`Recipe.labelled`.
+    Made by :meth:`Recipe.continuous`, or with labels by :meth:`Recipe.labeled`.
 
     Attributes
     ----------

@@ -133,7 +133,7 @@ class RunConfig(settings.PretrainingSettings):
         checks.check_parameters(options, _RULES)
         super().__post_init__()
 
-        # Normalise the values, so that equal settings from Python and run.json compare equal.
+        # Normalize the values, so that equal settings from Python and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
         # Of a file with a task only the name remains: a run never says which code is to be run.
         task_class = find_task(self.task)

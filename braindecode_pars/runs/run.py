@@ -423,7 +423,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     num_workers : int
         Number of processes that load data ahead.
     restore : callable | None
-        Function that sets the initialised net to the state of an earlier session.
+        Function that sets the initialized net to the state of an earlier session.
     **kwargs
         Arguments of PretrainingNet.
     """
@@ -459,7 +459,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     def _initialize_accelerator(self) -> RunNet:
         # accelerate would wrap the criteria like the task. Losses have no parameters to
-        # synchronise, so they are hidden from it.
+        # synchronize, so they are hidden from it.
         criteria, self._criteria = self._criteria, []
         try:
             return super()._initialize_accelerator()

@@ -271,7 +271,7 @@ class Checkpoint:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
-        """Set an initialised net, which the checkpoint belongs to, to this state."""
+        """Set an initialized net, which the checkpoint belongs to, to this state."""
         self.restore_weights(net.task_)
         net.history_.extend(dict(row) for row in self.history)
 

@@ -1,8 +1,8 @@
 """The files of a store: its recordings, the labels of its windows, and its samples.
 
 ``store.json`` has a line for each recording, and a checksum. ``windows.csv`` has a row for each
-labelled window. ``samples.bin`` has the samples of all recordings. A stored recording is also a Raw
-of MNE, of which its labelled windows are cut.
+labeled window. ``samples.bin`` has the samples of all recordings. A stored recording is also a Raw
+of MNE, of which its labeled windows are cut.
 """
 
 import io
@@ -61,7 +61,7 @@ class StoredRecording:
     clipped : dict of str to int
         Number of clipped samples, by name of the channel; channels without any are left out.
     positions : dict of str to list of float
-        Position of the channels in metres in MNE's head frame, where known. Only in recordings with
+        Position of the channels in meters in MNE's head frame, where known. Only in recordings with
         labels.
     preprocessing : dict
         Known entries of the
@@ -192,7 +192,7 @@ class Index:
     shares : dict of str to float
         Share of each corpus in the examples of pretraining, by name; empty if there are none.
     labels : dict
-        Number of labelled windows, type of the labels, and size and checksum of their table; empty
+        Number of labeled windows, type of the labels, and size and checksum of their table; empty
         if there are none.
     recordings : list of StoredRecording
         Metadata of the stored recordings.
@@ -353,7 +353,7 @@ def read_labels(
     return {str(name): group.reset_index(drop=True) for name, group in groups}
 
 
-#: Target of an unlabelled window, as in the recipes.
+#: Target of an unlabeled window, as in the recipes.
 UNLABELED = -1
 
 

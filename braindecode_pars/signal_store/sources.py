@@ -66,7 +66,7 @@ class StoredForm:
     ) -> tuple[np.ndarray, list[str], float, Preprocessing]:
         """Return the prepared EEG signals of a recording. The recording itself is not changed.
 
-        EEG channels are recognised by type and name, as in the estimators. Those that are marked as
+        EEG channels are recognized by type and name, as in the estimators. Those that are marked as
         bad are left out, as in MNE.
 
         Parameters
@@ -159,7 +159,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     With int16, the stored numbers span the range of the channel, and the error of a value is at
     most half of ``scale``. With float32, the stored numbers are the values.
 
-    One artefact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
+    One artifact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
     step were larger than a twentieth of the usual standard deviation, the range is therefore cut,
     and samples outside are clipped; :func:`_robust_range` describes the rule.
 
@@ -288,10 +288,10 @@ class Source:
     problem : str | None
         Reason why the recording cannot be opened, as far as it is known without opening it.
     read : callable | None
-        Function that reads and prepares the file, and may return it cut into labelled windows; None
+        Function that reads and prepares the file, and may return it cut into labeled windows; None
         reads it as it is.
     labels : DataFrame | None
-        Labelled windows of a recording in memory, as of :func:`~.index.label_rows`.
+        Labeled windows of a recording in memory, as of :func:`~.index.label_rows`.
     steps : tuple
         Steps of preprocessing that braindecode has recorded for a recording in memory.
     """
@@ -314,12 +314,12 @@ class Source:
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording and its labelled windows; read it if it is a file.
+        """Return the recording and its labeled windows; read it if it is a file.
 
         Raises
         ------
         ValueError
-            When the file is damaged, has no labelled window although the recipe cuts labelled
+            When the file is damaged, has no labeled window although the recipe cuts labeled
             windows, or cannot be opened for the reason in ``problem``.
         """
         if self.problem is not None:
@@ -329,7 +329,7 @@ class Source:
             return readers.read_with_tables(self.origin) if is_file else self.origin, self.labels
         read = self.read()
         if read is None:
-            raise SkippedError("it has no labelled window.")
+            raise SkippedError("it has no labeled window.")
         return (read.raw, label_rows(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
 
 

@@ -51,7 +51,7 @@ class SignalStore:
     A signal is one channel of one recording. ``samples.bin`` contains all signals, one after
     another. It is mapped into memory, so reading a crop does not read other samples, and all
     processes share one copy in the page cache. ``store.json`` describes the signals. A store that
-    was made of labelled windows has a table of them, ``windows.csv``; :meth:`labelled_windows`
+    was made of labeled windows has a table of them, ``windows.csv``; :meth:`labeled_windows`
     returns them. Create a store with :meth:`create` and open it with :meth:`open`.
 
     ``len(store)`` is the number of signals.
@@ -148,7 +148,7 @@ class SignalStore:
             Recordings to store: continuous recordings, windows, one or a list of
             :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder. The whole
             recordings of windows are stored, and, if any window has a label other than -1, a table
-            of the windows, for :meth:`labelled_windows`. Recordings of corpora are read and
+            of the windows, for :meth:`labeled_windows`. Recordings of corpora are read and
             prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
             omitted. People that one of several ContinuousCorpus excludes or holds out for
             validation and test are not stored from the others; how many is logged.
@@ -158,7 +158,7 @@ class SignalStore:
             #1, #2 and so on, so that no crop or window contains a gap.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the error of a sample is at most half of
-            1/65,534 of the range of its channel in that recording. Where rare artefacts are so
+            1/65,534 of the range of its channel in that recording. Where rare artifacts are so
             large that this is too coarse for the signal, they are clipped, with a warning. With
             float32, samples have single precision, and the file is twice as large.
         sfreq : float | None
@@ -171,7 +171,7 @@ class SignalStore:
             also keeps ``EEG C3-REF``. A recording need not have all of them; a name that no
             recording has gives a warning. None keeps all EEG
             channels that are not marked as bad. Only EEG is stored, also with a list. EEG channels
-            are recognised by their MNE type and by their name: EDF, BDF and WFDB files do not store
+            are recognized by their MNE type and by their name: EDF, BDF and WFDB files do not store
             channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name
             does not show another kind is kept. Channels that are left out are logged.
         reference : "average" | None
@@ -180,7 +180,7 @@ class SignalStore:
         subject : callable | str | None
             Function that returns the subject of a file from its path relative to the folder; or a
             regular expression that is searched for in this path, whose only group is the subject.
-            None recognises BIDS (``sub-``), the corpora of Temple University and the records of
+            None recognizes BIDS (``sub-``), the corpora of Temple University and the records of
             PhysioNet's challenges, and otherwise takes the name of the first folder, or of a file
             without folder. For a dataset, subjects are the entries ``subject`` of its descriptions.
         shares : mapping of str to float | None
@@ -559,18 +559,18 @@ class SignalStore:
         return windows_of(rows.to_dict("records"), **columns)
 
     @property
-    def n_labelled_windows(self) -> int:
-        """Number of labelled windows in the store, including those that a view leaves out."""
+    def n_labeled_windows(self) -> int:
+        """Number of labeled windows in the store, including those that a view leaves out."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the labels 0, 1, ... of a store that a recipe has labelled; empty if unknown."""
+        """Names of the labels 0, 1, ... of a store that a recipe has labeled; empty if unknown."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 
-    def labelled_windows(self) -> BaseConcatDataset:
-        """Return the labelled windows that were stored, as a braindecode dataset.
+    def labeled_windows(self) -> BaseConcatDataset:
+        """Return the labeled windows that were stored, as a braindecode dataset.
 
         The dataset has the windows, labels, descriptions and channel positions of the dataset or
         recipe from which the store was made, in the same order, and is used like it: for ``fit``,
@@ -580,13 +580,13 @@ class SignalStore:
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Labelled windows, in volts. They are read from the memory map when they are used, by the
+            Labeled windows, in volts. They are read from the memory map when they are used, by the
             estimators a batch at a time; subsets and copies in other processes share it.
 
         Raises
         ------
         ValueError
-            When the store, or this view of it, has no labelled windows.
+            When the store, or this view of it, has no labeled windows.
 
         Examples
         --------
@@ -596,7 +596,7 @@ class SignalStore:
         >>> nights = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=3)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     store = SignalStore.create(folder, nights, verbose=0)
-        ...     windows = store.labelled_windows()
+        ...     windows = store.labeled_windows()
         ...     samples, stage, _ = windows[0]
         >>> len(windows) == len(nights), samples.shape, stage == nights[0][1]
         (True, (3, 3000), True)
@@ -610,7 +610,7 @@ class SignalStore:
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
             raise ValueError(
-                f"{self.path} has no labels of these recordings; make it of labelled windows, "
+                f"{self.path} has no labels of these recordings; make it of labeled windows, "
                 "as by braindecode-pars store --labels."
             )
         return BaseConcatDataset(recording_windows)

@@ -388,7 +388,7 @@ class Encoded(NamedTuple):
     sfreq : float
         Sampling rate in Hz.
     labels : DataFrame | None
-        Its labelled windows.
+        Its labeled windows.
     label : str
         Name for messages.
     left_out : list of str

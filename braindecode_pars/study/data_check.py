@@ -1,4 +1,4 @@
-"""What labelled recordings can tell before anything is trained: what is there, and what is odd.
+"""What labeled recordings can tell before anything is trained: what is there, and what is odd.
 
 A score means little where the classes differ in something that is not brain activity: the site, the
 amplifier, the time of the recording, or a file that is there twice.
@@ -71,7 +71,7 @@ _stop, _warning, _note = (partial(Finding, kind) for kind in ("stop", "warning",
 
 @dataclass(frozen=True, eq=False)
 class DataCheck:
-    """What was found in labelled recordings.
+    """What was found in labeled recordings.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class DataCheck:
         One row a class: ``class``, ``windows``, ``recordings``, ``subjects``.
     by_subject : bool
         Whether a subject has one class, such as a diagnosis. Otherwise classes change within
-        subjects. It is true if this holds for 90 % of the labelled subjects.
+        subjects. It is true if this holds for 90 % of the labeled subjects.
     findings : list of Finding
         What is odd, the gravest first.
     """
@@ -101,30 +101,30 @@ class DataCheck:
 class _Data:
     """The tables that the checks look at.
 
-    ``recordings`` has one row a recording, ``labelled`` one row a labelled window, and ``sampled``
+    ``recordings`` has one row a recording, ``labeled`` one row a labeled window, and ``sampled``
     one row a window that was read, with its ``level`` (decimal logarithm of the standard deviation,
     the median of its channels) and the ``levels`` of the channels.
     """
 
     windows: Windows
     recordings: pd.DataFrame
-    labelled: pd.DataFrame
+    labeled: pd.DataFrame
     sampled: pd.DataFrame
     by_subject: bool
 
     @property
     def names(self) -> list[str]:
         """Names of the classes in their order."""
-        return list(self.labelled["class"].cat.categories)
+        return list(self.labeled["class"].cat.categories)
 
     @property
     def one_class_each(self) -> bool:
-        """Whether every labelled recording has one class."""
-        return bool((self.labelled.groupby("recording")["class"].nunique() == 1).all())
+        """Whether every labeled recording has one class."""
+        return bool((self.labeled.groupby("recording")["class"].nunique() == 1).all())
 
 
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
-    """Look at labelled windows before methods are compared on them.
+    """Look at labeled windows before methods are compared on them.
 
     At most eight windows of each recording and class are read. A check of what is not known, such
     as the site, is left out; :func:`braindecode_pars.datasets.folder.load` tells what it knows in
@@ -133,8 +133,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labelled windows, or another source of windows as the estimators take it. The label -1 means
-        unlabelled, unless it is the label of a name.
+        Labeled windows, or another source of windows as the estimators take it. The label -1 means
+        unlabeled, unless it is the label of a name.
     in_spite_of : collection of str
         Topics whose stops become warnings: ``("confounds",)``, for classes that follow the site,
         sampling rate, reference or channels of the recordings.
@@ -164,13 +164,13 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     windows = door.as_windows(windows_ds)
     windows.check_not_empty()
     recordings = _recordings(windows, windows_ds)
-    labelled = _labelled(windows, recordings)
-    several = labelled["class"].nunique() > 1
-    by_subject = several and labels.one_class_each(labelled["class"], labelled["subject"])
-    data = _Data(windows, recordings, labelled, _sampled(windows, labelled), by_subject)
+    labeled = _labeled(windows, recordings)
+    several = labeled["class"].nunique() > 1
+    by_subject = several and labels.one_class_each(labeled["class"], labeled["subject"])
+    data = _Data(windows, recordings, labeled, _sampled(windows, labeled), by_subject)
     findings = [
         *_too_few(data),
-        *_confounds(recordings, labelled, in_spite_of),
+        *_confounds(recordings, labeled, in_spite_of),
         *_copies(data),
         *_amplitudes(data),
         *_order_of_recordings(data),
@@ -178,7 +178,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     ]
     if sentence := labels.similar_classes(data.names):
         findings.append(_warning(sentence, "labels"))
-    if n := len(windows) - len(labelled):
+    if n := len(windows) - len(labeled):
         findings.append(
             _note(
                 f"{n} of {len(windows)} windows have no label. They are not scored, and are used "
@@ -187,7 +187,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
             )
         )
     findings.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
-    of_class = labelled.groupby("class", observed=False)[["window", "recording", "subject"]]
+    of_class = labeled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
     return DataCheck(_facts(data), classes, by_subject, findings)
 
@@ -212,7 +212,7 @@ def check_origin(windows_ds: Any) -> list[Finding]:
     """
     windows = door.as_windows(windows_ds)
     recordings = _recordings(windows, windows_ds)
-    return [*_confounds(recordings, _labelled(windows, recordings), (CONFOUNDS,))]
+    return [*_confounds(recordings, _labeled(windows, recordings), (CONFOUNDS,))]
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -243,8 +243,8 @@ def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     return recordings
 
 
-def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
-    """Return the labelled windows, with their recording, subject, class and position."""
+def _labeled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
+    """Return the labeled windows, with their recording, subject, class and position."""
     targets = pd.Series(windows.y, range(len(windows)), dtype=object)
     if -1 not in (windows.label_names or {}).values():
         targets = targets.mask(targets == -1)
@@ -258,15 +258,15 @@ def _labelled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**{"window": targets.index, "class": of_class})
 
 
-def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
+def _sampled(windows: Windows, labeled: pd.DataFrame) -> pd.DataFrame:
     """Read some windows of each recording and class, spread over its time."""
     chosen = []
-    n_classes = labelled.groupby("recording")["class"].nunique()
+    n_classes = labeled.groupby("recording")["class"].nunique()
     most = min(_READ, _READ_IN_ALL // max(1, len(n_classes)))
-    for (recording, _), rows in labelled.groupby(["recording", "class"], observed=True):
+    for (recording, _), rows in labeled.groupby(["recording", "class"], observed=True):
         n = max(2, most // n_classes[recording])
         chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
-    table = pd.concat(chosen) if chosen else labelled
+    table = pd.concat(chosen) if chosen else labeled
     # One window at a time in memory
     levels = [amplitudes.levels_of(windows[i].astype(float)) for i in table["window"].tolist()]
     level = [np.log10(pd.Series(10 ** window_levels[0]).median()) for window_levels in levels]
@@ -274,7 +274,7 @@ def _sampled(windows: Windows, labelled: pd.DataFrame) -> pd.DataFrame:
 
 
 def _facts(data: _Data) -> dict[str, str]:
-    windows, recordings, labelled = data.windows, data.recordings, data.labelled
+    windows, recordings, labeled = data.windows, data.recordings, data.labeled
     sfreq, length = windows.sfreq or np.nan, windows[0].shape[1]
     names = [montage.names for montage in windows.montages]
     is_one_set = len({tuple(sorted(ch_names)) for ch_names in names}) == 1
@@ -283,7 +283,7 @@ def _facts(data: _Data) -> dict[str, str]:
     level = data.sampled["level"].median()
     facts = {
         "subjects": str(recordings["subject"].nunique()),
-        "labelled subjects": str(labelled["subject"].nunique()),
+        "labeled subjects": str(labeled["subject"].nunique()),
         "recordings": str(len(recordings)),
         "hours": f"{len(windows) * length / sfreq / 3600:.3g}",
         "windows": f"{len(windows)} of {length / sfreq:g} s",
@@ -323,19 +323,19 @@ def _counted(values: Any) -> str:
 
 def _too_few(data: _Data) -> Iterator[Finding]:
     """Yield why there are too few classes or subjects."""
-    labelled, names = data.labelled, data.names
+    labeled, names = data.labeled, data.names
     if len(names) < 2:
         problem = f"one class, {names[0]!r}" if names else "no label"
         yield _stop(
             f"The windows have {problem}, but two classes are needed to tell them apart. Check "
-            "where the labels are read from; the label -1 means unlabelled.",
+            "where the labels are read from; the label -1 means unlabeled.",
             "labels",
         )
         return
-    subjects = labelled.groupby("class", observed=False)["subject"].nunique()
-    if n := int(labelled["subject"].isna().sum()):
+    subjects = labeled.groupby("class", observed=False)["subject"].nunique()
+    if n := int(labeled["subject"].isna().sum()):
         yield _stop(
-            f"The subject of {n} of {len(labelled)} labelled windows is not known. Scores are of "
+            f"The subject of {n} of {len(labeled)} labeled windows is not known. Scores are of "
             "subjects that a method has not seen, so every recording needs its subject: name it in "
             "the files, or pass subject=.",
             "subjects",
@@ -349,7 +349,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
             "subjects",
         )
     elif not data.by_subject:
-        n = int((labelled.groupby("subject")["class"].nunique() > 1).sum())
+        n = int((labeled.groupby("subject")["class"].nunique() > 1).sum())
         total = data.recordings["subject"].nunique()
         if n < _FEWEST:
             yield _stop(
@@ -361,7 +361,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
 
 
 def _confounds(
-    recordings: pd.DataFrame, labelled: pd.DataFrame, in_spite_of: Collection[str]
+    recordings: pd.DataFrame, labeled: pd.DataFrame, in_spite_of: Collection[str]
 ) -> Iterator[Finding]:
     """Yield properties of recordings that classes are confounded with."""
     # The channels that each recording has beside those that all have
@@ -370,8 +370,8 @@ def _confounds(
     beside = sets.map(lambda channels: ", ".join(sorted(channels - shared)) or "no channel more")
     recordings = recordings.assign(recorded_channels=beside.reindex(recordings.index))
     for column, what in _PROPERTIES.items():
-        values = recordings[column].reindex(labelled["recording"]).to_numpy()
-        table = labelled[["subject", "class"]].assign(value=values).drop_duplicates()
+        values = recordings[column].reindex(labeled["recording"]).to_numpy()
+        table = labeled[["subject", "class"]].assign(value=values).drop_duplicates()
         n_values = table["value"].nunique()
         # A value for each subject tells who it is, as the subject's name does.
         if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
@@ -479,7 +479,7 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
     """Yield a finding where the classes of recordings come in the same order in every subject."""
     if not data.one_class_each:
         return
-    first = data.labelled.drop_duplicates("recording")[["recording", "subject", "class"]]
+    first = data.labeled.drop_duplicates("recording")[["recording", "subject", "class"]]
     rows = first.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
     orders, sources = [], set()
     for _, files in rows.groupby("subject"):
@@ -505,7 +505,7 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
 
 def _order_within_recordings(data: _Data) -> Iterator[Finding]:
     """Yield classes that come early, or late, in nine of ten recordings."""
-    table = data.labelled[data.labelled["start"] >= 0]
+    table = data.labeled[data.labeled["start"] >= 0]
     for name in data.names:
         rows = table.assign(is_class=table["class"] == name)
         aucs = np.array(

@@ -1,7 +1,7 @@
 """Windows of any source, with their labels and subjects, for scikit-learn and for pretraining.
 
 ``table`` is the value that stands for windows, and ``door`` makes it of any source. ``picking`` has
-the rules for channels. ``labels`` separates unlabelled windows and splits off validation windows,
+the rules for channels. ``labels`` separates unlabeled windows and splits off validation windows,
 and ``examples`` gives windows to torch.
 """
 

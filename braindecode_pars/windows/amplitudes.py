@@ -17,7 +17,7 @@ from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
 #: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
-#: Below, the instance norm loses the signal; standardised signals (1) are within the range, too.
+#: Below, the instance norm loses the signal; standardized signals (1) are within the range, too.
 LOWEST, HIGHEST = 1e-9, 1e6
 #: Largest accepted offset, in standard deviations.
 LARGEST_OFFSET = 1e3

@@ -84,7 +84,7 @@ def as_windows(
         labels, names = _column(y, len(windows), "y"), windows.label_names
         if names is not None and windows.y is not None:
             # Names hold for other labels too, if every window whose given label has a name also
-            # has this label in the dataset. Windows may be marked as unlabelled.
+            # has this label in the dataset. Windows may be marked as unlabeled.
             named = [*names.values()]
             pairs = zip(windows.y.tolist(), labels.tolist(), strict=True)
             names = names if all(old == new for old, new in pairs if new in named) else None

@@ -209,7 +209,7 @@ class AllChannelWindows(SingleChannelWindows):
 
     Reading an item draws one crop of a window, and a random part of its channels: 8 or more, in
     random order. An item is a dict and 0. The dict has the signals, ``x``, float32 of shape
-    (n_chans, n_times), the positions of their electrodes in metres in the head frame, ``positions``
+    (n_chans, n_times), the positions of their electrodes in meters in the head frame, ``positions``
     of shape (n_chans, 3), NaN where unknown, and ``keep``, bool of shape (n_chans,). Montages may
     differ: all examples have as many channels as the largest montage, at most 32, and ``keep`` is
     False for those that are missing, whose signal is zero.

@@ -1,4 +1,4 @@
-"""Labels and targets of windows: which are labelled, which are held out, and their weights.
+"""Labels and targets of windows: which are labeled, which are held out, and their weights.
 
 Held-out windows are for internal validation, and are kept out of pretraining. Their subjects are
 drawn, or fixed by the entry ``split`` of the recordings' descriptions.
@@ -179,7 +179,7 @@ def are_equal(numbers: np.ndarray) -> bool:
 
 
 def label_of_unlabeled(unlabeled_label: Any) -> tuple[Any, bool]:
-    """Return the label that marks unlabelled windows, and whether "auto" chose it, which is -1."""
+    """Return the label that marks unlabeled windows, and whether "auto" chose it, which is -1."""
     # ``label == "auto"`` would be an array, if the label were one.
     is_auto = isinstance(unlabeled_label, str) and unlabeled_label == checks.AUTO
     return (-1 if is_auto else unlabeled_label), is_auto
@@ -188,22 +188,22 @@ def label_of_unlabeled(unlabeled_label: Any) -> tuple[Any, bool]:
 def find_unlabeled(
     y: np.ndarray, unlabeled_label: Any = "auto", classes: Iterable[Any] = ()
 ) -> tuple[np.ndarray, Any]:
-    """Return which windows are unlabelled, and the label that marks them.
+    """Return which windows are unlabeled, and the label that marks them.
 
     Parameters
     ----------
     y : ndarray, shape (n_windows,)
         Labels.
     unlabeled_label : Any
-        Label that marks a window as unlabelled. ``"auto"`` means -1, as in scikit-learn, with a
-        warning when there are such windows. None means that every window is labelled.
+        Label that marks a window as unlabeled. ``"auto"`` means -1, as in scikit-learn, with a
+        warning when there are such windows. None means that every window is labeled.
     classes : iterable
         Classes of a fitted classifier: with others than -1 and +1, -1 is none of them.
 
     Returns
     -------
     unlabeled : ndarray of bool, shape (n_windows,)
-        True for unlabelled windows.
+        True for unlabeled windows.
     label : Any
         ``unlabeled_label``, or -1 for ``"auto"``.
 
@@ -234,30 +234,30 @@ def find_unlabeled(
     if is_auto and unlabeled.any():
         if {*y.tolist(), *classes} == {-1, 1}:
             raise ValueError(
-                "Labels are exactly -1 and +1, but -1 means 'unlabelled'; set unlabeled_label to "
-                "None if -1 is a class, or to the value that marks unlabelled windows."
+                "Labels are exactly -1 and +1, but -1 means 'unlabeled'; set unlabeled_label to "
+                "None if -1 is a class, or to the value that marks unlabeled windows."
             )
         if not unlabeled.all():
             checks.warn_user(
-                f"{unlabeled.sum()} of {len(y)} windows have label -1 and count as unlabelled: "
+                f"{unlabeled.sum()} of {len(y)} windows have label -1 and count as unlabeled: "
                 "pass unlabeled_label=None if -1 is a class, or unlabeled_label=-1 if it is none."
             )
     return unlabeled, label
 
 
-def where_labelled(
+def where_labeled(
     windows: Windows, unlabeled_label: Any = "auto", classes: Iterable[Any] = ()
 ) -> np.ndarray:
-    """Return whether each window is labelled, shape (n_windows,).
+    """Return whether each window is labeled, shape (n_windows,).
 
     Raises
     ------
     ValueError
-        As in :func:`labels_of` and :func:`find_unlabeled`, and when no window is labelled.
+        As in :func:`labels_of` and :func:`find_unlabeled`, and when no window is labeled.
     """
     unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label, classes)
     if len(unlabeled) and unlabeled.all():
-        raise ValueError(f"No window is labelled (y == {label!r}); PARSEmbedder needs no labels.")
+        raise ValueError(f"No window is labeled (y == {label!r}); PARSEmbedder needs no labels.")
     return ~unlabeled
 
 
@@ -267,25 +267,25 @@ def to_score(
     classes: np.ndarray,
     sample_weight: Any = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the numbers of the labelled windows, their labels and their weights.
+    """Return the numbers of the labeled windows, their labels and their weights.
 
     A warning names labels that are not among the classes of ``fit``.
 
     Raises
     ------
     ValueError
-        As in :func:`where_labelled` and :func:`check_weights`.
+        As in :func:`where_labeled` and :func:`check_weights`.
     """
     known = classes.tolist()
-    labelled = np.flatnonzero(where_labelled(windows, unlabeled_label, known))
-    y = windows.labels[labelled]
+    labeled = np.flatnonzero(where_labeled(windows, unlabeled_label, known))
+    y = windows.labels[labeled]
     if unseen := sorted(set(y.tolist()) - {*known}, key=str):
         names = checks.listed(list(map(repr, unseen)))
         checks.warn_user(f"No window of fit has the label {names}; windows with it count as wrong.")
     if sample_weight is not None:
-        sample_weight = check_weights(sample_weight, len(windows))[labelled]
-        check_weights(sample_weight, len(labelled))  # they may all be 0
-    return labelled, y, sample_weight
+        sample_weight = check_weights(sample_weight, len(windows))[labeled]
+        check_weights(sample_weight, len(labeled))  # they may all be 0
+    return labeled, y, sample_weight
 
 
 def cross_entropy_weights(
@@ -526,7 +526,7 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
 def without_held_out_splits(windows: Windows | None, share: float | str) -> Windows | None:
     """Drop windows of the splits "valid" and "test", if ``share`` is "split".
 
-    Labels are not needed to be in one of them: an unlabelled window of a test subject must not be
+    Labels are not needed to be in one of them: an unlabeled window of a test subject must not be
     pretrained on either.
     """
     if share != SPLIT or windows is None or windows.splits is None:
@@ -564,7 +564,7 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     known = np.flatnonzero(windows.has_subject)
     if held_out and len(known) < len(windows):
         checks.warn_user(
-            f"{len(windows) - len(known)} of {len(windows)} unlabelled windows have no subject, so "
+            f"{len(windows) - len(known)} of {len(windows)} unlabeled windows have no subject, so "
             "pretraining may use held-out ones; pass a dataset with 'subject' in its descriptions."
         )
     if held_out and len(known):
@@ -605,7 +605,7 @@ def are_validation(
     if set(counts) != {"train", "valid"}:
         raise ValueError(
             "validation='split' trains on windows of split 'train' and validates on 'valid', but "
-            f"the {n_windows} labelled windows have the splits {dict(counts)}; give 'split' to the "
+            f"the {n_windows} labeled windows have the splits {dict(counts)}; give 'split' to the "
             "description of every recording, or hold out a random share, such as validation=0.2."
         )
     is_valid = names == "valid"

@@ -32,7 +32,7 @@ class Transitions:
     .. math::
         p(c, x) = p(c_1) \prod_{t>1} p(c_t \mid c_{t-1}) \prod_t p(x_t \mid c_t) .
 
-    A classifier that minimises the cross entropy with class weights :math:`w_c` learns
+    A classifier that minimizes the cross entropy with class weights :math:`w_c` learns
     :math:`p(c \mid x) \propto \pi_c \, p(x \mid c)` with the prior :math:`\pi_c \propto w_c n_c`,
     where :math:`n_c` training windows have class :math:`c`. It is uniform with
     ``class_weight="balanced"``, and the share of the class without weights. So
@@ -71,7 +71,7 @@ class Transitions:
         Parameters
         ----------
         windows : Windows
-            Labelled windows, with indices into ``classes`` as labels. Where the place in a
+            Labeled windows, with indices into ``classes`` as labels. Where the place in a
             recording is unknown, as in an array, windows touch in the order in which they come.
         classes : ndarray, shape (n_classes,)
             Labels.
@@ -122,7 +122,7 @@ class Transitions:
         ----------
         probabilities : ndarray, shape (n_windows, n_classes)
             Probabilities by the classifier. A row of NaN is a window without a prediction, of
-            which only its neighbours tell something.
+            which only its neighbors tell something.
 
         Returns
         -------

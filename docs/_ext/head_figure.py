@@ -20,7 +20,7 @@ NAMES = (
 )
 #: The tokens of the picture: electrode, and first second of the patch.
 FIRST, SECOND = ("F3", 2), ("P4", 6)
-COLOURS = ("C0", "C1")
+COLORS = ("C0", "C1")
 
 
 def shift_over_the_head() -> Figure:
@@ -44,15 +44,15 @@ def shift_over_the_head() -> Figure:
 
 def _draw_head(ax: Axes, where: np.ndarray) -> None:
     places = where[:, :2]
-    centre = (places.max(axis=0) + places.min(axis=0)) / 2
-    radius = 1.08 * np.linalg.norm(places - centre, axis=1).max()
-    ax.add_patch(Circle(centre, radius, fill=False, color="0.6"))
-    nose = np.array([[-0.12, 0.0], [0.0, 0.14], [0.12, 0.0]]) + centre + [0, radius]
+    center = (places.max(axis=0) + places.min(axis=0)) / 2
+    radius = 1.08 * np.linalg.norm(places - center, axis=1).max()
+    ax.add_patch(Circle(center, radius, fill=False, color="0.6"))
+    nose = np.array([[-0.12, 0.0], [0.0, 0.14], [0.12, 0.0]]) + center + [0, radius]
     ax.plot(*nose.T, color="0.6")
     ax.scatter(*places.T, s=18, color="0.6")
     ends = [places[NAMES.index(name)] for name, _ in (FIRST, SECOND)]
-    for end, (name, _), colour in zip(ends, (FIRST, SECOND), COLOURS, strict=True):
-        ax.scatter(*end, s=90, color=colour, zorder=3)
+    for end, (name, _), color in zip(ends, (FIRST, SECOND), COLORS, strict=True):
+        ax.scatter(*end, s=90, color=color, zorder=3)
         ax.annotate(name, end, (9, 7), textcoords="offset points")
     ax.annotate("", ends[1], ends[0], arrowprops=dict(arrowstyle="-|>", shrinkA=6, shrinkB=6))
     ax.set(aspect="equal", title="where")
@@ -69,11 +69,11 @@ def _draw_time(ax: Axes) -> None:
         trace = height + (signal - signal.mean()) / 90
         ax.plot(times, trace, color="0.5", linewidth=0.6)
         ax.text(-0.2, height, name, ha="right", va="center")
-        for (electrode, second), colour in zip((FIRST, SECOND), COLOURS, strict=True):
+        for (electrode, second), color in zip((FIRST, SECOND), COLORS, strict=True):
             if name == electrode:
                 own = (times >= second) & (times < second + 1)
-                ax.axvspan(second, second + 1, color=colour, alpha=0.12, linewidth=0)
-                ax.plot(times[own], trace[own], color=colour, linewidth=1.4)
+                ax.axvspan(second, second + 1, color=color, alpha=0.12, linewidth=0)
+                ax.plot(times[own], trace[own], color=color, linewidth=1.4)
     low = -len(shown) + 0.25
     ax.annotate(
         "", (SECOND[1], low), (FIRST[1], low), arrowprops=dict(arrowstyle="-|>", color="black")

@@ -147,7 +147,7 @@ class StudyAnswers(_Computed):
 
 
 class Summary(_Computed):
-    """Show features and networks of each question: ``.. summary:: LABELLED PEOPLE``."""
+    """Show features and networks of each question: ``.. summary:: LABELED PEOPLE``."""
 
     required_arguments = 1
 
@@ -178,7 +178,7 @@ class FineTuning(_Computed):
 
 
 class FewLabels(_Computed):
-    """Show ``few_labels/TASK.csv``: ``.. few-labels:: TASK``, plain and centred, with tests."""
+    """Show ``few_labels/TASK.csv``: ``.. few-labels:: TASK``, plain and centered, with tests."""
 
     required_arguments = 1
 
@@ -186,10 +186,10 @@ class FewLabels(_Computed):
         [name] = self.arguments
         file = FOLDER / f"{name}.csv"
         lines: list[str] = []
-        for centred, title in ((True, "Centred by subject (transductive):"), (False, "Plain:")):
-            lines += [title, "", *_list_table(means(name, centred=centred)), ""]
-            tests = _list_table(against_baselines(name, centred=centred))
-            shown = f"The encoder small, {'centred' if centred else 'plain'}, against baselines"
+        for centered, title in ((True, "Centered by subject (transductive):"), (False, "Plain:")):
+            lines += [title, "", *_list_table(means(name, centered=centered)), ""]
+            tests = _list_table(against_baselines(name, centered=centered))
+            shown = f"The encoder small, {'centered' if centered else 'plain'}, against baselines"
             lines += _dropdown(shown, tests)
         return self.parse([*lines, *_origin(file)], [file])
 
@@ -213,8 +213,8 @@ class FewLabelsLarger(_Computed):
     def run(self) -> list[nodes.Node]:
         names = dict(self.rows())
         lines: list[str] = []
-        for centred, title in ((True, "Centred by subject (transductive):"), (False, "Plain:")):
-            lines += [title, "", *_list_table(larger(names, centred=centred)), ""]
+        for centered, title in ((True, "Centered by subject (transductive):"), (False, "Plain:")):
+            lines += [title, "", *_list_table(larger(names, centered=centered)), ""]
         files = [FOLDER / f"{name}{end}.csv" for name in names.values() for end in ("", "_larger")]
         return self.parse([*lines, *_origin(files[1])], files)
 
@@ -258,9 +258,9 @@ class Rhythms(_Computed):
 
 
 class Pretrainings(_Computed):
-    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labelled people.
+    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labeled people.
 
-    Fine-tuned networks, ``TASK_fine_tuned``, have 4 labelled people and are compared with scratch.
+    Fine-tuned networks, ``TASK_fine_tuned``, have 4 labeled people and are compared with scratch.
     """
 
     required_arguments = 1
@@ -272,9 +272,9 @@ class Pretrainings(_Computed):
         tuned = name.endswith("_fine_tuned")
         against = SCRATCH if tuned else RANDOM
         shown = [(4, False)] if tuned else [(16, False), (4, False), (16, True), (4, True)]
-        for n, centred in shown:
-            title = f"With {n} labelled people, {'centred by subject' if centred else 'plain'}"
-            rows = _list_table(pretraining_table(name, n, centred=centred, against=against))
+        for n, centered in shown:
+            title = f"With {n} labeled people, {'centered by subject' if centered else 'plain'}"
+            rows = _list_table(pretraining_table(name, n, centered=centered, against=against))
             lines += _dropdown(title, rows) if lines else [f"{title}:", "", *rows, ""]
         return self.parse([*lines, *_origin(file)], [file])
 
@@ -299,7 +299,7 @@ class Controls(_Computed):
         title = "What ``describe_controls`` says of the gains over a random encoder:"
         lines = [title, "", *sentences, ""]
         for n in numbers(name):
-            title = f"Scores with {n} labelled people"
+            title = f"Scores with {n} labeled people"
             lines += _dropdown(title, _list_table(control_means(name, n)))
         return self.parse([*lines, *_origin(file)], [file])
 
@@ -388,9 +388,9 @@ class Costs(_Computed):
             )
             shown = _cost_table(rows)
             if n == numbers[0]:
-                lines += [f"With {n} labelled subjects:", "", *shown, ""]
+                lines += [f"With {n} labeled subjects:", "", *shown, ""]
             else:
-                lines += [f".. dropdown:: With {n} labelled subjects", ""]
+                lines += [f".. dropdown:: With {n} labeled subjects", ""]
                 lines += [f"   {line}" for line in shown]
         return self.parse(lines, [file])
 
@@ -439,7 +439,7 @@ class Stored(SphinxRole):
 
 
 class Gain(SphinxRole):
-    """A difference to scratch, with its test: ``:gain:`RESULT/METHOD/LABELLED SUBJECTS```."""
+    """A difference to scratch, with its test: ``:gain:`RESULT/METHOD/LABELED SUBJECTS```."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
         name, method, n = self.text.split("/")

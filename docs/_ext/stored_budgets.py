@@ -16,7 +16,7 @@ SHORTENING, DEFAULTS, RANDOM_WEIGHTS = "shortening", "defaults", "random encoder
 #: Column -> 1 where a higher value is better than that of the defaults, -1 where a lower one is.
 SIGNS = {"loss_with_defaults": -1, "plain": 1}
 #: Features -> name in the table.
-SHOWN = {"plain": "balanced accuracy", "centred": "subject-centered (transductive)"}
+SHOWN = {"plain": "balanced accuracy", "centered": "subject-centered (transductive)"}
 
 
 def budget_scores(name: str) -> pd.DataFrame:

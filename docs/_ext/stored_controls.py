@@ -32,7 +32,7 @@ def control_scores(name: str) -> pd.DataFrame:
 
 
 def numbers(name: str) -> list[int]:
-    """Return the numbers of labelled people."""
+    """Return the numbers of labeled people."""
     return sorted(control_scores(name)["n_train_subjects"].unique())
 
 

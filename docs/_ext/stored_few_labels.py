@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from stored_scores import MEASURED, difference_cell, result_scores
 
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.evaluation import paired_tests
 from braindecode_pars.evaluation.paired_tests import holm
 
@@ -27,7 +27,7 @@ _METHODS = (*BASELINES, "SpectralMAE", "PARS without overlap", "noise", "small",
 
 
 def few_labels_scores(name: str) -> pd.DataFrame:
-    """Return tidy scores of a task, with the columns ``centred`` and ``pretraining_seed``."""
+    """Return tidy scores of a task, with the columns ``centered`` and ``pretraining_seed``."""
     return long_scores(FOLDER / f"{name}.csv")
 
 
@@ -40,8 +40,8 @@ def long_scores(file: Path) -> pd.DataFrame:
     wide = pd.read_csv(file, comment="#")
     keys = ["method", "n_train_subjects", "seed"]
     scores = wide.melt(keys, var_name="subject", value_name="value")
-    scores["centred"] = scores["method"].str.endswith(CENTRED)
-    plain = scores["method"].str.removesuffix(CENTRED)
+    scores["centered"] = scores["method"].str.endswith(CENTERED)
+    plain = scores["method"].str.removesuffix(CENTERED)
     found = plain.str.extract(r"^(?P<method>.*?)(?:, seed (?P<seed>\d+))?$")
     scores["method"] = found["method"]
     # The first of several seeds is not in the name. NaN where there is one pretraining, or none.
@@ -51,13 +51,13 @@ def long_scores(file: Path) -> pd.DataFrame:
     return scores.assign(**facts)
 
 
-def means(name: str, *, centred: bool) -> pd.DataFrame:
+def means(name: str, *, centered: bool) -> pd.DataFrame:
     """Return mean and SD over subjects, a row for each method, a column for each number of people.
 
     Of several pretraining seeds, the lowest and the highest mean stand behind.
     """
     scores = few_labels_scores(name)
-    scores = scores[scores["centred"] == centred]
+    scores = scores[scores["centered"] == centered]
     rows = {}
     for method in _METHODS:
         own = scores[scores["method"] == method]
@@ -83,14 +83,14 @@ def score_cell(part: pd.DataFrame) -> str:
 
 
 def against_baselines(
-    name: str, method: str = "small", *, centred: bool, numbers: Iterable[int] = (2, 4, 8)
+    name: str, method: str = "small", *, centered: bool, numbers: Iterable[int] = (2, 4, 8)
 ) -> pd.DataFrame:
     """Compare a method with each baseline; subjects, draws and its pretrainings are random.
 
     The p-values have Holm's correction over the table.
     """
     scores = few_labels_scores(name)
-    scores = scores[scores["centred"] == centred]
+    scores = scores[scores["centered"] == centered]
     tests = {}
     for n in numbers:
         for other in BASELINES:
@@ -117,17 +117,17 @@ def fine_tuned(name: str) -> pd.DataFrame:
     return _shown(tests, "against")
 
 
-def larger(names: Mapping[str, str], n: int = 4, *, centred: bool) -> pd.DataFrame:
+def larger(names: Mapping[str, str], n: int = 4, *, centered: bool) -> pd.DataFrame:
     """Compare the encoders of a GPU with ``small``, which has three pretrainings.
 
-    ``names`` are the tasks by their titles, and ``n`` the number of labelled people. The p-values
+    ``names`` are the tasks by their titles, and ``n`` the number of labeled people. The p-values
     have Holm's correction over the table.
     """
     tests = {}
     for title, name in names.items():
         of_gpu = few_labels_scores(f"{name}_larger")
         both = pd.concat([of_gpu, few_labels_scores(name)]).assign(dataset=name)
-        both = both[both["centred"].eq(centred) & both["n_train_subjects"].eq(n)]
+        both = both[both["centered"].eq(centered) & both["n_train_subjects"].eq(n)]
         for method in of_gpu["method"].unique():
             pair = both[both["method"].isin([method, "small"])]
             tests[title, method] = _test(pair, method, "small")

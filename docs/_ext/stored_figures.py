@@ -24,7 +24,7 @@ STYLES = {
     "SpectralMAE": 4,
     "PARS": 5,
     "MAE": 6,
-    "PARS without overlap, seed 1": 10,  # another marker, in the colour of 3
+    "PARS without overlap, seed 1": 10,  # another marker, in the color of 3
     "EEGNet": 11,
     "ShallowFBCSPNet": 12,
 }
@@ -34,7 +34,7 @@ BASELINES = ("scratch", "band power", "tangent space", "EEGNet", "ShallowFBCSPNe
 
 
 def label_efficiency(name: str) -> Figure:
-    """Draw scores over the number of labelled subjects: of encoders above, of baselines below."""
+    """Draw scores over the number of labeled subjects: of encoders above, of baselines below."""
     scores = result_scores(name)
     run = set(scores["method"])
     scores = _in_order(scores)
@@ -49,7 +49,7 @@ def label_efficiency(name: str) -> Figure:
             chance=RESULTS[name].chance,
         )
         ax.legend(frameon=False, handlelength=3, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-        ax.set_xlabel("labelled subjects")
+        ax.set_xlabel("labeled subjects")
     # The baselines may have been run with fewer numbers of subjects.
     low, high = axes[0].get_xlim()
     axes[1].set_xlim(low, high)
@@ -57,7 +57,7 @@ def label_efficiency(name: str) -> Figure:
 
 
 def subject_dots(name: str, n: int, methods: tuple[str, ...]) -> Axes:
-    """Draw each held-out subject with one number of labelled subjects."""
+    """Draw each held-out subject with one number of labeled subjects."""
     scores = result_scores(name)
     scores = _in_order(scores[scores["n_train_subjects"] == n])
     _, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
@@ -106,26 +106,26 @@ FEW_LABELS = {
 
 
 def few_labels(names: tuple[str, ...]) -> Figure:
-    """Draw the scores of frozen features, centred by subject, over the number of people."""
+    """Draw the scores of frozen features, centered by subject, over the number of people."""
     figure, axes = plt.subplots(
         1, len(names), figsize=(3.6 * len(names), 4.0), sharey=True, layout="constrained"
     )
     titles = {"arithmetic": "rest or arithmetic", "imagery": "imagery or rest"}
     for ax, name in zip(axes, names, strict=True):
         scores = few_labels_scores(name)
-        scores = scores[scores["centred"] & scores["method"].isin(FEW_LABELS)]
+        scores = scores[scores["centered"] & scores["method"].isin(FEW_LABELS)]
         shown = scores.assign(method=scores["method"].map(FEW_LABELS))
         plotting.label_efficiency(
             shown,
             "balanced_accuracy",
-            "balanced accuracy, centred",
+            "balanced accuracy, centered",
             ax,
             methods=list(FEW_LABELS.values()),
             chance=0.5,
         )
-        ax.set(title=titles[name], xlabel="labelled people", ylabel="")
+        ax.set(title=titles[name], xlabel="labeled people", ylabel="")
         ax.get_legend().remove()
-    axes[0].set_ylabel("balanced accuracy, centred\n(mean and 95 % CI over subjects)")
+    axes[0].set_ylabel("balanced accuracy, centered\n(mean and 95 % CI over subjects)")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -16,7 +16,7 @@ _LACK = {"none": "", "slow": ", from 7 Hz up", "eyes": ", without what frontal c
 
 
 def network_scores(name: str) -> pd.DataFrame:
-    """Return a row for each method, control, number of labelled people, draw and person."""
+    """Return a row for each method, control, number of labeled people, draw and person."""
     wide = pd.read_csv(FOLDER / f"{name}.csv", comment="#")
     keys = ["method", "control", "n_train_subjects", "seed"]
     scores = wide.melt(keys, var_name="subject").astype({"subject": str})
@@ -36,12 +36,12 @@ def networks_table(name: str) -> pd.DataFrame:
     for method, own in pd.concat([scores, scratch.assign(control="none")]).groupby("method"):
         row = {"method": method}
         for (n, control), part in own.groupby(["n_train_subjects", "control"]):
-            row[f"{n} labelled{_LACK[control]}"] = f"{part['value'].mean():.3f}"
+            row[f"{n} labeled{_LACK[control]}"] = f"{part['value'].mean():.3f}"
         if method != SCRATCH:
             test = tests.loc[method]
             row["over scratch (95 %)"] = difference_cell(test)
             row["p"] = f"{test['p_holm']:.2g}"
         rows.append(row)
     table = pd.DataFrame(rows).fillna("")
-    first = ["method", "4 labelled", "over scratch (95 %)", "p"]
+    first = ["method", "4 labeled", "over scratch (95 %)", "p"]
     return table[first + [column for column in table if column not in first]]

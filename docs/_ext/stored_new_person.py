@@ -16,18 +16,18 @@ __all__ = ["FOLDER", "new_person_curves", "new_person_scores", "new_person_table
 FOLDER = MEASURED / "new_person"
 TITLES = {"arithmetic": "rest or arithmetic", "sleep": "wake or deep sleep"}
 FEATURES = ("small", "classical features", "band power", "tangent space")
-#: Rows of the table, and numbers of labelled windows a class.
+#: Rows of the table, and numbers of labeled windows a class.
 _ROWS = (
-    *(("nothing", 0), ("centred", 0), ("centred, running", 0), ("mean replaced", 0)),
-    *(("recentred, rescaled", 0), ("T3A", 0), ("T3A, running", 0)),
-    *((method, n) for method in ("own only", "prior", "prior, centred") for n in (1, 4, 16)),
+    *(("nothing", 0), ("centered", 0), ("centered, running", 0), ("mean replaced", 0)),
+    *(("recentered, rescaled", 0), ("T3A", 0), ("T3A, running", 0)),
+    *((method, n) for method in ("own only", "prior", "prior, centered") for n in (1, 4, 16)),
 )
 
 
 def new_person_scores(task: str) -> pd.DataFrame:
     """Return balanced accuracies: a row for each features, method and number; people as columns."""
     wide = pd.read_csv(FOLDER / f"{task}.csv", comment="#")
-    return wide.drop(columns="access").set_index(["features", "method", "n_labelled"])
+    return wide.drop(columns="access").set_index(["features", "method", "n_labeled"])
 
 
 def difference(scores: pd.DataFrame, features: str, method: str, n: int) -> tuple[float, float]:
@@ -53,7 +53,7 @@ def new_person_table(task: str) -> pd.DataFrame:
 
 
 def new_person_curves() -> Figure:
-    """Draw the scores over the number of labelled windows of the new person."""
+    """Draw the scores over the number of labeled windows of the new person."""
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 4.0), sharey=True, layout="constrained")
     for ax, (task, title) in zip(axes, TITLES.items(), strict=True):
         means = new_person_scores(task).mean(axis=1)
@@ -61,12 +61,12 @@ def new_person_curves() -> Figure:
         for i, features in enumerate(FEATURES):
             if features in means.index.levels[0]:
                 own = [means[features, "own only", n] for n in numbers]
-                prior = [means[features, "prior, centred", n] for n in numbers]
+                prior = [means[features, "prior, centered", n] for n in numbers]
                 drawn = style.series_style(i) | {"linestyle": ":"}
                 ax.plot(range(1, len(numbers) + 1), own, **drawn)
-                prior = [means[features, "centred", 0], *prior]
+                prior = [means[features, "centered", 0], *prior]
                 ax.plot(prior, label=features, **drawn | {"linestyle": "-"})
-        ax.set(title=title, xlabel="labelled windows a class of the new person")
+        ax.set(title=title, xlabel="labeled windows a class of the new person")
         ax.set_xticks(range(len(numbers) + 1), [0, *numbers])
         style.draw_chance(ax, 0.5)
         style.remove_frame(ax, "y")

@@ -1,7 +1,7 @@
 """Numbers of ``docs/measured`` in a text: means, differences, losses and what features hold.
 
 A number is named as ``FILE | SELECTION | WHAT | PART``: a file below ``docs/measured``, without its
-ending; the number of labelled people, "centred", the name of a control or "draws 3-19"; a method,
+ending; the number of labeled people, "centered", the name of a control or "draws 3-19"; a method,
 or two with " - " between them; and, of a difference, another part of its test.
 
 ``sleep/deep | 4 | PARS``
@@ -47,7 +47,7 @@ def _scores(file: str) -> pd.DataFrame:
     scores = long_scores(MEASURED / f"{file}.csv")
     if folder == "few_labels" and name.endswith("_fine_tuned"):
         scores = _with_result(scores, name.removesuffix("_fine_tuned"))
-        return scores.fillna({"centred": False})
+        return scores.fillna({"centered": False})
     return scores
 
 
@@ -62,15 +62,15 @@ def _with_result(scores: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _selected(file: str, selection: str) -> pd.DataFrame:
-    """Return the scores of a number of labelled people, plain and unchanged where not said."""
+    """Return the scores of a number of labeled people, plain and unchanged where not said."""
     scores = _scores(file)
     if found := re.search(r" draws (\d+)-(\d+)$", selection):
         scores = scores[scores["seed"].between(*map(int, found.groups()))]
         selection = selection[: found.start()]
     n, _, rest = selection.partition(" ")
     scores = scores[scores["n_train_subjects"] == int(n)]
-    if "centred" in scores:
-        scores = scores[scores["centred"].eq(rest == "centred")]
+    if "centered" in scores:
+        scores = scores[scores["centered"].eq(rest == "centered")]
     if "control" in scores:
         scores = scores[scores["control"] == (rest or "none")]
     return scores
@@ -134,7 +134,7 @@ COLUMNS = {
 
 
 def summary(n: int) -> pd.DataFrame:
-    """Return means with ``n`` labelled people, not centred: features and networks of questions."""
+    """Return means with ``n`` labeled people, not centered: features and networks of questions."""
     rows = []
     for question, files in QUESTIONS.items():
         for kind, file in zip(("features", "network"), files, strict=True):

@@ -37,19 +37,19 @@ METHODS = {
 BASELINES = ("classical features", "tangent space", "band power")
 
 
-def pretraining_scores(name: str, *, centred: bool) -> pd.DataFrame:
+def pretraining_scores(name: str, *, centered: bool) -> pd.DataFrame:
     """Return tidy scores of a task, with the column ``pretraining_seed``."""
     scores = long_scores(FOLDER / f"{name}.csv")
-    return scores[scores["centred"] == centred]
+    return scores[scores["centered"] == centered]
 
 
-def pretraining_table(name: str, n: int, *, centred: bool, against: str = RANDOM) -> pd.DataFrame:
+def pretraining_table(name: str, n: int, *, centered: bool, against: str = RANDOM) -> pd.DataFrame:
     """Return the mean of each pretraining and its difference to a network without one.
 
     Subjects, draws and seeds of pretraining are random factors of the test; p-values have Holm's
     correction over the table.
     """
-    scores = pretraining_scores(name, centred=centred)
+    scores = pretraining_scores(name, centered=centered)
     scores = scores[scores["n_train_subjects"] == n]
     tests = paired_tests(scores, "balanced_accuracy", against=against)
     tests = tests.set_index("method_a").to_dict("index")
@@ -70,7 +70,7 @@ def pretraining_table(name: str, n: int, *, centred: bool, against: str = RANDOM
     return pd.DataFrame(rows).fillna("")
 
 
-def pretrainings(names: tuple[str, ...], n: int, *, centred: bool) -> Figure:
+def pretrainings(names: tuple[str, ...], n: int, *, centered: bool) -> Figure:
     """Draw the mean of every pretraining seed, a panel for each task."""
     titles = dict(arithmetic="rest or arithmetic", imagery="imagery or rest", hands="left or right")
     figure, axes = plt.subplots(
@@ -78,7 +78,7 @@ def pretrainings(names: tuple[str, ...], n: int, *, centred: bool) -> Figure:
     )
     order = [*METHODS, *BASELINES]
     for ax, name in zip(axes, names, strict=True):
-        scores = pretraining_scores(name, centred=centred)
+        scores = pretraining_scores(name, centered=centered)
         scores = scores[scores["n_train_subjects"] == n]
         means = scores.groupby(["method", "pretraining_seed"], dropna=False)["value"].mean()
         shown = [method for method in order if method in means.index.levels[0]]

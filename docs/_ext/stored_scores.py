@@ -136,7 +136,7 @@ def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
         [
             {
                 "method": method,
-                "labelled subjects": str(n),
+                "labeled subjects": str(n),
                 "draws": str(test["n_draws"]),
                 "difference": difference_cell(test),
                 "ahead in": _ahead(test),
@@ -150,9 +150,9 @@ def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
 
 @cache
 def _result_differences(name: str) -> pd.DataFrame:
-    """Return the differences of a result to scratch, by method and number of labelled subjects."""
+    """Return the differences of a result to scratch, by method and number of labeled subjects."""
     tests = tests_against(result_scores(name), "scratch")
-    return tests.set_index(["method", "labelled subjects"])
+    return tests.set_index(["method", "labeled subjects"])
 
 
 def gain(name: str, method: str, n: int) -> str:
@@ -181,11 +181,11 @@ def variants(rows: list[list[str]]) -> pd.DataFrame:
 def fine_tuning() -> pd.DataFrame:
     """Return means and standard errors over draws: methods by tasks and numbers of people."""
     stored = pd.read_csv(MEASURED / "fine_tuning.csv", comment="#")
-    draws = stored.groupby(["method", "task", "n_labelled"], sort=False)["score"]
+    draws = stored.groupby(["method", "task", "n_labeled"], sort=False)["score"]
     shown = draws.agg(
         lambda values: f"{values.mean():.3f} ± {values.sem():.3f}".removesuffix(" ± nan")
     )
-    wide = shown.unstack(["task", "n_labelled"], sort=False).fillna("")
+    wide = shown.unstack(["task", "n_labeled"], sort=False).fillna("")
     wide.columns = [f"{task}, {n}" for task, n in wide.columns]
     return wide.reset_index()
 

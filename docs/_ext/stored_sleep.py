@@ -49,10 +49,10 @@ NETWORKS = (
 )
 
 
-def sleep_scores(name: str, *, centred: bool = False) -> pd.DataFrame:
+def sleep_scores(name: str, *, centered: bool = False) -> pd.DataFrame:
     """Return tidy scores of a question, or of the networks."""
     scores = long_scores(FOLDER / f"{name}.csv")
-    return scores[scores["centred"] == centred]
+    return scores[scores["centered"] == centered]
 
 
 def sleep_table(name: str) -> pd.DataFrame:
@@ -60,10 +60,10 @@ def sleep_table(name: str) -> pd.DataFrame:
     rows = []
     for method in METHODS:
         row = {"method": method}
-        for centred in (False, True):
-            scores = sleep_scores(name, centred=centred)
+        for centered in (False, True):
+            scores = sleep_scores(name, centered=centered)
             for n, own in scores[scores["method"] == method].groupby("n_train_subjects"):
-                row[f"{n}, centred" if centred else f"{n} labelled"] = score_cell(own)
+                row[f"{n}, centered" if centered else f"{n} labeled"] = score_cell(own)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -85,8 +85,8 @@ def sham_tests(name: str) -> pd.DataFrame:
     The p-values have Holm's correction over the table, the intervals have none.
     """
     tests, means = {}, {}
-    for centred, end in ((False, ""), (True, ", centered")):
-        for n, of_n in sleep_scores(name, centred=centred).groupby("n_train_subjects"):
+    for centered, end in ((False, ""), (True, ", centered")):
+        for n, of_n in sleep_scores(name, centered=centered).groupby("n_train_subjects"):
             for task in SHAM_TASKS:
                 names = [task, f"{task}{SHAM}", UNTRAINED]
                 means[f"{n}{end}", task] = of_n.groupby("method")["value"].mean()[names]
@@ -110,11 +110,11 @@ def sham_tests(name: str) -> pd.DataFrame:
 
 
 def network_table() -> pd.DataFrame:
-    """Return means of the networks, a column for each number of labelled people."""
+    """Return means of the networks, a column for each number of labeled people."""
     scores = sleep_scores("networks_deep")
     rows = []
     for method, own in scores.groupby("method", sort=False):
-        cells = {f"{n} labelled": score_cell(part) for n, part in own.groupby("n_train_subjects")}
+        cells = {f"{n} labeled": score_cell(part) for n, part in own.groupby("n_train_subjects")}
         rows.append({"network": method} | cells)
     return pd.DataFrame(rows).fillna("")
 
@@ -225,7 +225,7 @@ def sleep_figure() -> Figure:
             methods=list(shown),
             chance=None if name == "wake" else 0.5,
         )
-        ax.set(title=title, xlabel="labelled people")
+        ax.set(title=title, xlabel="labeled people")
         ax.get_legend().remove()
     axes[1].set_ylabel("")
     handles, labels = axes[0].get_legend_handles_labels()

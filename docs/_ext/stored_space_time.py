@@ -29,12 +29,12 @@ def _scores(name: str) -> pd.DataFrame:
 
 
 def space_time_table() -> pd.DataFrame:
-    """Return means of each method, plain and centred by subject, and the range of pretrainings."""
+    """Return means of each method, plain and centered by subject, and the range of pretrainings."""
     columns = {}
     for name, question in SETS.items():
         scores = _scores(name)
-        for centred, word in ((False, ""), (True, ", centred")):
-            own = scores[scores["centred"] == centred].groupby("method", sort=False)
+        for centered, word in ((False, ""), (True, ", centered")):
+            own = scores[scores["centered"] == centered].groupby("method", sort=False)
             columns[question + word] = own.apply(_cell, include_groups=False)
     return pd.DataFrame(columns).rename_axis("method").reset_index()
 
@@ -50,7 +50,7 @@ def _cell(own: pd.DataFrame) -> str:
 def space_time_tests(name: str) -> pd.DataFrame:
     """Compare methods with their twins, plain; people, draws and pretrainings are random."""
     scores = _scores(name)
-    scores = scores[~scores["centred"]]
+    scores = scores[~scores["centered"]]
     (n,) = scores["n_train_subjects"].unique()
     tests = {}
     for method, other in COMPARED:

@@ -9,7 +9,7 @@ rate is constant, and a copy of the network decays to each of the budgets, so th
 serves all. PARS with its previous defaults (mask ratio 0.8, 40 patches, batches of 64, learning
 rate 4e-3, cosine) has two minutes. The held-out loss is that of the other half. Features are scored
 as in ``sleep.py``: stage 3 or 4, or rest or arithmetic, of the subjects whom the encoder has not
-seen, with the labels of four subjects, plain and centred. An interrupted command resumes. Writes
+seen, with the labels of four subjects, plain and centered. An interrupted command resumes. Writes
 ``docs/measured/budgets/TASK.csv``.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from sleep import Asked, centred, scored
+from sleep import Asked, centered, scored
 from stored_table import store_table
 from torch import Tensor
 
@@ -43,7 +43,7 @@ PREVIOUS_STEPS = {"sleep": 1500, "arithmetic": 3000}
 MINUTES = {"sleep": (1, 2, 4, 8), "arithmetic": (1, 2, 4)}
 #: Seeds of the pretraining; eight minutes have only the first one, on the first half.
 N_SEEDS = {"sleep": 3, "arithmetic": 1}
-N_LABELLED, N_DRAWS = 4, 20
+N_LABELED, N_DRAWS = 4, 20
 PREVIOUS = dict(position_mask_ratio=0.8, density=4 / 3)
 
 
@@ -181,9 +181,9 @@ def run(name: str, windows: Any, asked: Asked, out: Path, kind: str, seed: int, 
         loss = loss_of(trained_task, others) if kind != "random" else math.nan
         embedder = PARSEmbedder(encoder=trained_task.encoder.eval(), pooling="channels", verbose=0)
         features = embedder.set_params(device="cpu").fit(asked.windows).transform(asked.windows)
-        for way in ("plain", "centred"):
-            values = features if way == "plain" else centred(features, asked.people)
-            for row in scored(asked, half, values, [N_LABELLED], N_DRAWS):
+        for way in ("plain", "centered"):
+            values = features if way == "plain" else centered(features, asked.people)
+            for row in scored(asked, half, values, [N_LABELED], N_DRAWS):
                 what = dict(kind=kind, steps=steps, pretraining=seed, half=half, features=way)
                 rows.append(what | dict(seconds=seconds, loss=loss) | row)
         mean = {
@@ -194,7 +194,7 @@ def run(name: str, windows: Any, asked: Asked, out: Path, kind: str, seed: int, 
                     if r["features"] == w and r["steps"] == steps
                 ]
             )
-            for w in ("plain", "centred")
+            for w in ("plain", "centered")
         }
         print(kind, seed, half, steps, round(seconds), round(loss, 3), mean, flush=True)
 

@@ -8,7 +8,7 @@ FOLDER has PhysioNet's motor imagery recordings. OUT gets the scores of every fi
 interrupted command resumes from there. ``OUT/encoders`` has the runs of the encoders that are not
 in the package, as ``reproduce.py`` pretrains them, and ``synthetic_signals.py`` the one of noise.
 At the end ``docs/measured/controls/TASK.csv`` is written. Every method is a linear classifier of
-frozen features, and all have the same labelled people in a draw. The sample of arithmetic has no
+frozen features, and all have the same labeled people in a draw. The sample of arithmetic has no
 frontal channels, so slow voltages are left out there.
 """
 
@@ -32,7 +32,7 @@ from braindecode_pars.pretrained import load_encoder
 
 MEASURED = Path(__file__).parents[1] / "measured" / "controls"
 TASKS = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
-#: Numbers of labelled people, and of draws.
+#: Numbers of labeled people, and of draws.
 DESIGNS = {"arithmetic": ((4, 8), 20), "imagery": ((4,), 20), "hands": ((4, 16), 20)}
 #: On imagery the others were left out for their time.
 CHOSEN = {"imagery": ("slow", "eyes", "labels")}
@@ -50,7 +50,7 @@ def main() -> None:
     given = parser.parse_args()
     question = TASKS[given.task](given.out / "encoders", given.eeg)
     numbers, n_draws = DESIGNS[given.task]
-    # All others may be labelled.
+    # All others may be labeled.
     split = {name: value for name, value in question.split.items() if name != "train_subjects"}
     names = BASELINES if given.task != "arithmetic" else BASELINES[:-1]
     scores = controls(

@@ -4,7 +4,7 @@
 
 FOLDER has PhysioNet's motor imagery recordings. Nothing is trained for long: encoders that are not
 in the package are replaced by untrained ones, whose cards have the steps of the real pretraining.
-The labelled subjects are the first ones, so steps of single draws may differ by a few.
+The labeled subjects are the first ones, so steps of single draws may differ by a few.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _costs(result: str, question: Question) -> pd.DataFrame:
 def _first_subjects(question: Question, n: int) -> BaseConcatDataset:
     scored = question.split.get("test_subjects", [])
     of = [windows.description["subject"] for windows in question.windows.datasets]
-    labelled = list(dict.fromkeys(subject for subject in of if subject not in scored))[:n]
+    labeled = list(dict.fromkeys(subject for subject in of if subject not in scored))[:n]
     parts = zip(question.windows.datasets, of, strict=True)
-    return BaseConcatDataset([windows for windows, subject in parts if subject in labelled])
+    return BaseConcatDataset([windows for windows, subject in parts if subject in labeled])
 
 
 def _stand_in(method: str, encoders: Path) -> None:
@@ -85,7 +85,7 @@ def _stand_in_simulated(method: str, encoders: Path, result: str) -> None:
     """Pretrain an encoder for an epoch, and save it with the card of all epochs."""
     task, arguments = simulated.TASKS[method]
     embedder = PARSEmbedder(task, pretext_params=arguments, pretrain_epochs=1, verbose=0)
-    encoder, card, _ = load_encoder(embedder.fit(simulated.unlabelled(result, 0)))
+    encoder, card, _ = load_encoder(embedder.fit(simulated.unlabeled(result, 0)))
     epochs, _ = simulated.EPOCHS[result]
     counts = dict(n_steps=card.n_steps * epochs, n_examples=card.n_examples * epochs)
     save_encoder(encoder, replace(card, **counts), encoders / f"{method}, seed 0")

@@ -409,8 +409,8 @@ def store_of(name: str, store: SignalStore) -> Values:
     yield f"{name}.preprocessing", str(store.preprocessing)
     rng = np.random.default_rng(0)
     yield f"{name}.crops", store.batch(np.arange(len(store)), n_times=1000, rng=rng)
-    if store.n_labelled_windows:
-        yield from windows_of(name, store.labelled_windows())
+    if store.n_labeled_windows:
+        yield from windows_of(name, store.labeled_windows())
 
 
 #: Six steps of two micro-batches, with a checkpoint after each second step.
@@ -532,8 +532,8 @@ def protocols(folder: Path, saved: Path) -> Values:
     X, y, subjects = as_sklearn(nights())
     for splitter in (
         evaluation.LeaveOneSubjectOut(),
-        evaluation.LabelledSubjects([1, 3], test_subjects=[4], seeds=[0, 1]),
-        evaluation.LabelledWindows([0, 1]),
+        evaluation.LabeledSubjects([1, 3], test_subjects=[4], seeds=[0, 1]),
+        evaluation.LabeledWindows([0, 1]),
         evaluation.WithinSubject(3),
     ):
         name = type(splitter).__name__

@@ -10,8 +10,8 @@ noise-2 (``synthetic_signals.py``). FOLDER has PhysioNet's motor imagery recordi
 scores of every fit, and an interrupted command resumes from there. At the end
 ``docs/measured/few_labels/TASK.csv`` is written.
 
-Every method is a logistic regression with C = 0.01 on standardised features, or a vote of some. All
-have the same labelled people in a draw. Each is also given the mean of every subject, which is
+Every method is a logistic regression with C = 0.01 on standardized features, or a vote of some. All
+have the same labeled people in a draw. Each is also given the mean of every subject, which is
 transductive. The people who are scored are those of the other results; "development" is rest or
 arithmetic of the people that all choices were made on. With ``--fine-tuned``, the only method is
 PARSClassifier with the encoder ``small`` and its defaults, to be compared with the stored scores
@@ -41,7 +41,7 @@ from braindecode_pars import (
     SubjectCentering,
     datasets,
 )
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -55,15 +55,15 @@ MEASURED = Path(__file__).parents[1] / "measured" / "few_labels"
 
 
 def development(encoders: Path, eeg: Path | None) -> Question:
-    """Rest against arithmetic of the development people; eight are labelled, four are scored."""
+    """Rest against arithmetic of the development people; eight are labeled, four are scored."""
     windows = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(12)])
     return replace(arithmetic(encoders, eeg), windows=windows, split=dict(cv=3))
 
 
 TASKS = dict(development=development, arithmetic=arithmetic, imagery=imagery, hands=hands)
-#: Draws of labelled people.
+#: Draws of labeled people.
 N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 20, "hands": 20}
-N_LABELLED = (2, 4, 8, 16)
+N_LABELED = (2, 4, 8, 16)
 C = 0.01
 
 #: Method -> encoder in the package, or folder in ENCODERS.
@@ -96,12 +96,12 @@ def main() -> None:
     parser.add_argument("--larger", action="store_true")
     given = parser.parse_args()
     question = TASKS[given.task](given.encoders, given.eeg)
-    numbers, n_draws = N_LABELLED, N_DRAWS[given.task]
+    numbers, n_draws = N_LABELED, N_DRAWS[given.task]
     methods, name = {**dict(_probes(_features(given.encoders))), **dict(_votes())}, given.task
     if given.task == "development":
-        numbers = N_LABELLED[:3]
+        numbers = N_LABELED[:3]
     if given.fine_tuned:
-        numbers = N_LABELLED[1:2]
+        numbers = N_LABELED[1:2]
         methods = {"small, fine-tuned": PARSClassifier(encoder="small", verbose=0)}
         name += "_fine_tuned"
     elif given.larger:
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each method, number of labelled people and draw; a column per subject."""
+    """Return one row for each method, number of labeled people and draw; a column per subject."""
     keys = ["method", "n_train_subjects", "seed"]
     each = scores[scores["subject"] != "all"]
     return each.pivot(index=keys, columns="subject", values="value").reset_index()
@@ -139,12 +139,12 @@ def _probes(
 ) -> Iterator[tuple[str, BaseEstimator]]:
     for name, features in named:
         yield name, LinearProbe(features, C=C)
-        yield name + CENTRED, LinearProbe(SubjectCentering(features), C=C)
+        yield name + CENTERED, LinearProbe(SubjectCentering(features), C=C)
 
 
 def _votes() -> Iterator[tuple[str, BaseEstimator]]:
     yield "few labels", FewLabelsClassifier(C=C, verbose=0)
-    yield "few labels" + CENTRED, FewLabelsClassifier(recenter="subject", C=C, verbose=0)
+    yield "few labels" + CENTERED, FewLabelsClassifier(recenter="subject", C=C, verbose=0)
 
 
 def _features(encoders: Path) -> Iterator[tuple[str, TransformerMixin]]:

@@ -53,7 +53,7 @@ def imagery(eeg: Path) -> BaseConcatDataset:
     return fists(eeg, "rest")
 
 
-#: Windows; draws and epochs of fine-tuning for each number of labelled people.
+#: Windows; draws and epochs of fine-tuning for each number of labeled people.
 TASKS: dict[str, tuple[Any, dict[int, tuple[int, int]]]] = {
     "arithmetic": (arithmetic, {4: (8, 30)}),
     "fists": (fists, {4: (2, 15), 16: (1, 15), 30: (1, 8)}),
@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--eeg", type=Path, required=True)
     arguments = parser.parse_args()
-    columns = ["task", "method", "n_labelled", "draw", "seed", "score"]
+    columns = ["task", "method", "n_labeled", "draw", "seed", "score"]
     table = pd.DataFrame(columns=columns)
     if arguments.out.exists():
         table = pd.read_csv(arguments.out, comment="#")

@@ -105,7 +105,7 @@ def held_out_loss(
     Notes
     -----
     Crops are as long as the longest of the run, in random order and in batches of the size of its
-    micro-batches: some tasks standardise their targets over a batch. The loss is the mean over
+    micro-batches: some tasks standardize their targets over a batch. The loss is the mean over
     crops.
 
     Examples

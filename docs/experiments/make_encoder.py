@@ -24,7 +24,7 @@ from held_out_loss import HeldOutLoss, held_out_loss
 
 from braindecode_pars._common.files import read_json, replace_file
 from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.pretext.base import params_of
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
 from braindecode_pars.runs import RunConfig
@@ -37,7 +37,7 @@ LARGEST = 3_000_000
 
 #: What is known of the corpus and its preparation, in the entries of ``EncoderCard.about``.
 EEGMMIDB: dict[str, Any] = {
-    "licence": "ODC-BY 1.0",
+    "license": "ODC-BY 1.0",
     "attribution": [
         "Schalk G., McFarland D. J., Hinterberger T., Birbaumer N., Wolpaw J. R. (2004): BCI2000: "
         "a general-purpose brain-computer interface (BCI) system. IEEE Transactions on Biomedical "
@@ -70,7 +70,7 @@ _README = """\
 information from the *EEG Motor Movement/Imagery Dataset* 1.0.0
 (<https://physionet.org/content/eegmmidb/1.0.0/>), which is made available under the
 [Open Data Commons Attribution License 1.0](https://opendatacommons.org/licenses/by/1-0/)
-(ODC-BY 1.0). The encoder has the same licence. Cite:
+(ODC-BY 1.0). The encoder has the same license. Cite:
 
 {cite}
 
@@ -231,13 +231,13 @@ def _development(name: str) -> dict[str, str]:
     means = table.mean(axis=1).groupby(["method", "n_train_subjects"]).mean()
     shown = {
         title: " / ".join(f"{value:.2f}" for value in means[aliases[0] + method])
-        for title, method in (("plain", ""), ("centred by subject", CENTRED))
+        for title, method in (("plain", ""), ("centered by subject", CENTERED))
     }
     numbers = " / ".join(map(str, means[aliases[0]].index))
     scores = ", ".join(f"{scores} ({title})" for title, scores in shown.items())
     return {
         "development": "Balanced accuracy of logistic regression on frozen features, rest or "
-        f"mental arithmetic, {numbers} labelled people: {scores}; chance level 0.50."
+        f"mental arithmetic, {numbers} labeled people: {scores}; chance level 0.50."
     }
 
 

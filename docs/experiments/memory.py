@@ -75,7 +75,7 @@ STAGES = {
     "features of 1,000 windows, encoder small": (
         "from braindecode_pars import PARSEmbedder, as_sklearn\n"
         "from braindecode_pars.signal_store import SignalStore\n"
-        "windows, *_ = as_sklearn(SignalStore.open('{store}').labelled_windows())\n"
+        "windows, *_ = as_sklearn(SignalStore.open('{store}').labeled_windows())\n"
         "PARSEmbedder(encoder='small').fit_transform(windows[:1000])"
     ),
 }
@@ -108,7 +108,7 @@ def main() -> None:
     for number in range(given.people):
         if not (file := source / f"{number:04}.edf").exists():
             file.touch()
-    SignalStore.create(store, Recipe("simulated", CARD, recordings, prepare, cut).labelled(source))
+    SignalStore.create(store, Recipe("simulated", CARD, recordings, prepare, cut).labeled(source))
     rows = [
         dict(stage=name, people=given.people) | measured(stage, store=store, out=given.folder)
         for name, stage in STAGES.items()

@@ -3,7 +3,7 @@
     python docs/experiments/networks.py hands OUT --eeg FOLDER
     python docs/experiments/networks.py imagery OUT --eeg FOLDER
 
-FOLDER has PhysioNet's motor imagery recordings. The labelled people, draws and scored people are
+FOLDER has PhysioNet's motor imagery recordings. The labeled people, draws and scored people are
 those of ``reproduce.py``, for ``--n`` and ``--draws`` of them. With ``--controls``, that many draws
 of four people are scored once more without frequencies below 7 Hz, and without what frontal
 channels predict. OUT gets the scores of every fit, and an interrupted command resumes from there.
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("result", choices=("hands", "imagery"))
     parser.add_argument("out", type=Path, help="folder of the scores")
     parser.add_argument("--eeg", type=Path, required=True)
-    parser.add_argument("--n", nargs="*", type=int, default=[4, 16], help="labelled people")
+    parser.add_argument("--n", nargs="*", type=int, default=[4, 16], help="labeled people")
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--controls", type=int, default=0, help="draws of the controls, such as 5")
     given = parser.parse_args()
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def store(scores: pd.DataFrame, result: str, command: str) -> None:
-    """Write one row for each method, control, number of labelled people and draw."""
+    """Write one row for each method, control, number of labeled people and draw."""
     keys = ["method", "control", "n_train_subjects", "seed"]
     each = scores.astype({"subject": str})  # numbers in one of the tables
     each = each[each["subject"] != "all"]

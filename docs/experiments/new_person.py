@@ -3,7 +3,7 @@
     python docs/experiments/new_person.py arithmetic
     python docs/experiments/new_person.py sleep
 
-One person at a time is new, and all others are labelled. Of the new person, the first k windows of
+One person at a time is new, and all others are labeled. Of the new person, the first k windows of
 each class in time have labels. The next window of each class is left out, so that none that is
 tested touches one with a label, and the windows after the first 16 and this gap are tested: the
 same for every k. Arithmetic is rest or arithmetic in windows of two seconds; sleep is wake or deep
@@ -41,7 +41,7 @@ from braindecode_pars.evaluation import (
 
 MEASURED = Path(__file__).parents[1] / "measured" / "new_person"
 #: Windows of each class that have labels, and those of each class that no k tests.
-N_LABELLED, N_NOT_TESTED = (1, 2, 4, 8, 16), 17
+N_LABELED, N_NOT_TESTED = (1, 2, 4, 8, 16), 17
 
 
 def arithmetic() -> tuple[Any, np.ndarray, np.ndarray]:
@@ -67,12 +67,12 @@ def main() -> None:
             for subject in tqdm(np.unique(subjects).tolist(), desc=name):
                 new = subjects == subject
                 fold = X[~new], y[~new], X[new], y[new]
-                keys = ("method", "access", "n_labelled", "value")
+                keys = ("method", "access", "n_labeled", "value")
                 rows += [
                     dict(zip(keys, each, strict=True), features=name, subject=subject)
                     for each in scores_of(transformer, *fold)
                 ]
-    keys = ["features", "method", "access", "n_labelled"]
+    keys = ["features", "method", "access", "n_labeled"]
     table = pd.DataFrame(rows).pivot(index=keys, columns="subject", values="value").reset_index()
     command = f"python docs/experiments/new_person.py {task}"
     store_table(table, MEASURED / f"{task}.csv", command, index=False, float_format="%.4g")
@@ -89,7 +89,7 @@ def features_of(X: Any) -> Iterator[tuple[str, TransformerMixin]]:
 def scores_of(
     transformer: TransformerMixin, X: Any, y: np.ndarray, own: Any, labels: np.ndarray
 ) -> Iterator[tuple[str, Access, int, float]]:
-    """Yield method, access, number of labelled windows a class, and balanced accuracy."""
+    """Yield method, access, number of labeled windows a class, and balanced accuracy."""
     test = ~new_person.first_of_each_class(labels, N_NOT_TESTED)
 
     def score(predicted: np.ndarray) -> float:
@@ -98,32 +98,32 @@ def scores_of(
     def fitted(features: TransformerMixin, X: Any = X, y: np.ndarray = y) -> LinearProbe:
         return LinearProbe(features, C=0.01, prior_strength=None).fit(X, y)
 
-    plain, centred = fitted(transformer), fitted(SubjectCentering(transformer))
+    plain, centered = fitted(transformer), fitted(SubjectCentering(transformer))
     without_labels = {
         "nothing": plain,
-        "centred": centred,
-        "centred, running": fitted(SubjectCentering(transformer, running=True)),
+        "centered": centered,
+        "centered, running": fitted(SubjectCentering(transformer, running=True)),
         "mean replaced": plain.adapt(own),
     }
     if isinstance(getattr(transformer, "steps", [[None]])[-1][-1], TangentSpace):
         riemannian = RiemannianCentering(SpatialCovariance())
-        without_labels["recentred, rescaled"] = fitted(make_pipeline(riemannian, TangentSpace()))
+        without_labels["recentered, rescaled"] = fitted(make_pipeline(riemannian, TangentSpace()))
     for method, probe in without_labels.items():
         yield method, probe.access_, 0, score(probe.predict(own))
     features = plain.transformer_.transform(own)
     for method, causal in (("T3A", False), ("T3A, running", True)):
-        access = Access.CAUSAL if causal else Access.UNLABELLED
+        access = Access.CAUSAL if causal else Access.UNLABELED
         logits = t3a(plain.classifier_, features, causal=causal)
         yield method, access, 0, score(logits.argmax(axis=1))
-    for n in N_LABELLED:
+    for n in N_LABELED:
         first = new_person.first_of_each_class(labels, n)
         known = np.where(first, labels, -1)
         for method, probe in (
             ("own only", fitted(transformer, own[first], labels[first])),
             ("prior", plain.adapt(own[first], labels[first])),
-            ("prior, centred", centred.adapt(own, known)),
+            ("prior, centered", centered.adapt(own, known)),
         ):
-            yield method, Access.LABELLED, n, score(probe.predict(own))
+            yield method, Access.LABELED, n, score(probe.predict(own))
 
 
 if __name__ == "__main__":

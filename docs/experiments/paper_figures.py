@@ -39,7 +39,7 @@ WIDTH = 6.0
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a light or a dark page."""
+    """Colors of a light or a dark page."""
 
     ink: str
     shown: str
@@ -134,7 +134,7 @@ class Decoder(NamedTuple):
 
 @cache
 def decoder(n_hidden: int = 4, n_patches: int = 5, embed_dim: int = 16) -> Decoder:
-    """Factorise a decoder by the formulas of docs/paper.rst, apart from the package's code."""
+    """Factorize a decoder by the formulas of docs/paper.rst, apart from the package's code."""
     torch.manual_seed(5)
     module = CrossAttentionDecoder(embed_dim, num_heads=1).double()
     y = 4 * torch.randn(n_patches, embed_dim, dtype=torch.double)
@@ -254,7 +254,7 @@ def overlap(theme: Theme) -> Figure:
     return fig
 
 
-def factorised(theme: Theme) -> Figure:
+def factorized(theme: Theme) -> Figure:
     """Draw the weights of all pairs, and the small matrices that give the same numbers."""
     d = decoder()
     n_hidden, n_patches = d.e.shape
@@ -313,7 +313,7 @@ def _number(value: float) -> str:
     return f"{value + 0.0:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
-FIGURES = dict(patches=patches, shifts=shifts, overlap=overlap, factorised=factorised)
+FIGURES = dict(patches=patches, shifts=shifts, overlap=overlap, factorized=factorized)
 
 
 def style(theme: Theme) -> dict[str, object]:

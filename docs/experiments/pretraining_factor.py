@@ -45,7 +45,7 @@ from stored_table import store_table
 from synthetic_signals import SyntheticSignals, pretrain_on
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, runs
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -132,7 +132,7 @@ VARIANTS: dict[str, Variant] = {
     ),
 }
 SCORED = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
-N_LABELLED, N_DRAWS = (4, 16), 20
+N_LABELED, N_DRAWS = (4, 16), 20
 #: Variants that are fine-tuned, the epochs of each task, and its head: those of scratch.
 FINE_TUNED = ("PARS without overlap", "slope", "features and spectra")
 TUNING: dict[str, dict[str, Any]] = dict(
@@ -187,7 +187,7 @@ def score(task: str, out: Path, eeg: Path) -> None:
             scores = label_efficiency(
                 methods,
                 question.windows,
-                n_train_subjects=N_LABELLED,
+                n_train_subjects=N_LABELED,
                 seeds=range(N_DRAWS),
                 metrics=[question.metric],
                 dataset=question.name,
@@ -213,7 +213,7 @@ def fine_tune(task: str, out: Path, eeg: Path) -> None:
     scores = label_efficiency(
         methods,
         question.windows,
-        n_train_subjects=N_LABELLED[:1],
+        n_train_subjects=N_LABELED[:1],
         seeds=range(N_DRAWS),
         metrics=[question.metric],
         dataset=question.name,
@@ -228,30 +228,30 @@ def fine_tune(task: str, out: Path, eeg: Path) -> None:
 def _probes(
     encoders: Path, eeg: Path, question: Question
 ) -> Iterator[tuple[str, dict[str, BaseEstimator]]]:
-    """Yield the probes of each variant: of all its seeds, plain and centred."""
+    """Yield the probes of each variant: of all its seeds, plain and centered."""
     for name in VARIANTS:
         found = [pretrain(name, seed, encoders, eeg) for seed in range(N_SEEDS)]
         given = [PARSEmbedder(encoder=each, pooling="channels", verbose=0) for each in found]
-        yield name, dict(_plain_and_centred(name, given))
+        yield name, dict(_plain_and_centered(name, given))
     random = [_random(seed, encoders, question) for seed in range(N_SEEDS)]
-    yield RANDOM, dict(_plain_and_centred(RANDOM, random))
+    yield RANDOM, dict(_plain_and_centered(RANDOM, random))
     baselines = {
         "band power": LogBandPower(),
         "tangent space": make_pipeline(SpatialCovariance(), TangentSpace()),
         "classical features": ChannelFeatures(),
     }
     for name, features in baselines.items():
-        yield name, dict(_plain_and_centred(name, [features]))
+        yield name, dict(_plain_and_centered(name, [features]))
 
 
-def _plain_and_centred(
+def _plain_and_centered(
     name: str, several: list[TransformerMixin]
 ) -> Iterator[tuple[str, BaseEstimator]]:
     for seed, features in enumerate(several):
         shown = f"{name}, seed {seed}" if len(several) > 1 else name
         for taken in (features, SubjectCentering(features)):
-            centred = CENTRED if isinstance(taken, SubjectCentering) else ""
-            yield shown + centred, LinearProbe(taken, C=C)
+            centered = CENTERED if isinstance(taken, SubjectCentering) else ""
+            yield shown + centered, LinearProbe(taken, C=C)
 
 
 def _random(seed: int, encoders: Path, question: Question) -> PARSEmbedder:

@@ -30,20 +30,20 @@ CLASSICAL = ("band power", "tangent space")
 
 @dataclass
 class Question:
-    """Labelled windows, and all that a fit needs.
+    """Labeled windows, and all that a fit needs.
 
     Attributes
     ----------
     name : str
         Column ``dataset`` of the scores.
     windows : BaseConcatDataset
-        Labelled windows.
+        Labeled windows.
     metric : str
         Metric of the scores.
     split : dict
-        Arguments of ``label_efficiency`` that say who may be labelled and who is scored.
+        Arguments of ``label_efficiency`` that say who may be labeled and who is scored.
     fitted_by : callable
-        Function of the name of a method and the number of labelled subjects. It returns the
+        Function of the name of a method and the number of labeled subjects. It returns the
         classifier, and pretrains its encoder first if that is missing.
     """
 
@@ -53,17 +53,17 @@ class Question:
     split: dict[str, Any]
     fitted_by: Callable[[str, int], BaseEstimator]
 
-    def classifier(self, method: str, n_labelled: int) -> BaseEstimator:
-        """Return the classifier of a method for this number of labelled subjects."""
+    def classifier(self, method: str, n_labeled: int) -> BaseEstimator:
+        """Return the classifier of a method for this number of labeled subjects."""
         if method in SHORT:
             (clf,) = make_methods([SHORT[method]], finetune_epochs=15).values()
             return clf
         if method in BASELINES:
             # The stored scores of the classical methods were computed without class weights, and
-            # those of tangent space without standardisation.
+            # those of tangent space without standardization.
             weights = {"class_weight": None} if method in CLASSICAL else {}
             clf = make_methods([BASELINES[method]], **weights)[method]
             if method == "tangent space":
                 return make_pipeline(clf.transformer, LogisticRegression(max_iter=1000))
             return clf
-        return self.fitted_by(method, n_labelled)
+        return self.fitted_by(method, n_labeled)

@@ -66,7 +66,7 @@ FINE_TUNING = dict(
     verbose=0,
 )
 
-#: Preparation of the motor imagery recordings, for pretraining and for the labelled windows.
+#: Preparation of the motor imagery recordings, for pretraining and for the labeled windows.
 PREPARED = dict(
     runs=[4, 8, 12],
     picks="motor and 10-20",
@@ -84,7 +84,7 @@ def arithmetic(encoders: Path, eeg: Path | None) -> Question:
     windows = datasets.mental_arithmetic()
     _, _, groups = as_sklearn(windows)
     scored = [f"Subject{number:02d}" for number in range(12, 24)]
-    # Half of the scored subjects are labelled while the other half is tested.
+    # Half of the scored subjects are labeled while the other half is tested.
     halves = [np.isin(groups, scored[::2]), np.isin(groups, scored[1::2])]
     cv = [(np.flatnonzero(~half), np.flatnonzero(half)) for half in halves]
     return _question("rest or arithmetic", windows, dict(cv=cv), encoders, eeg)
@@ -126,9 +126,9 @@ def _question(
 
 
 def _classifier(
-    encoders: Path, eeg: Path | None, settings: dict[str, Any], method: str, n_labelled: int
+    encoders: Path, eeg: Path | None, settings: dict[str, Any], method: str, n_labeled: int
 ) -> PARSClassifier:
-    if n_labelled == 50:
+    if n_labeled == 50:
         settings = settings | dict(finetune_epochs=5)  # about as many steps as with 16
     if method == "scratch":
         return PARSClassifier(None, **SIZES, **settings)

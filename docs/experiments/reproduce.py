@@ -9,7 +9,7 @@
 FOLDER has PhysioNet's motor imagery recordings. Encoders that are not in the package are pretrained
 first, into OUT/encoders. Then every score in docs/measured is computed again, into OUT/RESULT. An
 interrupted command resumes when it is given again. A part is chosen by the names of methods,
-numbers of labelled subjects and seeds; what one part has fitted, another does not fit again:
+numbers of labeled subjects and seeds; what one part has fitted, another does not fit again:
 
     python docs/experiments/reproduce.py arithmetic --out OUT --only "band power" scratch --n 2
 
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of encoders and scores")
     parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
     parser.add_argument("--only", nargs="*", metavar="METHOD")
-    parser.add_argument("--n", nargs="*", type=int, help="numbers of labelled subjects")
+    parser.add_argument("--n", nargs="*", type=int, help="numbers of labeled subjects")
     parser.add_argument("--seeds", nargs="*", type=int)
     given = parser.parse_args(arguments)
     if given.result in ("hands", "imagery") and given.eeg is None:
@@ -99,7 +99,7 @@ def measure(wanted: pd.DataFrame, ask: Callable[[int], Question], out: Path) -> 
                 seeds=[seed],
                 metrics=[question.metric],
                 dataset=question.name,
-                out=out / f"{n} labelled, seed {seed}",
+                out=out / f"{n} labeled, seed {seed}",
                 **question.split,
             )
             scores.append(found[found["method"].isin(rows["method"])])

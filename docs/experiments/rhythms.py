@@ -61,19 +61,19 @@ def main(encoders: Path) -> None:
 
 def methods(names: list[str], encoders: Path) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield fitted transformers of windows, with their name and seed of pretraining."""
-    unlabelled, _, _ = as_sklearn(datasets.mental_arithmetic(names))
+    unlabeled, _, _ = as_sklearn(datasets.mental_arithmetic(names))
     for name, features in (
         ("classical features", ChannelFeatures(channels=CHANNELS)),
         ("band power", LogBandPower(channels=CHANNELS)),
         *((name, PARSEmbedder(encoder=name, **_ALIKE)) for name in PACKAGED),
         ("noise", PARSEmbedder(encoder=encoders / "noise", **_ALIKE)),
     ):
-        yield dict(method=name, seed=0), features.fit(unlabelled)
-    epochs = N_STEPS * _ALIKE["pretrain_batch_size"] // len(unlabelled)
+        yield dict(method=name, seed=0), features.fit(unlabeled)
+    epochs = N_STEPS * _ALIKE["pretrain_batch_size"] // len(unlabeled)
     for task in (None, *sorted(PRETEXT_TASKS)):
         for seed in range(N_SEEDS):
             embedder = PARSEmbedder(task, pretrain_epochs=epochs, random_state=seed, **_ALIKE)
-            yield dict(method=task or "untrained", seed=seed), embedder.fit(unlabelled)
+            yield dict(method=task or "untrained", seed=seed), embedder.fit(unlabeled)
 
 
 def planted(X: Windows, frequency: float, amplitude: float, seed: int = 0) -> Windows:

@@ -39,15 +39,15 @@ MOST = 96
 
 @dataclass
 class Case:
-    """A corpus without labels, and labelled windows."""
+    """A corpus without labels, and labeled windows."""
 
     data: str
     sfreq: float
     window_seconds: float  # of pretraining
-    n_unlabelled: int = 0  # windows in a pass of the pretraining; 0 is an encoder of the package
+    n_unlabeled: int = 0  # windows in a pass of the pretraining; 0 is an encoder of the package
     run: RunConfig = field(default_factory=RunConfig.for_laptop)
-    n_labelled: int = 0
-    labelled_seconds: float = 0
+    n_labeled: int = 0
+    labeled_seconds: float = 0
     channels: tuple[str, ...] = ()
     fit: dict[str, Any] = field(default_factory=dict)
 
@@ -55,35 +55,35 @@ class Case:
 CPU = dict(device="cpu")
 SAMPLE = ("F3", "Fz", "F4", "T7", "P3", "Pz", "P4", "T8")
 TRIALS = dict(
-    n_labelled=720,
-    labelled_seconds=3,
+    n_labeled=720,
+    labeled_seconds=3,
     channels=MONTAGES["motor and 10-20"],
     fit=dict(encoder="small", head="spatial_filter", finetune_epochs=15),
 )
 CASES = [
     Case(
-        "The sample in the package: 4 labelled subjects, the encoder ``small``",
-        **dict(sfreq=128, window_seconds=10, n_labelled=48, labelled_seconds=10, channels=SAMPLE),
+        "The sample in the package: 4 labeled subjects, the encoder ``small``",
+        **dict(sfreq=128, window_seconds=10, n_labeled=48, labeled_seconds=10, channels=SAMPLE),
         fit=dict(encoder="small"),
     ),
     Case(
         "The same, pretrained on the 288 windows of all 24 subjects",
-        **dict(sfreq=128, window_seconds=10, n_labelled=48, labelled_seconds=10, channels=SAMPLE),
-        n_unlabelled=288,
+        **dict(sfreq=128, window_seconds=10, n_labeled=48, labeled_seconds=10, channels=SAMPLE),
+        n_unlabeled=288,
         run=RunConfig.for_laptop(window_seconds=10, epochs=120, batch_size=64, **CPU),
     ),
     Case(
         "10 nights of 8 h, 2 channels",
-        **dict(sfreq=100, window_seconds=30, n_labelled=9600, labelled_seconds=30),
+        **dict(sfreq=100, window_seconds=30, n_labeled=9600, labeled_seconds=30),
         channels=("C3", "C4"),
-        n_unlabelled=9600,
+        n_unlabeled=9600,
         run=RunConfig.for_laptop(epochs=50, batch_size=64, **CPU),
     ),
     Case(
-        "Motor imagery of 50 people, as for the encoders in the package; 16 people labelled",
+        "Motor imagery of 50 people, as for the encoders in the package; 16 people labeled",
         **dict(sfreq=128, window_seconds=10),
         **TRIALS,
-        n_unlabelled=1800,
+        n_unlabeled=1800,
         run=RunConfig(
             window_seconds=10,
             embed_dim=128,
@@ -101,7 +101,7 @@ CASES = [
     Case(
         "1.5 million windows, the paper's size",
         **dict(sfreq=200, window_seconds=30),
-        n_unlabelled=1_525_258,
+        n_unlabeled=1_525_258,
         run=RunConfig(**CPU),
     ),
 ]
@@ -133,25 +133,25 @@ def _settings(case: Case) -> dict[str, Any]:
 
 def _measured(case: Case) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if case.n_unlabelled:
+    if case.n_unlabeled:
         corpus = CorpusSize.of_numbers(
-            case.n_unlabelled, sfreq=case.sfreq, window_seconds=case.window_seconds
+            case.n_unlabeled, sfreq=case.sfreq, window_seconds=case.window_seconds
         )
         planned = [plan(corpus, case.run) for _ in range(ROUNDS)]
         found["pretraining_steps"] = planned[0].n_steps
         found["pretraining_minutes"] = 60 * min(one.hours for one in planned)
-    if case.n_labelled:
-        n_steps = math.ceil(case.n_labelled / 32)
+    if case.n_labeled:
+        n_steps = math.ceil(case.n_labeled / 32)
         epochs = case.fit.get("finetune_epochs", max(30, math.ceil(60 / n_steps)))
         found["finetuning_steps"] = epochs * n_steps
-        found["finetuning_minutes"] = epochs * case.n_labelled * _seconds(case) / 60
+        found["finetuning_minutes"] = epochs * case.n_labeled * _seconds(case) / 60
     print(case.data, found, flush=True)
     return found
 
 
 def _seconds(case: Case) -> float:
     """Return the seconds of fine-tuning for each window in an epoch."""
-    n_windows = min(case.n_labelled, MOST)
+    n_windows = min(case.n_labeled, MOST)
     X, y = _noise(case, n_windows), np.arange(n_windows) % 2
 
     def seconds(epochs: int) -> float:
@@ -172,7 +172,7 @@ def _seconds(case: Case) -> float:
 
 def _noise(case: Case, n_windows: int) -> mne.EpochsArray:
     info = mne.create_info(list(case.channels), case.sfreq, "eeg")
-    shape = n_windows, len(case.channels), round(case.labelled_seconds * case.sfreq)
+    shape = n_windows, len(case.channels), round(case.labeled_seconds * case.sfreq)
     signals = 1e-5 * np.random.default_rng(0).standard_normal(shape)
     return mne.EpochsArray(signals, info, verbose="error")
 

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 import torch
 from plateau import with_positions
-from sleep import Asked, centred, scored
+from sleep import Asked, centered, scored
 from stored_table import store_table
 from torch import Tensor
 
@@ -215,8 +215,8 @@ def run(entry: Entry, seed: int, n_steps: int, own: Signals, others: Signals, as
     row["loss_with_defaults"] = loss_with_defaults(task, entry, others.x)
     embedder = PARSEmbedder(encoder=task.encoder.eval(), pooling="channels", verbose=0)
     features = embedder.set_params(device="cpu").fit(asked.windows).transform(asked.windows)
-    for name, values in dict(plain=features, centred=centred(features, asked.people)).items():
-        scores = pd.DataFrame(scored(asked, HALF, values, [budgets.N_LABELLED], budgets.N_DRAWS))
+    for name, values in dict(plain=features, centered=centered(features, asked.people)).items():
+        scores = pd.DataFrame(scored(asked, HALF, values, [budgets.N_LABELED], budgets.N_DRAWS))
         row[name] = scores.drop(columns=["n_train_subjects", "seed"]).to_numpy().mean()
     return row
 

@@ -26,7 +26,7 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, datasets
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.recordings.cutting import fixed_windows
 
-N_UNLABELLED, N_LABELLED, N_TEST = 16, 16, 12
+N_UNLABELED, N_LABELED, N_TEST = 16, 16, 12
 #: Pretext tasks and their arguments, by method.
 TASKS = {
     "PARS": ("pars", None),
@@ -46,14 +46,14 @@ EPOCHS = {"nights": (16, 15), "control": (40, 30)}
 def nights(seed: int, encoders: Path) -> Question:
     """Two hours of sleep of each subject; every fourth window of 30 s has a label."""
     recordings = _nights(seed)
-    labelled = [
+    labeled = [
         EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
-        for night in recordings[N_UNLABELLED:]
+        for night in recordings[N_UNLABELED:]
     ]
     scored = [night.description["subject"] for night in recordings[-N_TEST:]]
     return Question(
         "simulated sleep",
-        BaseConcatDataset(labelled),
+        BaseConcatDataset(labeled),
         "kappa",
         dict(test_subjects=scored),
         partial(_classifier, "nights", seed, encoders),
@@ -62,26 +62,26 @@ def nights(seed: int, encoders: Path) -> Question:
 
 def control(seed: int, encoders: Path) -> Question:
     """Two channels of 10 s; 60 windows of each subject without labels, 20 of the others."""
-    first_test = N_UNLABELLED + N_LABELLED
+    first_test = N_UNLABELED + N_LABELED
     return Question(
         "rising or falling rhythm",
-        _sweeps(range(N_UNLABELLED, first_test + N_TEST), 20, seed),
+        _sweeps(range(N_UNLABELED, first_test + N_TEST), 20, seed),
         "balanced_accuracy",
         dict(test_subjects=list(range(first_test, first_test + N_TEST))),
         partial(_classifier, "control", seed, encoders),
     )
 
 
-def unlabelled(result: str, seed: int) -> BaseConcatDataset:
+def unlabeled(result: str, seed: int) -> BaseConcatDataset:
     """Return the windows of the subjects without labels."""
     if result == "nights":
-        return BaseConcatDataset(_nights(seed)[:N_UNLABELLED])
-    return _sweeps(range(N_UNLABELLED), 60, seed)
+        return BaseConcatDataset(_nights(seed)[:N_UNLABELED])
+    return _sweeps(range(N_UNLABELED), 60, seed)
 
 
 @cache
 def _nights(seed: int) -> list[EEGWindowsDataset]:
-    number = N_UNLABELLED + N_LABELLED + N_TEST
+    number = N_UNLABELED + N_LABELED + N_TEST
     sleep = datasets.simulated.sleep(number, hours=2, n_chans=3, sfreq=100, random_state=seed)
     for night in sleep.datasets:
         night.raw.filter(0.3, 35, verbose="error")
@@ -141,7 +141,7 @@ def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
             pretrain_lr=4e-3,
             random_state=seed,
             verbose=0,
-        ).fit(unlabelled(result, seed))
+        ).fit(unlabeled(result, seed))
         loss = embedder.pretraining_history_[-1]["train_loss_relative"]
         print(f"{folder.name}: training loss relative to chance {loss:.3f}", flush=True)
         embedder.save(folder)
@@ -149,7 +149,7 @@ def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
 
 
 def _classifier(
-    result: str, seed: int, encoders: Path, method: str, n_labelled: int
+    result: str, seed: int, encoders: Path, method: str, n_labeled: int
 ) -> BaseEstimator:
     settings = dict(finetune_epochs=EPOCHS[result][1], **FINE_TUNING)
     if method == "scratch":

@@ -3,7 +3,7 @@
     python docs/experiments/site_figures.py
 
 The figures are drawn twice, for light and for dark pages, with a transparent background. The small
-pictures of docs/images/cards have no text, and colours for both. The recording is in the package,
+pictures of docs/images/cards have no text, and colors for both. The recording is in the package,
 and the scores are in docs/measured.
 """
 
@@ -27,14 +27,14 @@ THEMES = {"light": ("#222832", "#0072B2", "#D55E00"), "dark": ("#dfe2e7", "#56B4
 SECONDS, N_PATCHES, N_KNOWN = 30, 20, 4
 #: Hidden patches, in the order of time, between which an arrow is drawn.
 ASKED = (4, 8)
-#: Rows of docs/measured/hands.csv, their names in the figure and their colours and markers.
+#: Rows of docs/measured/hands.csv, their names in the figure and their colors and markers.
 METHODS = {
     "band power": ("band power", "#0072B2", "o"),
     "scratch": ("from scratch", "#E69F00", "s"),
     "PARS without overlap": ("pretrained", "#009E73", "D"),
 }
-#: Size of a card's picture in inches, and a grey that is seen on white and on black.
-SIZE, GREY = (4, 2), "#7d8794"
+#: Size of a card's picture in inches, and a gray that is seen on white and on black.
+SIZE, GRAY = (4, 2), "#7d8794"
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         style |= {"font.family": "sans-serif", "font.size": 12}
         with plt.rc_context(style):
             _save(patches(ink, known, hidden).figure, f"patches-{theme}.svg")
-    style = {"svg.hashsalt": "site", "lines.linewidth": 2.5, "axes.edgecolor": GREY}
+    style = {"svg.hashsalt": "site", "lines.linewidth": 2.5, "axes.edgecolor": GRAY}
     with plt.rc_context(style):
         for card in CARDS:
             _save(card(), f"cards/{card.__name__}.svg")
@@ -102,7 +102,7 @@ def recordings() -> Figure:
     raw = datasets.mental_arithmetic(["Subject05"]).datasets[0].raw
     x = raw.get_data()[:5, : 10 * int(raw.info["sfreq"])]
     figure, ax = _card()
-    colors = ["#0072B2", GREY, "#009E73", GREY, "#0072B2"]
+    colors = ["#0072B2", GRAY, "#009E73", GRAY, "#0072B2"]
     for i, (channel, color) in enumerate(zip(x, colors, strict=True)):
         ax.plot((channel - channel.mean()) / x.std() - 5 * i, color=color, lw=1.1)
     ax.margins(x=0)
@@ -128,7 +128,7 @@ def comparing() -> Figure:
     """Draw the dots of :func:`hands` without text."""
     means = _hands(4)
     figure, ax = _card()
-    ax.plot(range(len(METHODS)), means.T, color=GREY, alpha=0.5, lw=0.8)
+    ax.plot(range(len(METHODS)), means.T, color=GRAY, alpha=0.5, lw=0.8)
     for column, (method, (_, color, marker)) in enumerate(METHODS.items()):
         ax.plot(np.full(len(means), column), means[method], marker, color=color, markersize=7)
     ax.margins(y=0.08)
@@ -159,7 +159,7 @@ def _card() -> tuple[Figure, Axes]:
 
 
 def _hands(n_train_subjects: int) -> pd.DataFrame:
-    """Return the mean of each subject and method over the draws of labelled people."""
+    """Return the mean of each subject and method over the draws of labeled people."""
     scores = pd.read_csv(DOCS / "measured/hands.csv", comment="#")
     scores = scores[scores["subject"] != "all"]
     scores = scores[scores["n_train_subjects"] == n_train_subjects]

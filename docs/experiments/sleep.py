@@ -38,7 +38,7 @@ from sklearn.metrics import balanced_accuracy_score
 from stored_table import add_rows, store_table
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.baselines.linear_probe import logistic_regression
 from braindecode_pars.datasets.ucddb import SAMPLE_STAGES as STAGES
 from braindecode_pars.datasets.ucddb import scored_epochs
@@ -91,8 +91,8 @@ PREVIOUS_PARS = dict(position_mask_ratio=0.8, density=4 / 3)
 TOKENS = {"spectral": tuple(TASKS), "linear": PAPER}
 #: Question -> stages that are told apart.
 QUESTIONS = {"deep": (("3",), ("4",)), "wake": (("W",), ("3", "4"))}
-#: Numbers of labelled people, and draws of them.
-N_LABELLED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
+#: Numbers of labeled people, and draws of them.
+N_LABELED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
 C = 0.01
 UNTRAINED = "untrained"
 #: Variants that are pretrained with several seeds.
@@ -104,7 +104,7 @@ EDGE = 4.0
 #: Draws of the controls, and the methods, with their first seed.
 CONTROL_DRAWS = 10
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
-#: Numbers of labelled people of networks.
+#: Numbers of labeled people of networks.
 N_NETWORK = {"deep": (1, 4), "wake": (1,)}
 
 
@@ -189,7 +189,7 @@ class Asked:
 def scored(
     asked: Asked, half: int, features: np.ndarray, numbers: Iterable[int], n_draws: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each number of labelled people and draw: the score of each person.
+    """Yield a row for each number of labeled people and draw: the score of each person.
 
     The same as ``label_efficiency`` with a LinearProbe, but features are given.
     """
@@ -206,7 +206,7 @@ def scored(
         yield row
 
 
-def centred(features: np.ndarray, people: np.ndarray) -> np.ndarray:
+def centered(features: np.ndarray, people: np.ndarray) -> np.ndarray:
     means = pd.DataFrame(features).groupby(people).transform("mean")
     return features - means.to_numpy()
 
@@ -238,7 +238,7 @@ def untrained(out: Path, windows: BaseConcatDataset, tokenizer: str, seed: int) 
 
 
 def probes(out: Path, eeg: Path, only: list[str]) -> None:
-    """Score frozen features on both questions, plain and centred by subject.
+    """Score frozen features on both questions, plain and centered by subject.
 
     With ``only``, the scores of these variants are added to the stored ones.
     """
@@ -250,10 +250,10 @@ def probes(out: Path, eeg: Path, only: list[str]) -> None:
                 if only and method.partition(", seed ")[0] not in only:
                     continue
                 plain = source.fit(asked.windows).transform(asked.windows)
-                for row in scored(asked, half, plain, N_LABELLED[name], N_DRAWS):
+                for row in scored(asked, half, plain, N_LABELED[name], N_DRAWS):
                     rows.append(dict(method=method, **row))
-                for row in scored(asked, half, centred(plain, asked.people), [4], N_DRAWS):
-                    rows.append(dict(method=method + CENTRED, **row))
+                for row in scored(asked, half, centered(plain, asked.people), [4], N_DRAWS):
+                    rows.append(dict(method=method + CENTERED, **row))
             print(name, half, flush=True)
         table = joined_halves(rows, KEYS)
         if only:

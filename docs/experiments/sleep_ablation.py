@@ -21,7 +21,7 @@ from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, datasets
 
-N_LABELLED = 4
+N_LABELED = 4
 #: The paper's setting, and what else is tried: some of the values of its ablations.
 PAPER = dict(n_patches=40, position_mask_ratio=0.8, sampling="random", decoder="cross_attention")
 SETTINGS: list[dict[str, Any]] = [
@@ -58,7 +58,7 @@ def main() -> None:
         embedder = pretrained(given.out / f"{name}, half {half}", own, settings)
         features = embedder.fit(asked.windows).transform(asked.windows)
         loss = {f"loss_{half}": embedder.encoder_card_.loss_relative}
-        for row in scored(asked, half, features, [N_LABELLED], N_DRAWS):
+        for row in scored(asked, half, features, [N_LABELED], N_DRAWS):
             rows.append(settings | dict(n_patches=settings["n_patches"] or 0) | loss | row)
         print(name, half, loss, flush=True)
     command = "python docs/experiments/sleep_ablation.py OUT"

@@ -44,7 +44,7 @@ SHOWN = "ucddb022"
 ABOUT: dict[str, Any] = {
     "name": NAME,
     "description": "An encoder that was pretrained on sleep EEG with the task pars.",
-    "licence": "ODC-BY 1.0",
+    "license": "ODC-BY 1.0",
     "attribution": [
         "McNicholas W., Doherty L., Ryan S., Garvey J., Boyle P., Chua E.: St. Vincent's "
         "University Hospital / University College Dublin Sleep Apnea Database. PhysioNet. "
@@ -70,7 +70,7 @@ README = """\
 University Hospital / University College Dublin Sleep Apnea Database* 1.0.0
 (<https://physionet.org/content/ucddb/1.0.0/>), which is made available under the
 [Open Data Commons Attribution License 1.0](https://opendatacommons.org/licenses/by/1-0/)
-(ODC-BY 1.0). The encoder has the same licence. Cite:
+(ODC-BY 1.0). The encoder has the same license. Cite:
 
 {cite}
 

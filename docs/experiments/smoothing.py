@@ -3,7 +3,7 @@
     python docs/experiments/smoothing.py EEGBCI
 
 EEGBCI is a folder for ``mne.datasets.eegbci`` with runs 4, 8 and 12 of subjects 1 to 16. A window
-of 1 s there is rest or imagery of a hand, by the annotation at its centre; in the design of the
+of 1 s there is rest or imagery of a hand, by the annotation at its center; in the design of the
 task, 4 s of one follow 4 s of the other. The simulated nights are 4 hours of 16 subjects; as a
 control, each night's windows are also scored in a random order. Both use band power with logistic
 regression. ``docs/measured/smoothing.csv`` gets mean and standard deviation over the tested
@@ -95,8 +95,8 @@ def imagery(folder: str) -> BaseConcatDataset:
             onsets, names = raw.annotations.onset, raw.annotations.description
 
             def labels(starts, stops, onsets=onsets, names=names):
-                centre = (starts + stops) / 2
-                return (names[np.searchsorted(onsets, centre, "right") - 1] != "T0").astype(int)
+                center = (starts + stops) / 2
+                return (names[np.searchsorted(onsets, center, "right") - 1] != "T0").astype(int)
 
             windows = fixed_windows(raw, 1.0, labels)
             windows.set_description({"subject": subject})

@@ -33,7 +33,7 @@ from stored_table import store_table
 from torch import Tensor
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, datasets
-from braindecode_pars.baselines import CENTRED
+from braindecode_pars.baselines import CENTERED
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import features_computed_once, label_efficiency
 from braindecode_pars.models.electrodes import HEAD_RADIUS
@@ -58,7 +58,7 @@ SFREQ, C, N_SEEDS = 128, 0.01, 3
 class ByToken(SpaceTimePARS):
     """PARS over the head on a grid of times that all channels share.
 
-    A token loses its place and its time together: 80 % of all tokens. A neighbour at the same
+    A token loses its place and its time together: 80 % of all tokens. A neighbor at the same
     moment may still have both.
     """
 
@@ -108,7 +108,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 UNTRAINED = {"untrained": "space_time", "untrained, one channel": "patch"}
-#: Development set -> number of labelled people, and of draws.
+#: Development set -> number of labeled people, and of draws.
 SETS = {"arithmetic": (4, 20), "imagery": (16, 8), "hands": (16, 8)}
 
 
@@ -195,7 +195,7 @@ def probes(out: Path, eeg: Path) -> None:
             features = PARSEmbedder(encoder=source, pooling="channels", verbose=0)
             own: dict[str, BaseEstimator] = {
                 method: LinearProbe(features, C=C),
-                method + CENTRED: LinearProbe(SubjectCentering(features), C=C),
+                method + CENTERED: LinearProbe(SubjectCentering(features), C=C),
             }
             with features_computed_once():
                 scores = label_efficiency(

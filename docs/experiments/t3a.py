@@ -31,7 +31,7 @@ def t3a(
     Parameters
     ----------
     clf : Pipeline
-        Fitted standardisation and linear classifier.
+        Fitted standardization and linear classifier.
     features : ndarray, shape (n_windows, n_features)
         Features of the windows of one person; with ``causal``, in the order of time.
     n_supports : int | None

@@ -2,7 +2,7 @@
 
     python docs/experiments/test_rates.py docs/measured/test_rates.csv
 
-Differences are simulated: subjects, draws of labelled people, pretrainings and a rest, all normal.
+Differences are simulated: subjects, draws of labeled people, pretrainings and a rest, all normal.
 Their variances are those of the stored scores, and extremes. Each test is at the level of .05. The
 column ``power`` has the share of tests that find a difference which the two-way test should find
 with a probability of .8, by the formula of ``evaluation.power``.
@@ -132,7 +132,7 @@ def _mean_components(scores: pd.DataFrame, n_factors: int) -> Components:
 
 def _differences(scores: pd.DataFrame) -> Iterator[tuple[np.ndarray, bool]]:
     """Yield the differences of all pairs of methods, and whether subjects are nested in seeds."""
-    keys = ["n_train_subjects", *({"centred"} & set(scores))]
+    keys = ["n_train_subjects", *({"centered"} & set(scores))]
     for _, part in scores.groupby(keys):
         chosen, pairs = pairs_of(part, part["metric"].iloc[0])
         for pair in pairs:

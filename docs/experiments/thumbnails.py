@@ -25,7 +25,7 @@ from braindecode_pars.pretext.pars import relative_shifts
 from braindecode_pars.tokens import random_starts
 
 DOCS = Path(__file__).parents[1]
-BLUE, ORANGE, GREY, GREEN, PINK, SKY, RED = COLORS
+BLUE, ORANGE, GRAY, GREEN, PINK, SKY, RED = COLORS
 INK = "#222832"
 
 
@@ -86,7 +86,7 @@ def sleep_staging(fig: Figure) -> None:
 
 
 def seizures(fig: Figure) -> None:
-    """A burst of spike-and-wave in noise, on a coloured ground."""
+    """A burst of spike-and-wave in noise, on a colored ground."""
     ax = _axes(fig)
     rng = np.random.default_rng(0)
     t = np.arange(0, 8, 1 / 128)
@@ -117,7 +117,7 @@ def motor_imagery(fig: Figure) -> None:
 def label_efficiency(fig: Figure) -> None:
     """Stored curves of left or right fist."""
     ax = _axes(fig)
-    methods = {"band power": GREY, "scratch": ORANGE, "PARS without overlap, seed 1": BLUE}
+    methods = {"band power": GRAY, "scratch": ORANGE, "PARS without overlap, seed 1": BLUE}
     for (method, color), marker in zip(methods.items(), "^so", strict=True):
         curve = [_means("hands", [method], n)[method].mean() for n in (2, 4, 8, 16)]
         ax.plot(curve, color=color, lw=5, marker=marker, markersize=13)
@@ -229,7 +229,7 @@ def _means(file: str, methods: list[str], n_train_subjects: int) -> pd.DataFrame
 
 
 def _dots(ax: Axes, means: pd.DataFrame) -> None:
-    ax.plot(range(means.shape[1]), means.T, color=GREY, lw=2, alpha=0.6)
+    ax.plot(range(means.shape[1]), means.T, color=GRAY, lw=2, alpha=0.6)
     for column, color in enumerate((BLUE, ORANGE, GREEN)):
         ax.plot(np.full(len(means), column), means.iloc[:, column], "o", color=color, ms=10)
         ax.hlines(means.iloc[:, column].mean(), column - 0.3, column + 0.3, color=INK, lw=5)

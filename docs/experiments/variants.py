@@ -3,7 +3,7 @@
     python docs/experiments/variants.py ENCODERS OUT.csv
 
 ENCODERS is a folder with one run of ``braindecode-pars pretrain`` for each encoder. Four of the
-subjects 0 to 11 are labelled and the other eight are scored, in eight draws. A score is the mean
+subjects 0 to 11 are labeled and the other eight are scored, in eight draws. A score is the mean
 balanced accuracy over the scored subjects of a draw.
 """
 
@@ -27,7 +27,7 @@ from stored_table import store_table
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn, datasets
 from braindecode_pars.evaluation import LogBandPower
 
-N_DRAWS, N_LABELLED = 8, 4
+N_DRAWS, N_LABELED = 8, 4
 SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
 DESCRIBED: dict[str, Any] = dict(
     **AS_FROM_SCRATCH,
@@ -97,18 +97,18 @@ def main() -> None:
     of = {subject: datasets.mental_arithmetic([subject]) for subject in subjects}
     rng, rows = np.random.default_rng(0), []
     for draw in range(N_DRAWS):
-        labelled = sorted(rng.permutation(subjects)[:N_LABELLED])
-        X, y, groups = as_sklearn(BaseConcatDataset([w for s in labelled for w in of[s].datasets]))
+        labeled = sorted(rng.permutation(subjects)[:N_LABELED])
+        X, y, groups = as_sklearn(BaseConcatDataset([w for s in labeled for w in of[s].datasets]))
         for name, classifier in classifiers(arguments.encoders, draw):
             if isinstance(classifier, PARSClassifier):
                 classifier.fit(X, y, groups=groups)
             else:
                 classifier.fit(X, y)
             scores = []
-            for subject in sorted(set(subjects) - set(labelled)):
+            for subject in sorted(set(subjects) - set(labeled)):
                 test, truth, _ = as_sklearn(of[subject])
                 scores.append(balanced_accuracy_score(truth, classifier.predict(test)))
-            rows.append((name, N_LABELLED, draw, np.mean(scores).round(4)))
+            rows.append((name, N_LABELED, draw, np.mean(scores).round(4)))
             columns = ["variant", "n_train_subjects", "draw", "balanced_accuracy"]
             table = pd.DataFrame(rows, columns=columns)
             command = "python docs/experiments/variants.py ENCODERS OUT.csv"

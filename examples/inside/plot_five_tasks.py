@@ -15,7 +15,7 @@ enough to show a fair comparison and far too little to rank the tasks.
 # -----------------------
 #
 # The figure shows four tasks on one window, one row for each. The encoder gets blue patches with
-# their position and orange patches without it. It does not get the grey parts.
+# their position and orange patches without it. It does not get the gray parts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +35,9 @@ from braindecode_pars.plotting.style import COLORS
 from braindecode_pars.pretext import MAE, MP3, PARS, DropPos, Joint
 
 nights = datasets.simulated.sleep(n_subjects=9, hours=1, n_chans=2, sfreq=100, random_state=0)
-unlabelled = BaseConcatDataset(nights.datasets[:3])
+unlabeled = BaseConcatDataset(nights.datasets[:3])
 staged = BaseConcatDataset(nights.datasets[3:])
-labelled = Subset(staged, range(0, len(staged), 3))
+labeled = Subset(staged, range(0, len(staged), 3))
 
 patch = 100  # samples: one second
 size = dict(embed_dim=32, num_layers=2, num_heads=2, mlp_dim=64)
@@ -62,7 +62,7 @@ rows = {
         (order[drop.n_visible :], REMOVED),
     ],
 }
-signal = unlabelled[40][0][0] * 1e6
+signal = unlabeled[40][0][0] * 1e6
 fig, axes = plt.subplots(4, 1, figsize=(10, 5.6), sharex=True, sharey=True, layout="constrained")
 for ax, (label, parts) in zip(axes, rows.items(), strict=True):
     ax.plot(np.arange(3000) / 100, signal, color="0.85", lw=0.5)
@@ -75,7 +75,7 @@ for ax, (label, parts) in zip(axes, rows.items(), strict=True):
     ax.set(yticks=[], xlim=(0, 30))
     ax.spines[["top", "right", "left"]].set_visible(False)
 axes[-1].set_xlabel("seconds")
-# sphinx_gallery_alt = "One signal in four rows; colours mark the patches that each task gets,"
+# sphinx_gallery_alt = "One signal in four rows; colors mark the patches that each task gets,"
 # sphinx_gallery_alt = "hides or removes"
 plt.show()
 
@@ -85,7 +85,7 @@ plt.show()
 # * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between any two patches without
 #   a position. Chance is the mean squared error of predicting zero.
 # * :class:`~braindecode_pars.pretext.MAE` removes half of the patches and predicts the samples of
-#   all. Chance is the error of predicting zero: the variance of a normalised signal, one.
+#   all. Chance is the error of predicting zero: the variance of a normalized signal, one.
 # * :class:`~braindecode_pars.pretext.MP3` gets no positions and predicts the position of every
 #   patch. Patches attend to only half of the patches. Chance is log 30, for 30 positions.
 # * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches and predicts the position
@@ -116,7 +116,7 @@ for seed in range(3):
             pretrain_batch_size=32,
             random_state=seed,
             verbose=0,
-        ).fit(unlabelled)
+        ).fit(unlabeled)
         embedders[name, seed] = embedder
         histories.append(embedder.history_.assign(method=name, seed=seed))
 history = pd.concat([h for h in histories if len(h)], ignore_index=True)
@@ -139,7 +139,7 @@ plt.show()
 # predicts the stages of the sixth, for each of the six. None of the six was used in pretraining.
 # Kappa is over all windows. The baselines are an untrained encoder and band power.
 
-X, y, groups = as_sklearn(labelled)
+X, y, groups = as_sklearn(labeled)
 
 
 def kappa(features):

@@ -35,7 +35,7 @@ print(f"{len(windows_ds)} windows of shape {window.shape}")
 # --------------------------
 #
 # In pretraining, one example is **one** channel, so any montage can be used. Training draws the
-# channel at random. This page takes P3, which has bursts of alpha. Instance normalisation
+# channel at random. This page takes P3, which has bursts of alpha. Instance normalization
 # subtracts the mean and scales the variance to one, so the unit of the recording does not matter.
 
 sfreq = patch_size = 128

@@ -1,8 +1,8 @@
 """
-How many labelled subjects does pretraining save?
+How many labeled subjects does pretraining save?
 =================================================
 
-On left or right fist, imagined: with 2 labelled subjects, a network that is fine-tuned from an
+On left or right fist, imagined: with 2 labeled subjects, a network that is fine-tuned from an
 encoder of PARS reaches .59, about as much as the same network from scratch with 8 (.60; chance is
 .5). A second pretraining gives .61. On other questions no saving is established:
 :doc:`/auto_examples/start/plot_arithmetic` says where, and why.
@@ -19,7 +19,7 @@ Dataset (Schalk et al. 2004; Goldberger et al. 2000; both ODC-BY 1.0).
 # ------------
 #
 # It is that of figure 3 of the paper: the number of training subjects varies, and the test subjects
-# stay the same. The seed determines which subjects are labelled, the initial weights and the random
+# stay the same. The seed determines which subjects are labeled, the initial weights and the random
 # draws of training. ``scratch`` is the same network with the same fine-tuning, from random weights.
 
 from pathlib import Path
@@ -54,9 +54,9 @@ print(summary[["method", "n_train_subjects", "mean", "sd"]].round(2).to_string(i
 # Scores of the longer run
 # ------------------------
 #
-# Here 2 to 16 labelled subjects are drawn from 50, three times, and 20 others are scored. The
+# Here 2 to 16 labeled subjects are drawn from 50, three times, and 20 others are scored. The
 # encoder, PARS without overlap, was pretrained without labels on the recordings of these 50. "Seed
-# 1" is the second pretraining. With four labelled subjects, scratch and the first pretraining have
+# 1" is the second pretraining. With four labeled subjects, scratch and the first pretraining have
 # seventeen more draws, which are left out here: in all twenty that gain is significant
 # (:doc:`/results/hands`).
 
@@ -68,13 +68,13 @@ scores = scores[scores["method"].isin(shown) & (scores["n_train_subjects"] <= 16
 scores = scores[scores["seed"] < 3]
 ax = plotting.label_efficiency(scores, "balanced_accuracy", "balanced accuracy")
 ax.axhline(0.5, color="0.6", lw=1, ls=":")
-# sphinx_gallery_alt = "Balanced accuracy rises with the number of labelled subjects; both"
+# sphinx_gallery_alt = "Balanced accuracy rises with the number of labeled subjects; both"
 # sphinx_gallery_alt = "pretrained curves are above scratch, and band power is lowest"
 plt.show()
 
 # %%
 # All methods have the same training and test subjects. The table shows the gain of the second
-# pretraining over scratch for the 20 people: positive in 19 of them, but with 8 labelled in 14.
+# pretraining over scratch for the 20 people: positive in 19 of them, but with 8 labeled in 14.
 
 each = scores[scores["subject"] != "all"]
 means = each.groupby(["n_train_subjects", "subject", "method"])["value"].mean().unstack()

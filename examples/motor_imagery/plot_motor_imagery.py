@@ -1,8 +1,8 @@
 """
-Does pretraining help motor imagery with two labelled subjects?
+Does pretraining help motor imagery with two labeled subjects?
 ===============================================================
 
-Yes, by its score: with two labelled subjects, a pretrained encoder gets .63 of the trials of ten
+Yes, by its score: with two labeled subjects, a pretrained encoder gets .63 of the trials of ten
 others right, the same network from scratch .52, and band power .56 (chance is .5). But a linear
 classifier of slow voltages gets .68, and without frequencies below 7 Hz the gain is gone. So what
 pretraining helped to find is probably, for the most part, not the rhythm of imagined movement. Eyes
@@ -22,7 +22,7 @@ subjects once from PhysioNet.
 #
 # The encoder ``small``, which is in the package, was pretrained without labels on subjects 1 to 50
 # of this data set. So only subjects from 51 on can be scored; all protocols in ``evaluation`` check
-# for such leaks. Two subjects are labelled, and ten others are scored. ``load`` cuts each trial
+# for such leaks. Two subjects are labeled, and ten others are scored. ``load`` cuts each trial
 # from 1 to 4 s after its cue, prepared as the recordings of the encoder.
 
 import os
@@ -40,23 +40,23 @@ from sklearn.preprocessing import FunctionTransformer
 from braindecode_pars import as_sklearn, datasets, plotting
 from braindecode_pars.baselines import make_methods
 
-LABELLED, SCORED, RUNS = [17, 18], list(range(51, 61)), [4, 8, 12]
+LABELED, SCORED, RUNS = [17, 18], list(range(51, 61)), [4, 8, 12]
 
 if "BRAINDECODE_PARS_EEG" in os.environ:
     folder = Path(os.environ["BRAINDECODE_PARS_EEG"])
 else:  # download once from PhysioNet into the home folder
     folder = Path.home() / "mne_data"
     folder.mkdir(exist_ok=True)
-    people = [*LABELLED, *SCORED, 88]
+    people = [*LABELED, *SCORED, 88]
     mne.datasets.eegbci.load_data(people, RUNS, path=folder, update_path=False)
 
 prepared = dict(runs=RUNS, picks="motor and 10-20", reference="picks", verbose=0)
 prepared |= dict(sfreq=128, low=0.5, high=45, mains=None)
-labelled = datasets.physionet_mi.load(folder, LABELLED, tmin=1, tmax=4, **prepared)
+labeled = datasets.physionet_mi.load(folder, LABELED, tmin=1, tmax=4, **prepared)
 scored = datasets.physionet_mi.load(folder, SCORED, tmin=1, tmax=4, **prepared)
-X, y, _ = as_sklearn(labelled)
+X, y, _ = as_sklearn(labeled)
 X_test, y_test, subjects = as_sklearn(scored)
-print(f"{len(X)} labelled trials, {len(X_test)} trials to score, {X[0].shape[0]} channels")
+print(f"{len(X)} labeled trials, {len(X_test)} trials to score, {X[0].shape[0]} channels")
 
 # %%
 # Fine-tune, and score people who were held out
@@ -91,7 +91,7 @@ scores.round(2)
 
 # %%
 # ``small`` outperforms scratch in nine of ten people. :doc:`/results/hands` has two encoders of
-# PARS with 20 scored subjects and three draws of labelled ones: .59 and .61, and .52 for scratch
+# PARS with 20 scored subjects and three draws of labeled ones: .59 and .61, and .52 for scratch
 # and band power. Slow voltages, not in that table, have the highest mean here.
 
 plotting.confusion_matrix(y_test, methods["small, all weights"].predict(X_test), ["left", "right"])
@@ -136,13 +136,13 @@ plt.show()
 # says that the encoder was pretrained with these frequencies:
 
 first = prepared | dict(tmin=0, tmax=1)
-X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELLED, **first))
+X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **first))
 X1_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **first))
 eyes = {"slow voltages, first second": clone(methods["slow voltages"])}
 print(accuracies(eyes, X1, y, X1_test)["mean"].round(2).to_string())
 
 without_slow = prepared | dict(low=7, tmin=1, tmax=4)
-X7, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELLED, **without_slow))
+X7, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **without_slow))
 X7_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **without_slow))
 again = {
     name: clone(methods[name]) for name in ("small, all weights", "band power", "slow voltages")

@@ -26,8 +26,8 @@ from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import ChannelFeatures, label_efficiency
 
 people = datasets.sleep().description["subject"].tolist()
-unlabelled, others = datasets.sleep(people[::2]), datasets.sleep(people[1::2])
-print(f"{len(unlabelled)} windows to pretrain on, {len(others)} of other people")
+unlabeled, others = datasets.sleep(people[::2]), datasets.sleep(people[1::2])
+print(f"{len(unlabeled)} windows to pretrain on, {len(others)} of other people")
 
 # %%
 # Pretrain without labels
@@ -38,7 +38,7 @@ print(f"{len(unlabelled)} windows to pretrain on, {len(others)} of other people"
 # model has found the first cue. Small batches give so few windows enough steps.
 
 settings = dict(pretrain_batch_size=64, pretrain_epochs=20, random_state=0, verbose=0)
-embedder = PARSEmbedder("pars", **settings).fit(unlabelled)
+embedder = PARSEmbedder("pars", **settings).fit(unlabeled)
 plotting.training_curves(embedder.history_)
 # sphinx_gallery_alt = "The loss relative to chance stays near 1 for ten epochs, then falls a bit"
 plt.show()
@@ -87,7 +87,7 @@ scores = label_efficiency(
     verbose=0,
 )
 plotting.label_efficiency(scores, "balanced_accuracy", "balanced accuracy", chance=0.5)
-# sphinx_gallery_alt = "Balanced accuracy of three methods against one and four labelled people"
+# sphinx_gallery_alt = "Balanced accuracy of three methods against one and four labeled people"
 plt.show()
 
 # %%

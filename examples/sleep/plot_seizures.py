@@ -79,7 +79,7 @@ for seed, subject in enumerate(TRAIN + TEST):
     simulate(folder / f"{subject}.edf", seed)
 
 # %%
-# A few labelled subjects
+# A few labeled subjects
 # -----------------------
 #
 # Windows of four seconds are cut within the annotations. Three people train the network, without
@@ -179,7 +179,7 @@ temporary.cleanup()
 # %%
 # Orange marks the true seizures, red the alarms. In these ten minutes all seven seizures are found,
 # and a movement right after a seizure is taken for one more.
-# Real seizures are rarer, begin gradually and differ between people, and artefacts resemble them.
+# Real seizures are rarer, begin gradually and differ between people, and artifacts resemble them.
 # :mod:`braindecode_pars.datasets.tusz` reads a corpus of real ones: score a network there first.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/seizures.png"

@@ -43,7 +43,7 @@ for number, night in enumerate(nights.datasets, start=1):
     night.raw.export(folder / f"P{number:02d}.edf", verbose="error")
 
 # %%
-# From annotations to labelled windows
+# From annotations to labeled windows
 # ------------------------------------
 #
 # :func:`~braindecode_pars.datasets.folder.load` filters the recordings and cuts a window of 30

@@ -107,7 +107,7 @@ print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, 
 # Where it helped and where it did not
 # ------------------------------------
 #
-# The stored scores of longer runs have four labelled people, in three to twenty draws. Each row is
+# The stored scores of longer runs have four labeled people, in three to twenty draws. Each row is
 # a question and a way to pretrain: the mean gain over scratch in balanced accuracy and its interval
 # of 95 %, with people and draws as random. Blue rows are significant after Bonferroni's correction.
 
@@ -136,7 +136,7 @@ for place, (_, file, method) in enumerate(rows):
     ax.errorbar(gain, place, xerr=half, fmt="o", color=color, capsize=4)
 ax.axvline(0, color="0.6", lw=1)
 ax.set_yticks(range(len(rows)), [label for label, _, _ in rows])
-ax.set(xlabel="gain over scratch in balanced accuracy, four labelled people")
+ax.set(xlabel="gain over scratch in balanced accuracy, four labeled people")
 ax.invert_yaxis()
 # sphinx_gallery_alt = "Nine gains with intervals; blue are the spectral task in the simulation"
 # sphinx_gallery_alt = "and the first pretraining on left or right fist"
@@ -151,6 +151,6 @@ plt.show()
 # scratch on all three real questions (:doc:`/results/few_labels`). All encoders are small, and were
 # pretrained for minutes on 50 people at most; what a large one would do is not known. On simulated
 # nights band power scores higher with many labels, as the stages are made of bands.
-# :doc:`/results/index` has all numbers of labelled people, the tests, and the commands.
+# :doc:`/results/index` has all numbers of labeled people, the tests, and the commands.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/arithmetic.png"

@@ -3,7 +3,7 @@ What can you do with a folder of EDF files without labels?
 ==========================================================
 
 Make a signal store of it, pretrain an encoder on the store (the loss falls to .87 of chance here),
-and look at a recording through it. With two labelled nights the encoder is then fine-tuned. On one
+and look at a recording through it. With two labeled nights the encoder is then fine-tuned. On one
 test night it is not better than a network from scratch: :doc:`plot_arithmetic` says where it is.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
@@ -140,7 +140,7 @@ plt.show()
 # Both encoders tell wake from deeper sleep without having seen a stage, the untrained one even more
 # clearly: its tokens have the power spectrum. So the blocks are no success of the pretraining.
 #
-# Fine-tune on a few labelled nights
+# Fine-tune on a few labeled nights
 # ----------------------------------
 #
 # The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the

@@ -85,7 +85,7 @@ plt.show()
 # -----------
 #
 # Two underscores address the parameters of a step, as usual. This search covers the strength of the
-# regularisation and the pooling of channels, with subjects held out in its folds. The encoder is
+# regularization and the pooling of channels, with subjects held out in its folds. The encoder is
 # pretrained already, so the search does not pretrain.
 
 pipeline = make_pipeline(

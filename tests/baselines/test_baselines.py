@@ -17,7 +17,7 @@ from braindecode_pars import (
     SubjectCentering,
 )
 from braindecode_pars._common.names import BASELINES, TASKS
-from braindecode_pars.baselines import CENTRED, METHODS, make_methods
+from braindecode_pars.baselines import CENTERED, METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, NetworkClassifier
 from braindecode_pars.evaluation import compare
 from braindecode_pars.pretrained import EncoderCard, save_encoder
@@ -62,8 +62,8 @@ def test_all_methods_have_the_same_training_budget():
 def test_all_methods_have_the_same_class_weights(class_weight):
     given = {} if class_weight == "default" else {"class_weight": class_weight}
     expected = PARSClassifier(**given).class_weight
-    for centred in (False, True):
-        methods = make_methods(METHODS, encoder="small", subject_centering=centred, **given)
+    for centered in (False, True):
+        methods = make_methods(METHODS, encoder="small", subject_centering=centered, **given)
         for name, clf in methods.items():
             params = clf.get_params().items()
             found = [value for key, value in params if key.split("__")[-1] == "class_weight"]
@@ -102,7 +102,7 @@ def test_the_published_networks_are_built_and_trained(nights):
         np.testing.assert_array_equal(copied.predict_proba(X), clf.predict_proba(X))
 
 
-def test_centred_methods_fit_and_predict(nights, tiny):
+def test_centered_methods_fit_and_predict(nights, tiny):
     names = ["droppos", "probe", "random-encoder", "band-power", "tangent-space"]
     settings = dict(pretrain_epochs=1, finetune_epochs=1, **tiny)
     methods = make_methods(names, subject_centering=True, **settings)
@@ -112,21 +112,21 @@ def test_centred_methods_fit_and_predict(nights, tiny):
         assert set(clf.fit(two, y).predict(two)) <= set(y)
 
 
-def test_every_method_is_centred_and_says_so():
+def test_every_method_is_centered_and_says_so():
     plain = make_methods(METHODS, encoder="small")
     methods = make_methods(METHODS, encoder="small", subject_centering=True)
-    assert list(methods) == [f"{name}, subject-centred (transductive)" for name in plain]
-    for clf, centred in zip(plain.values(), methods.values(), strict=True):
+    assert list(methods) == [f"{name}, subject-centered (transductive)" for name in plain]
+    for clf, centered in zip(plain.values(), methods.values(), strict=True):
         if isinstance(clf, FewLabelsClassifier):
-            assert (clf.recenter, centred.recenter) == (None, "subject")
+            assert (clf.recenter, centered.recenter) == (None, "subject")
         elif isinstance(clf, (PARSClassifier, NetworkClassifier)):
-            assert isinstance(centred[0], EuclideanAlignment)
-            assert repr(centred[1]) == repr(clf)
+            assert isinstance(centered[0], EuclideanAlignment)
+            assert repr(centered[1]) == repr(clf)
         else:
-            assert isinstance(centred.transformer, SubjectCentering)
-            inner, plain = centred.transformer.transformer, clf.transformer
+            assert isinstance(centered.transformer, SubjectCentering)
+            inner, plain = centered.transformer.transformer, clf.transformer
             assert repr(getattr(inner, "steps", inner)) == repr(getattr(plain, "steps", plain))
-            assert (centred.classifier, centred.C) == (clf.classifier, clf.C)
+            assert (centered.classifier, centered.C) == (clf.classifier, clf.C)
 
 
 def test_probes_keep_the_channels_apart(tiny):
@@ -297,7 +297,7 @@ def test_several_encoders_are_methods_of_their_names():
     frozen = methods["MAE, frozen"]
     assert (frozen.encoder, frozen.finetune_epochs) == ("pars-sleep", 3)
     assert methods["MAE probe"].transformer.encoder == "pars-sleep"
-    centred = make_methods(["probe"], encoder=encoders, subject_centering=True)
-    assert list(centred) == [f"{n}{CENTRED}" for n in ("PARS probe", "MAE probe", *networks)]
+    centered = make_methods(["probe"], encoder=encoders, subject_centering=True)
+    assert list(centered) == [f"{n}{CENTERED}" for n in ("PARS probe", "MAE probe", *networks)]
     with pytest.raises(ValueError, match="Two methods are called 'scratch, frozen'"):
         make_methods([], encoder={"scratch": "small"})

@@ -64,13 +64,13 @@ def fitted(donor, nights):
     return vote(donor, C=0.1).fit(nights)
 
 
-def centred(features, groups):
+def centered(features, groups):
     means = {subject: features[groups == subject].mean(axis=0) for subject in set(groups.tolist())}
     return np.array([f - means[s] for f, s in zip(features, groups.tolist(), strict=True)])
 
 
 def features_of(donor, X, train, test, groups=None):
-    """Features of each view for training and test windows, centred if there are groups."""
+    """Features of each view for training and test windows, centered if there are groups."""
     transformers = [
         PARSEmbedder(encoder=donor, pooling="channels", verbose=0),
         make_pipeline(SpatialCovariance(), TangentSpace()),
@@ -81,12 +81,12 @@ def features_of(donor, X, train, test, groups=None):
             transformer.fit(X[train]).transform(X[part]).astype(float) for part in (train, test)
         ]
         if groups is not None:
-            pair = [centred(f, groups[part]) for f, part in zip(pair, (train, test), strict=True)]
+            pair = [centered(f, groups[part]) for f, part in zip(pair, (train, test), strict=True)]
         yield pair
 
 
 def probabilities_of(train, y, test, C):
-    """Standardise with the training windows, and return what logistic regression says."""
+    """Standardize with the training windows, and return what logistic regression says."""
     mean, scale = train.mean(axis=0), train.std(axis=0)
     regression = LogisticRegression(C=C, class_weight="balanced", max_iter=1000)
     return regression.fit((train - mean) / scale, y).predict_proba((test - mean) / scale)
@@ -176,13 +176,13 @@ def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
         vote(donor, recenter="subject").fit(X[part], y[part])
 
 
-def test_a_class_of_a_subject_is_not_centred_away(donor, data, caplog):
+def test_a_class_of_a_subject_is_not_centered_away(donor, data, caplog):
     caplog.set_level("INFO")
     X, _, groups = data
     clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
     assert (clf.recenter_, clf.access_) == (None, Access.NONE)
     assert "recenter='auto' is None. Each subject has one class" in caplog.text
-    assert vote(donor, C=0.1).fit(X, np.arange(96) % 2).access_ is Access.UNLABELLED
+    assert vote(donor, C=0.1).fit(X, np.arange(96) % 2).access_ is Access.UNLABELED
     with pytest.warns(UserWarning, match="Each subject has one class, which the mean"):
         vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
 
@@ -200,7 +200,7 @@ def test_classes_that_are_none_are_a_warning(donor, data, names, message):
         vote(donor, C=0.1).fit(X, np.array(names)[groups - 1])
 
 
-def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, nights, tmp_path):
+def test_a_class_of_a_recording_that_is_centered_alone_is_a_finding(donor, data, nights, tmp_path):
     X, _, numbers = data
     y, person = numbers % 2, (numbers - 1) // 2
     clf = vote(donor, C=0.1).fit(X, y, groups=person)
@@ -209,11 +209,11 @@ def test_a_class_of_a_recording_that_is_centred_alone_is_a_finding(donor, data, 
     raw = nights.datasets[0].raw
     for alone in (clf, clf.adapt(X[numbers == 1])):
         with pytest.warns(UserWarning, match="Of one recording alone, the mean removes its class"):
-            assert alone.predict_raw(raw).attrs["findings"]["centred_alone"]
+            assert alone.predict_raw(raw).attrs["findings"]["centered_alone"]
     known = np.where(np.arange(96) % 2, y, -1)
     mine = as_windows(X, groups=person)[person == 0]
     for whole in (clf.adapt(mine), clf.adapt(mine, known[person == 0])):
-        assert "centred_alone" not in whole.predict_raw(raw).attrs["findings"]
+        assert "centered_alone" not in whole.predict_raw(raw).attrs["findings"]
 
 
 def test_recordings_of_one_window_say_nothing_of_the_classes_of_recordings(donor, data):
@@ -254,7 +254,7 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
     assert clf.classes_.tolist() == ["sleep", "wake"]
     assert set(clf.predict(X)) <= {"sleep", "wake"}
     assert np.all((clf.decision_function(X) > 0) == (clf.predict(X) == "wake"))
-    # Unlabelled windows are left out.
+    # Unlabeled windows are left out.
     known, y = np.arange(48) % 2 == 0, (y == 0).astype(int)
     partly = vote(donor, C=0.1, unlabeled_label=-1).fit(X, np.where(known, y, -1))
     alone = vote(donor, C=0.1).fit(X[known], y[known])
@@ -357,13 +357,13 @@ def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
     folder = str(donor.save(tmp_path / "encoder"))
     given = dict(encoder=folder, C=0.1, finetune_epochs=1)
     (plain, clf), *_ = make_methods(["few-labels"], **given).items()
-    (shown, centring), *_ = make_methods(["few-labels"], subject_centering=True, **given).items()
+    (shown, centering), *_ = make_methods(["few-labels"], subject_centering=True, **given).items()
     assert (plain, clf.recenter) == ("few labels", None)
-    assert (shown, centring.recenter) == ("few labels, subject-centred (transductive)", "subject")
+    assert (shown, centering.recenter) == ("few labels, subject-centered (transductive)", "subject")
     arguments = dict(metrics=["accuracy"], test_subjects=[1, 2], verbose=0)
-    scores = leave_one_subject_out({plain: clf, shown: centring}, nights, **arguments)
+    scores = leave_one_subject_out({plain: clf, shown: centering}, nights, **arguments)
     assert len(set(scores["value"])) > 3
-    costs = cost_table({"few labels": centring}, nights).set_index("method")
+    costs = cost_table({"few labels": centering}, nights).set_index("method")
     assert costs.loc["few labels", "finetuning_steps"] == 0
 
 

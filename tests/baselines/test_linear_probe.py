@@ -31,12 +31,12 @@ def data(nights):
     return as_sklearn(nights)
 
 
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("class_weight", ["balanced", None, {0: 3.0}])
-def test_it_equals_a_pipeline(data, centred, class_weight):
+def test_it_equals_a_pipeline(data, centered, class_weight):
     X, y, groups = data
     train = groups < 4
-    features = SubjectCentering(LogBandPower()) if centred else LogBandPower()
+    features = SubjectCentering(LogBandPower()) if centered else LogBandPower()
     weights = class_weight and (class_weight if class_weight == "balanced" else {y[0]: 3.0})
     ours = LinearProbe(features, C=0.1, class_weight=weights).fit(X[train], y[train])
     regression = LogisticRegression(C=0.1, class_weight=weights, max_iter=1000)
@@ -97,7 +97,7 @@ def flat(windows):
     return np.array([window.ravel() for window in windows])
 
 
-def test_subjects_reach_a_transformer_that_centres(data):
+def test_subjects_reach_a_transformer_that_centers(data):
     """Those of arrays are given; a pipeline could not pass them to its first step."""
     X, y, groups = data
     array = np.stack([X[i] for i in range(len(X))])
@@ -113,7 +113,7 @@ def test_of_the_steps_of_a_pipeline_the_largest_access_counts(data):
     X, y, _ = data
     running = SubjectCentering(LogBandPower(), running=True)
     steps = make_pipeline(EuclideanAlignment(), running)
-    assert LinearProbe(steps, C=0.1).fit(X, y).access_ is Access.UNLABELLED
+    assert LinearProbe(steps, C=0.1).fit(X, y).access_ is Access.UNLABELED
     assert LinearProbe(running, C=0.1).fit(X, y).access_ is Access.CAUSAL
 
 
@@ -166,13 +166,13 @@ def test_what_cannot_be_fitted_or_predicted(data):
 
 
 @pytest.mark.parametrize("classifier", ["logistic", "lda"])
-def test_unlabelled_windows_are_no_class(data, classifier):
+def test_unlabeled_windows_are_no_class(data, classifier):
     X, y, groups = data
     y = y % 2
     partly = np.where(np.arange(len(y)) % 3, y, -1)
     known = partly >= 0
     probe = LinearProbe(LogBandPower(), classifier=classifier, C=None)
-    with pytest.warns(UserWarning, match="count as unlabelled"):
+    with pytest.warns(UserWarning, match="count as unlabeled"):
         fitted = clone(probe).fit(X, partly, groups=groups)
     alone = clone(probe).fit(X[known], y[known], groups=groups[known])
     np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
@@ -189,11 +189,11 @@ def test_unlabelled_windows_are_no_class(data, classifier):
         assert fitted.score(X, np.full(len(y), 9)) == 0
 
 
-def test_the_label_of_unlabelled_windows_is_that_of_the_user(data):
+def test_the_label_of_unlabeled_windows_is_that_of_the_user(data):
     X, y, _ = data
     names = np.array([f"stage {label}" for label in y], dtype=object)
     names[::4] = "?"
-    with pytest.raises(ValueError, match="No window is labelled"):
+    with pytest.raises(ValueError, match="No window is labeled"):
         LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, np.full(len(y), "?"))
     probe = LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, names)
     assert "?" not in probe.classes_

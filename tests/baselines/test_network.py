@@ -75,7 +75,7 @@ def test_the_scale_comes_from_training_windows_only(tones):
     assert scale != pytest.approx(root_mean_square(as_windows(X)), rel=1e-6)
 
 
-def test_unlabelled_windows_are_ignored(recordings):
+def test_unlabeled_windows_are_ignored(recordings):
     X, y, _ = as_sklearn(recordings)
     some = np.where(np.arange(len(y)) < 72, y, -1)
     part = network(validation=0, unlabeled_label=-1).fit(X, some)

@@ -1,4 +1,4 @@
-"""A new person: recentring, T3A and a prior, on simulated people and against plain computations."""
+"""A new person: recentering, T3A and a prior, on simulated people and against plain computations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
             train = own[first], labels[first]
             own_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
             given = others, clf, others.prior_strength_, *train
-            prior = new_person.adapted(*given, is_centred=False)
+            prior = new_person.adapted(*given, is_centered=False)
             scores.append([one.score(own[~rest], labels[~rest]) for one in (clf, own_only, prior)])
         of_others, of_own, of_prior = np.mean(scores, axis=0)
         assert of_prior > max(of_others, of_own) - 0.02, n
@@ -84,11 +84,11 @@ def running(min_windows=10):
 def test_a_running_mean_is_shrunk_to_the_mean_of_the_people(data):
     X, _, groups = data
     train, new = groups != 1, groups == 1
-    centring = running(4).fit(X[train])
+    centering = running(4).fit(X[train])
     features = LogBandPower().fit_transform(X)
     mean = np.mean([features[groups == s].mean(axis=0) for s in np.unique(groups[train])], axis=0)
-    np.testing.assert_allclose(centring.mean_, mean)
-    found, own = centring.transform(X[new]), features[new]
+    np.testing.assert_allclose(centering.mean_, mean)
+    found, own = centering.transform(X[new]), features[new]
     for i in (0, 1, 7):
         far = (4 * mean + own[: i + 1].sum(axis=0)) / (4 + i + 1)
         np.testing.assert_allclose(found[i], own[i] - far)
@@ -309,16 +309,16 @@ def vote(nights):
     return FewLabelsClassifier(donor, device="cpu", verbose=0).fit(nights)
 
 
-def of_first_person(data, n_labelled=4):
+def of_first_person(data, n_labeled=4):
     X, y, groups = data
     own = np.flatnonzero(groups == 1)
     labels = y[own].copy()
-    labels[n_labelled:] = -1
+    labels[n_labeled:] = -1
     return X[own], labels
 
 
 @pytest.mark.parametrize("given", ["no labels", "labels"])
-@pytest.mark.parametrize("kind", ["vote", "probe", "centred probe"])
+@pytest.mark.parametrize("kind", ["vote", "probe", "centered probe"])
 def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
     X, y, _ = data
     features = LogBandPower() if kind == "probe" else SubjectCentering(LogBandPower())
@@ -329,20 +329,20 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
     assert pickle.dumps(clf) == before
     np.testing.assert_array_equal(clf.predict_proba(X), predicted)
     assert type(adapted) is type(clf)
-    is_labelled = given == "labels"
-    assert adapted.access_ is (Access.LABELLED if is_labelled else Access.UNLABELLED)
+    is_labeled = given == "labels"
+    assert adapted.access_ is (Access.LABELED if is_labeled else Access.UNLABELED)
     alone = np.concatenate([adapted.predict_proba(own[[i]]) for i in range(len(own))])
     together = adapted.predict_proba(own)
     np.testing.assert_allclose(alone, together, atol=1e-6)  # the mean is that of adapt
-    if kind != "probe" and not is_labelled:  # the same mean as in the call
+    if kind != "probe" and not is_labeled:  # the same mean as in the call
         np.testing.assert_allclose(together, clf.predict_proba(own), atol=1e-6)
-    if kind == "centred probe":
+    if kind == "centered probe":
         features = LogBandPower().fit(X).transform(own)
         np.testing.assert_allclose(adapted.classifier_[0].mean_, features.mean(axis=0))
-    if is_labelled:
-        unlabelled = clf.adapt(own).predict_proba(own)
+    if is_labeled:
+        unlabeled = clf.adapt(own).predict_proba(own)
         right = np.searchsorted(clf.classes_, labels[:4])
-        gained = together[range(4), right] - unlabelled[range(4), right]
+        gained = together[range(4), right] - unlabeled[range(4), right]
         assert gained.mean() > 0.01
 
 
@@ -353,9 +353,9 @@ def test_an_adapted_vote_is_saved(data, vote, tmp_path):
     adapted.save(tmp_path / "adapted")
     loaded = FewLabelsClassifier.load(tmp_path / "adapted")
     np.testing.assert_allclose(loaded.predict_proba(own), adapted.predict_proba(own), atol=1e-6)
-    assert loaded.access_ is Access.LABELLED
+    assert loaded.access_ is Access.LABELED
     assert loaded.prior_strength_ == vote.prior_strength_
-    assert vote.access_ is Access.UNLABELLED
+    assert vote.access_ is Access.UNLABELED
 
 
 @pytest.mark.filterwarnings("ignore:24 of 24 windows", "ignore:These parameters are not saved")
@@ -391,7 +391,7 @@ def test_what_cannot_be_adapted_to_is_refused(data, vote):
         with pytest.raises(ValueError, match=message):
             vote.adapt(*given)
     plain = LinearProbe(LogBandPower(), C=0.01).fit(X, y)
-    assert plain.adapt(*few).access_ is Access.LABELLED  # no mean is needed
+    assert plain.adapt(*few).access_ is Access.LABELED  # no mean is needed
     # The mean of few windows is better than that of other subjects, and not a good one.
     with pytest.warns(UserWarning, match=r"mean of 4 windows.* 10 or more.*recenter=None"):
         adapted = vote.adapt(*few)
@@ -415,18 +415,18 @@ def test_access_is_that_of_the_transformer(data):
     for features, access in (
         (LogBandPower(), Access.NONE),
         (running(), Access.CAUSAL),
-        (SubjectCentering(LogBandPower()), Access.UNLABELLED),
-        (riemann, Access.UNLABELLED),
+        (SubjectCentering(LogBandPower()), Access.UNLABELED),
+        (riemann, Access.UNLABELED),
     ):
         assert LinearProbe(features, C=0.01).fit(X, y).access_ is access
-    assert EuclideanAlignment().access_ is Access.UNLABELLED
+    assert EuclideanAlignment().access_ is Access.UNLABELED
 
 
 def flat(covariances):
     return covariances.reshape(len(covariances), -1)
 
 
-def test_covariances_of_each_person_are_centred_and_scaled(data):
+def test_covariances_of_each_person_are_centered_and_scaled(data):
     X, _, groups = data
     for rescale in (True, False):
         found = RiemannianCentering(SpatialCovariance(), rescale=rescale).fit_transform(X)

@@ -167,7 +167,7 @@ def test_a_classifier_is_smoothed_in_each_recording(nights, class_weight):
     np.testing.assert_allclose(clf.predict_proba(X[kept]), expected[kept], atol=1e-12)
     np.testing.assert_array_equal(clf.predict(X[kept]), labels[kept])
     assert clf.score(X[kept], y[kept]) == np.mean(labels[kept] == y[kept])
-    # Unlabelled windows are smoothed, and not scored.
+    # Unlabeled windows are smoothed, and not scored.
     clf.classifier.unlabeled_label = -1
     partly = np.where(np.arange(96) % 3, y, -1)
     is_right = (clf.predict(X) == partly)[partly >= 0]
@@ -196,7 +196,7 @@ def test_the_prior_is_that_of_the_part_with_class_weights(nights):
     assert np.ptp(HMMSmoothing(nested).fit(X, y).transitions_.prior) > 1e-6
 
 
-def test_unlabelled_windows_reach_the_classifier_and_count_no_transition(nights):
+def test_unlabeled_windows_reach_the_classifier_and_count_no_transition(nights):
     X, y, _ = as_sklearn(nights)
     partly = np.where(np.arange(96) < 72, y, -1)
     network = NetworkClassifier("EEGNet", finetune_epochs=1, unlabeled_label=-1, verbose=0)

@@ -1,4 +1,4 @@
-"""Speed of reading: single-channel crops for pretraining, labelled windows for fine-tuning."""
+"""Speed of reading: single-channel crops for pretraining, labeled windows for fine-tuning."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def _copies(array: np.ndarray) -> Callable[[], None]:
     return run
 
 
-LABELLED_BATCH = 64
+LABELED_BATCH = 64
 
 
 def labels() -> Iterator[Row]:
-    """Compare labelled windows of stores with those of files of FIF.
+    """Compare labeled windows of stores with those of files of FIF.
 
     FIF is in single precision, as a store of float32 is. One of int16 has half the bytes, but
     its samples have to be scaled.
@@ -101,19 +101,19 @@ def labels() -> Iterator[Row]:
             dtype: SignalStore.create(Path(folder) / dtype, lazy, dtype=dtype, verbose=0)
             for dtype in ("float32", "int16")
         }
-        runs = [_epoch(store.labelled_windows()) for store in stored.values()]
+        runs = [_epoch(store.labeled_windows()) for store in stored.values()]
         times = fastest(_epoch(lazy), *runs, rounds=3)
         lazy_seconds, *of_stores = (seconds / len(lazy) for seconds in times)
 
-    yield Row("labelled windows, of FIF", 1 / lazy_seconds, "windows/s")
+    yield Row("labeled windows, of FIF", 1 / lazy_seconds, "windows/s")
     bounds = dict(float32=dict(aim=20, under=10), int16=dict(under=5))
     for (dtype, bound), seconds in zip(bounds.items(), of_stores, strict=True):
-        yield Row(f"labelled windows, of a store of {dtype}", 1 / seconds, "windows/s")
-        what = f"labelled windows, store of {dtype} / FIF"
+        yield Row(f"labeled windows, of a store of {dtype}", 1 / seconds, "windows/s")
+        what = f"labeled windows, store of {dtype} / FIF"
         yield Row(what, lazy_seconds / seconds, **bound)
 
 
 def _epoch(windows: BaseConcatDataset) -> Callable[[], object]:
     """Return a function that reads all windows once, in random order."""
-    loader = WindowLoader(Examples(as_windows(windows)), batch_size=LABELLED_BATCH, shuffle=True)
+    loader = WindowLoader(Examples(as_windows(windows)), batch_size=LABELED_BATCH, shuffle=True)
     return lambda: [x.shape for x, _ in loader]

@@ -62,7 +62,7 @@ def pars_step() -> Iterator[Row]:
         task.decoder.method = "factorized"
 
     yield Row(
-        "PARS step, literal / factorised decoder", ratio(literal, step, 4), aim=3.3, under=2.5
+        "PARS step, literal / factorized decoder", ratio(literal, step, 4), aim=3.3, under=2.5
     )
     yield Row("PARS step / bare encoder", ratio(step, encoder_of(task, x), 6), aim=1.13, over=1.3)
 
@@ -140,7 +140,7 @@ def decoder_step(method: str, n_patches: int = 40, batch_size: int = 16) -> Call
 def decoder_time() -> Iterator[Row]:
     """Time forward and backward passes at the paper's size and batch size 16."""
     value = ratio(decoder_step("literal"), decoder_step("factorized"), 3)
-    yield Row("decoder alone, literal / factorised", value, aim=20, under=10)
+    yield Row("decoder alone, literal / factorized", value, aim=20, under=10)
 
 
 def decoder_memory() -> Iterator[Row]:
@@ -151,8 +151,8 @@ def decoder_memory() -> Iterator[Row]:
     factorized = {n: peak_bytes(decoder_step("factorized", n)) for n in (40, 80, 160, 240)}
     literal = {n: peak_bytes(decoder_step("literal", n)) for n in (40, 80)}
     value = factorized[40] / literal[40]
-    yield Row("decoder's peak memory, factorised / literal", value, aim=0.125, over=0.2)
-    for method, peaks in (("factorised", factorized), ("literal", literal)):
+    yield Row("decoder's peak memory, factorized / literal", value, aim=0.125, over=0.2)
+    for method, peaks in (("factorized", factorized), ("literal", literal)):
         for n_patches, peak in peaks.items():
             what = f"decoder's peak memory, {method}, {n_patches} patches, batch 16"
             yield Row(what, peak / 2**20, "MiB")
@@ -330,7 +330,7 @@ def decoders_on_cuda() -> Iterator[Row]:
         step()
         task.decoder.method = "factorized"
 
-    yield Row("PARS step on CUDA, batch 64, literal / factorised decoder", ratio(literal, step, 5))
+    yield Row("PARS step on CUDA, batch 64, literal / factorized decoder", ratio(literal, step, 5))
 
 
 def last_epoch(store: SignalStore, config: RunConfig) -> float:

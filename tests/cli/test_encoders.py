@@ -47,7 +47,7 @@ def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width)
         "corpora": "A corpus of noise 1.0.0",
         "people": "3 volunteers (subjects 1 to 3)",
         "held-out loss": "0.781 of chance on 2 volunteers (subjects 4 to 5)",
-        "licence": "ODC-BY 1.0",
+        "license": "ODC-BY 1.0",
         "date": "2026-11-22",
     }
     assert max(map(len, text.splitlines())) <= 80

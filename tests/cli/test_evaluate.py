@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSEmbedder, datasets, evaluation, paper
 from braindecode_pars._common.tables import SCORES
-from braindecode_pars.baselines import ALL_WEIGHTS, CENTRED, FROZEN, make_methods
+from braindecode_pars.baselines import ALL_WEIGHTS, CENTERED, FROZEN, make_methods
 from braindecode_pars.cli import app
 from braindecode_pars.cli import evaluation_report as report
 from braindecode_pars.cli.evaluation_report import (
@@ -350,8 +350,8 @@ def test_the_method_to_compare_with_has_either_of_its_names_or_is_scratch():
     with pytest.raises(ValueError, match=r"mae.* band power, random encoder"):
         report.compared_with("mae", methods)
     assert report.compared_with(None, methods) == "scratch"
-    centred = make_methods(["band-power", "random-encoder"], subject_centering=True)
-    assert report.compared_with(None, centred) == f"random encoder{CENTRED}"
+    centered = make_methods(["band-power", "random-encoder"], subject_centering=True)
+    assert report.compared_with(None, centered) == f"random encoder{CENTERED}"
     with pytest.raises(ValueError, match="--against is missing"):
         report.compared_with(None, ["band power", "tangent space"])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.challenge_records import write
-from support.labelled_stores import check_equal
+from support.labeled_stores import check_equal
 from support.store_command import invoke
 from typer.testing import CliRunner
 
@@ -112,11 +112,11 @@ def made(records, tmp_path_factory):
     return path, output
 
 
-def test_labelled_recordings_of_all_splits_are_stored(made, records):
+def test_labeled_recordings_of_all_splits_are_stored(made, records):
     path, output = made
     assert "ysyw: 4 subjects (4 recordings) of the 1,983 published." in output
-    assert "Labelled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R); evaluate them with" in output
-    windows = SignalStore.open(path).labelled_windows()
+    assert "Labeled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R); evaluate them with" in output
+    windows = SignalStore.open(path).labeled_windows()
     assert set(windows.description["split"]) == {"train", "valid", "test"}
     check_equal(windows, datasets.ysyw.load(records, split_seed=1, verbose=0))
 

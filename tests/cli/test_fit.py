@@ -1,4 +1,4 @@
-"""``braindecode-pars fit``: from a folder of labelled recordings to predictions, without Python."""
+"""``braindecode-pars fit``: from a folder of labeled recordings to predictions, without Python."""
 
 from __future__ import annotations
 
@@ -131,13 +131,13 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     out = tmp_path / "predictions"
     scores = run_printed(result, recordings / "P01_slow_raw.fif", out)
     assert len(pd.read_csv(out / "P01_slow_raw_predictions.csv")) == 10
-    centred = ", subject-centred (transductive)"
-    assert set(scores["method"]) == {f"few labels{centred}", f"band power{centred}"}
+    centered = ", subject-centered (transductive)"
+    assert set(scores["method"]) == {f"few labels{centered}", f"band power{centered}"}
     assert scores["value"].min() > 0.9  # rhythms at 5 and 20 Hz
 
 
 @pytest.mark.filterwarnings("ignore:The windows were prepared otherwise.*reference as recorded")
-def test_a_short_recording_is_not_predicted_by_a_vote_that_centres(recordings, tmp_path):
+def test_a_short_recording_is_not_predicted_by_a_vote_that_centers(recordings, tmp_path):
     given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *NAMES)
     model = tmp_path / "model"
     result = invoke("fit", recordings, "--out", model, *given)

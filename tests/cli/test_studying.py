@@ -27,7 +27,7 @@ def options(arguments):
 
 @pytest.mark.filterwarnings("ignore:Nothing is left", "ignore:Left out")
 def test_a_study_without_an_answer_ends_with_the_reason(tmp_path):
-    given = study_folders.few_labelled(tmp_path / "recordings")
+    given = study_folders.few_labeled(tmp_path / "recordings")
     out, reason = tmp_path / "study", "at least 6 are needed"
     result = run(tmp_path / "recordings", "--out", out, *options(given))
     assert result.exit_code == 0, result.output

@@ -42,7 +42,7 @@ def test_twelve_ear_channels_in_volts(windows):
 
 
 def test_windows_agree_with_the_scoring(windows):
-    """The scoring starts at lights off; windows with artefact or unknown stage are dropped."""
+    """The scoring starts at lights off; windows with artifact or unknown stage are dropped."""
     metadata = windows.datasets[1].metadata
     stages = [eesm17.CARD["classes"][target] for target in metadata["target"]]
     assert stages == ["W", "W", "N1", "N2", "N3", "R"]
@@ -76,7 +76,7 @@ def test_a_first_onset_counts_from_what_it_is_closer_to(tmp_path, first, begin):
 
 @pytest.mark.parametrize("column", ["Staging1", "scoring"])
 def test_names_of_stages_are_accepted(tmp_path, column):
-    scoring = ("Wake", "REM", "N1", "N2", "N3", "Artefact", "W", "R")
+    scoring = ("Wake", "REM", "N1", "N2", "N3", "Artifact", "W", "R")
     write(tmp_path, "001", scoring, column=column)
     (night,) = eesm17.load(tmp_path, verbose=0).datasets
     assert night.metadata["target"].tolist() == [0, 4, 1, 2, 3, 0, 4]
@@ -146,8 +146,8 @@ def test_a_night_without_scoring(tmp_path):
     with pytest.raises(ValueError, match=r"_acq-scoring_events\.tsv"):
         eesm17.load(tmp_path, verbose=0)
     # A scoring without the right column, then without any stage
-    write(tmp_path, "001", column="colour")
-    with pytest.raises(ValueError, match="colour"):
+    write(tmp_path, "001", column="color")
+    with pytest.raises(ValueError, match="color"):
         eesm17.load(tmp_path, verbose=0)
     write(tmp_path, "001", ["7", "8"])
     with pytest.raises(ValueError, match="7, 8"):

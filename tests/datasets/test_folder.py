@@ -144,7 +144,7 @@ def test_a_split_recording_is_one(tmp_path):
     raw = recording(seconds=300, names=[f"E{i}" for i in range(20)])
     raw.save(tmp_path / "P01_rest_raw.fif", split_size="2MB", verbose="error")
     assert len(list(tmp_path.glob("*.fif"))) > 2
-    windows = folder.load(tmp_path, labels=labelled(tmp_path), window_seconds=100, **KEEP)
+    windows = folder.load(tmp_path, labels=labeled(tmp_path), window_seconds=100, **KEEP)
     assert windows.description["subject"].tolist() == ["P01"]
     assert len(windows) == 3
     # Another recording, whose name is like that of a part.
@@ -173,7 +173,7 @@ def named(root, *names, seconds=60, overwrite=False):
     return root
 
 
-def labelled(root):
+def labeled(root):
     """Return the labels and subjects in names such as P01_rest_raw.fif as a table of files."""
     files = sorted(root.rglob("*_raw.fif"))
     rows = [(file.relative_to(root).as_posix(), *file.name.split("_")[:2]) for file in files]
@@ -192,7 +192,7 @@ def classes_of(windows):
 
 def test_labels_of_whole_files(tmp_path):
     root = named(tmp_path, "S00_1", "S00_2", "S01_2")
-    table = dict(labels=labelled(root), window_seconds=30, **KEEP)
+    table = dict(labels=labeled(root), window_seconds=30, **KEEP)
     windows = folder.load(root, classes={"2": "arithmetic", "1": "rest"}, **table)
     X, y, groups = as_sklearn(windows)
     assert y.tolist() == [1, 1, 0, 0, 0, 0]
@@ -234,7 +234,7 @@ def test_files_of_one_person_ask_for_the_subject(tmp_path):
     two = folder.load(root, labels=table, subject=lambda path: path.stem, **KEEP)
     assert two.description["subject"].tolist() == ["S00_1_raw", "S00_2_raw"]
     with pytest.raises(ValueError, match="'\\(S00\\)'"):
-        folder.load(root, labels=labelled(root), subject="(S00)", **KEEP)
+        folder.load(root, labels=labeled(root), subject="(S00)", **KEEP)
 
 
 def test_a_subject_has_one_unicode_form(tmp_path):
@@ -364,7 +364,7 @@ def test_file_names_without_labels_and_arguments_that_contradict(tmp_path, given
 def test_files_without_a_row_in_a_table_are_named(tmp_path, on_error):
     """A row with an empty label leaves its file out, as asked."""
     root = named(tmp_path, "P01_rest", "P02_rest", "P03_rest", "P04_rest")
-    table = labelled(root)[:3].assign(label=["rest", "", "task"])
+    table = labeled(root)[:3].assign(label=["rest", "", "task"])
     for labels in (table, table.drop(columns="file").assign(subject=["P01", "P02", "P03"])):
         given = dict(labels=labels, on_error=on_error, **KEEP)
         given |= {} if "file" in labels else dict(subject="(P..)")
@@ -411,7 +411,7 @@ def test_recordings_shorter_than_a_window_are_named(tmp_path):
         kinds = ("rest", "task")
         names = (f"P{subject}/P{subject}_{kind}_{i}" for kind in kinds for i in range(4))
         named(root, *names, seconds=60)
-    options = dict(labels=labelled(root), window_seconds=60, **KEEP)
+    options = dict(labels=labeled(root), window_seconds=60, **KEEP)
     assert len(folder.load(root, **options)) == 16
     for file in root.glob("*/*[123]_raw.fif"):
         named(file.parent, file.name.removesuffix("_raw.fif"), seconds=50, overwrite=True)
@@ -473,7 +473,7 @@ def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     changed = recording(names=("C3", "C4"))
     changed.set_eeg_reference(["C3"], verbose="error")
     changed.save(tmp_path / "own" / "P01_rest_raw.fif", verbose="error")
-    labels = labelled(tmp_path / "own")
+    labels = labeled(tmp_path / "own")
     table = folder.load(tmp_path / "own", labels=labels, window_seconds=4, **KEEP).description
     assert table["recorded_reference"].tolist() == ["changed"]
     assert "site" not in table

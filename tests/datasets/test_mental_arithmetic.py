@@ -89,7 +89,7 @@ def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
         assert set(archive.files) == {"samples", "subjects", "ch_names", "sfreq"}
 
 
-def test_the_file_is_declared_with_its_licence():
+def test_the_file_is_declared_with_its_license():
     setup = configparser.ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     declared = setup["options.package_data"]["braindecode_pars.datasets"]

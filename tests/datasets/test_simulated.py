@@ -1,4 +1,4 @@
-"""Simulated nights: stages, rhythms, subjects and artefacts."""
+"""Simulated nights: stages, rhythms, subjects and artifacts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_hypnograms_are_realistic():
 
 
 def test_windows_have_slow_trends(long_nights):
-    """Power is more similar in neighbouring seconds than in seconds 15 s apart."""
+    """Power is more similar in neighboring seconds than in seconds 15 s apart."""
     near, far = [], []
     for i in range(0, len(long_nights), 7):
         seconds = long_nights[i][0][0].reshape(30, 100)

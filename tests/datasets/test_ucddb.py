@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
 
 
 def test_windows_agree_with_the_codes(folder):
-    """Artefacts, indeterminate windows and unknown codes have none; stages 3 and 4 are N3."""
+    """Artifacts, indeterminate windows and unknown codes have none; stages 3 and 4 are N3."""
     windows = ucddb.load(folder, verbose=0)
     night = windows.datasets[0]
     assert (night.raw.ch_names, night.raw.info["sfreq"]) == (["C3", "C4"], 128)

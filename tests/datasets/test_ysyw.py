@@ -26,12 +26,12 @@ def challenge(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def labelled(challenge):
+def labeled(challenge):
     return ysyw.load(challenge, verbose=0)
 
 
-def test_channels_rate_and_volts(labelled):
-    (night, *_) = labelled.datasets
+def test_channels_rate_and_volts(labeled):
+    (night, *_) = labeled.datasets
     assert night.raw.ch_names == ["F3", "F4", "C3", "C4", "O1", "O2"]
     assert night.raw.info["sfreq"] == 200.0
     window = night[3][0]
@@ -41,15 +41,15 @@ def test_channels_rate_and_volts(labelled):
     np.testing.assert_allclose(window.std(axis=1), expected, rtol=0.01)
 
 
-def test_windows_agree_with_the_annotations(labelled):
+def test_windows_agree_with_the_annotations(labeled):
     """A stage lasts until the next one; annotations of arousals and breathing do not end it."""
-    metadata = labelled.datasets[0].metadata
+    metadata = labeled.datasets[0].metadata
     written = [("W", 40), ("W", 70), ("N1", 100), ("N1", 130), ("N2", 160), ("N3", 220)]
     written += [("N3", 250), ("R", 280)]  # one window of the last stage, none of undefined
     stages = [ysyw.CARD["classes"][target] for target in metadata["target"]]
     assert list(zip(stages, metadata["i_start_in_trial"] / 200, strict=True)) == written
-    assert len(labelled) == 5 * len(written)
-    _, y, groups = as_sklearn(labelled)
+    assert len(labeled) == 5 * len(written)
+    _, y, groups = as_sklearn(labeled)
     assert sorted(set(y)) == [0, 1, 2, 3, 4]
     assert set(groups) == {f"tr03-000{i}" for i in range(1, 6)}
 
@@ -62,10 +62,10 @@ def test_a_stage_at_the_first_sample_is_kept(tmp_path):
     assert night.metadata["target"].tolist() == [0, 0, 1]
 
 
-def test_labelled_subjects_are_divided(challenge, labelled):
-    assert Counter(labelled.description["split"]) == {"train": 3, "valid": 1, "test": 1}
-    splits = dict(zip(labelled.description["subject"], labelled.description["split"], strict=True))
-    # Another seed changes the division, but not the unlabelled subjects.
+def test_labeled_subjects_are_divided(challenge, labeled):
+    assert Counter(labeled.description["split"]) == {"train": 3, "valid": 1, "test": 1}
+    splits = dict(zip(labeled.description["subject"], labeled.description["split"], strict=True))
+    # Another seed changes the division, but not the unlabeled subjects.
     others = [
         {r.subject: r.description["split"] for r in ysyw.recordings(challenge, split_seed=seed)}
         for seed in range(8)
@@ -74,8 +74,8 @@ def test_labelled_subjects_are_divided(challenge, labelled):
     assert all(other["te03-0001"] == "unlabeled" for other in others)
 
 
-def test_the_division_does_not_depend_on_the_chosen_subjects(challenge, labelled):
-    splits = dict(zip(labelled.description["subject"], labelled.description["split"], strict=True))
+def test_the_division_does_not_depend_on_the_chosen_subjects(challenge, labeled):
+    splits = dict(zip(labeled.description["subject"], labeled.description["split"], strict=True))
     for subject in ("tr03-0002", "tr03-0005"):
         (alone,) = ysyw.load(challenge, [subject], verbose=0).datasets
         assert alone.description["split"] == splits[subject]
@@ -83,28 +83,28 @@ def test_the_division_does_not_depend_on_the_chosen_subjects(challenge, labelled
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
-    labelled = ysyw.load(challenge, split_seed=seed, verbose=0).description
-    held_out = set(labelled["subject"][labelled["split"] != "train"])
+    labeled = ysyw.load(challenge, split_seed=seed, verbose=0).description
+    held_out = set(labeled["subject"][labeled["split"] != "train"])
     assert len(held_out) == 2
     corpus = ysyw.RECIPE.continuous(challenge, split_seed=seed)
     assert {recording.subject for recording in corpus.recordings} == (
-        {"te03-0001", "te09-0094"} | set(labelled["subject"]) - held_out
+        {"te03-0001", "te09-0094"} | set(labeled["subject"]) - held_out
     )
 
 
-def unlabelled_night(challenge):
+def unlabeled_night(challenge):
     (found,) = [r for r in ysyw.recordings(challenge) if r.subject == "te03-0001"]
     return ysyw.prepare(found)
 
 
-def test_subjects_without_stages_are_not_labelled(challenge):
+def test_subjects_without_stages_are_not_labeled(challenge):
     message = r"published for te03-0001\. Request .* store --recipe ysyw=FOLDER"
     for subjects in (["tr03-0001", "te03-0001"], ["te03-0001"]):
-        for call in (ysyw.load, ysyw.RECIPE.labelled):
+        for call in (ysyw.load, ysyw.RECIPE.labeled):
             with pytest.raises(ValueError, match=message):
                 call(challenge, subjects)
     # Others of the folder are left out without a word.
-    assert len(ysyw.RECIPE.labelled(challenge).recordings) == 5
+    assert len(ysyw.RECIPE.labeled(challenge).recordings) == 5
 
 
 def test_only_the_six_channels_are_read(challenge, monkeypatch):
@@ -117,7 +117,7 @@ def test_only_the_six_channels_are_read(challenge, monkeypatch):
         return read(*args, **kwargs)
 
     monkeypatch.setattr(wfdb, "rdrecord", spy)
-    unlabelled_night(challenge)
+    unlabeled_night(challenge)
     assert read_channels == [list(SIGNALS[:6])]
 
 

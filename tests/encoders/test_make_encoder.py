@@ -81,7 +81,7 @@ def test_the_folder_is_an_encoder_with_a_complete_card(made, finished, others):
     assert card.about["machine"].startswith("1 process on cpu, 0 minutes, Python 3.")
 
 
-def test_the_readme_has_licence_attribution_changes_and_command(made):
+def test_the_readme_has_license_attribution_changes_and_command(made):
     text = (made / "README.md").read_text(encoding="utf-8")
     about = load_encoder(made).card.about
     assert text.startswith("# spectral-noise\n")

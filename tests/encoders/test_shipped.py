@@ -77,10 +77,10 @@ def test_its_audit_is_the_stored_one(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_readme_has_licence_and_attribution(name):
+def test_its_readme_has_license_and_attribution(name):
     text = (FOLDER / name / "README.md").read_text(encoding="utf-8")
     about = load_encoder(name).card.about
-    assert about["licence"] == "ODC-BY 1.0"
+    assert about["license"] == "ODC-BY 1.0"
     assert "opendatacommons.org/licenses/by/1-0" in text
     assert all(reference in text for reference in about["attribution"])
     for piece in (about["command"], about["date"], about.get("limits", "")):

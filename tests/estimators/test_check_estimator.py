@@ -57,7 +57,7 @@ class FlatClassifier(FlatData, PARSClassifier):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # scikit-learn's data have two features, hence windows of two samples. After instance
-        # normalisation only their order is left, which cannot separate three classes.
+        # normalization only their order is left, which cannot separate three classes.
         tags.classifier_tags.poor_score = True
         return tags
 

@@ -103,7 +103,7 @@ def test_a_failure_in_pretraining_keeps_the_old_checkpoint(nights, tmp_path):
     assert (tmp_path / "encoder.json").read_text() == before
 
 
-def test_unlabelled_windows_may_be_shorter_and_of_another_montage(nights):
+def test_unlabeled_windows_may_be_shorter_and_of_another_montage(nights):
     y = np.where(np.arange(96) % 4 == 0, -1, as_sklearn(nights)[1])
     short = np.random.default_rng(0).normal(size=(6, 9, 1500))
     clf = classifier(validation=0, unlabeled_label=-1).fit(nights, y, unlabeled=short)
@@ -130,7 +130,7 @@ def test_the_best_validation_state_is_restored(nights):
     assert clf.net_.module_.final_layer.bias.abs().max() < 10
 
 
-def test_unlabelled_windows_are_pretrained_on_only(nights):
+def test_unlabeled_windows_are_pretrained_on_only(nights):
     _, y, _ = as_sklearn(nights)
     y = y.copy()
     y[:48] = -1  # subjects 1 and 2
@@ -243,8 +243,8 @@ def test_a_fit_that_fails_in_training_leaves_the_classifier_unfitted(nights):
             attempt(nights)
 
 
-def test_unlabelled_windows_exclude_held_out_windows(nights):
-    """With unknown subjects or a single subject, held-out windows are recognised themselves."""
+def test_unlabeled_windows_exclude_held_out_windows(nights):
+    """With unknown subjects or a single subject, held-out windows are recognized themselves."""
     array = np.stack([nights[i][0] for i in range(12)])
     y = [0, 1] * 6
     for unlabeled in (array, array[:]):
@@ -258,8 +258,8 @@ def test_unlabelled_windows_exclude_held_out_windows(nights):
     with pytest.warns(UserWarning, match="one subject"):
         clf = classifier(validation=0.25).fit(night, np.arange(24) % 2, unlabeled=night)
     assert clf.encoder_card_.n_windows == 18 + 18
-    # Labelled windows with subjects, unlabelled windows without.
-    message = "unlabelled"
+    # Labeled windows with subjects, unlabeled windows without.
+    message = "unlabeled"
     with pytest.warns(UserWarning, match=message) as caught:
         classifier(validation=0.5).fit(nights, np.arange(96) % 2, unlabeled=array)
     assert caught[0].filename == __file__

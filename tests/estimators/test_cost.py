@@ -40,14 +40,14 @@ def test_a_random_encoder_that_stays_frozen_has_no_trained_weights(nights):
     assert free.parameters - frozen.parameters == size
 
 
-def test_validation_and_unlabelled_windows(nights):
+def test_validation_and_unlabeled_windows(nights):
     X, y, groups = as_sklearn(nights)
     y = np.where(groups <= 2, y, -1)
-    # One of two labelled subjects is held out; those without labels are pretrained on.
+    # One of two labeled subjects is held out; those without labels are pretrained on.
     clf = classifier(validation=0.5, pretrain_batch_size=1, finetune_batch_size=1)
     cost = clf.training_cost(X, y, groups=groups)
     assert (cost.pretraining_steps, cost.finetuning_steps) == (3 * 24, 24)
-    # Unlabelled windows of a held-out subject are not used.
+    # Unlabeled windows of a held-out subject are not used.
     partly = np.where(np.arange(96) % 24 < 12, np.asarray(as_sklearn(nights)[1]), -1)
     cost = clf.set_params(validation=0.25).training_cost(X, partly, groups=groups)
     assert (cost.pretraining_steps, cost.finetuning_steps) == (3 * 24, 3 * 12)

@@ -176,7 +176,7 @@ def test_a_network_without_an_encoder_has_none_of_these():
 
 
 def test_two_factors_are_those_of_the_tokens_and_of_the_last_layer():
-    """Howard and Ruder 2018: equal ratios between neighbouring layers, here the root of 16."""
+    """Howard and Ruder 2018: equal ratios between neighboring layers, here the root of 16."""
     net = make_net(encoder_lr_factor=(1 / 16, 1))
     rates = {
         name: (group["lr"], group["weight_decay"])

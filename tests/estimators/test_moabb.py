@@ -97,7 +97,7 @@ def adapted(folder) -> StoreSubjects:
         return pars.set_fit_request(unlabeled="X_target_unlabeled")
 
 
-def test_unlabelled_windows_of_the_target_subject(evaluation, tmp_path):
+def test_unlabeled_windows_of_the_target_subject(evaluation, tmp_path):
     """Transductive: MOABB hands out the test subject's windows, to continue pretraining."""
     from moabb.evaluations.protocols import CrossSubjectMode
 
@@ -113,7 +113,7 @@ def test_unlabelled_windows_of_the_target_subject(evaluation, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_calibration_windows_are_the_unlabelled_data_of_the_target(evaluation, tmp_path):
+def test_calibration_windows_are_the_unlabeled_data_of_the_target(evaluation, tmp_path):
     """Not transductive: in folds of three parts, the calibration windows are not tested."""
     from moabb.evaluations.splitters import CrossSubjectSplitter
 

@@ -128,7 +128,7 @@ def test_class_weights_come_from_training_windows(nights):
     assert not np.allclose(weights, everything)
 
 
-def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on(nights):
+def test_unlabeled_windows_of_held_out_splits_are_not_pretrained_on(nights):
     windows = with_split(nights, {1: "train", 2: "valid", 3: "test", 4: "valid"})
     X, y, groups = as_sklearn(windows)
     y = np.where(groups > 2, -1, y)  # subjects 3 and 4 have no labels

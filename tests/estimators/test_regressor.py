@@ -1,4 +1,4 @@
-"""PARSRegressor: targets, their standardisation, the losses, seeds, saving and refused targets."""
+"""PARSRegressor: targets, their standardization, the losses, seeds, saving and refused targets."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):
     assert cross_val_score(regressor(**QUICK), X, permuted, **folds).max() < 0.2
 
 
-def test_the_network_learns_standardised_targets_of_training_windows(rhythm):
+def test_the_network_learns_standardized_targets_of_training_windows(rhythm):
     X, y, groups = rhythm
     y = y.copy()
     y[5] = np.nan

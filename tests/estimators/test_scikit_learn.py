@@ -67,7 +67,7 @@ def test_groups_are_routed_to_fit(routing, nights):
     assert subjects == [[2, 3, 4], [1, 3, 4], [1, 2, 4], [1, 2, 3]]
 
 
-def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, nights):
+def test_groups_and_unlabeled_windows_are_routed_through_a_pipeline(routing, nights):
     array = np.stack([nights[i][0] for i in range(48)])
     groups = as_sklearn(nights)[2][:48]
     emb = embedder(sfreq=100).set_fit_request(groups=True, unlabeled=True)
@@ -75,7 +75,7 @@ def test_groups_and_unlabelled_windows_are_routed_through_a_pipeline(routing, ni
     probe.fit(array, groups == 1, groups=groups, unlabeled=array[:10])
     card = probe[0].encoder_card_
     assert card.n_windows == 58
-    assert card.subjects is None  # the subjects of the unlabelled windows are unknown
+    assert card.subjects is None  # the subjects of the unlabeled windows are unknown
 
 
 def test_name_class_and_instance_of_a_task_are_the_same(nights):

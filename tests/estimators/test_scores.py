@@ -49,7 +49,7 @@ def test_the_decision_between_two_classes_is_one_number():
     np.testing.assert_allclose(Fixed([0, 1]).decision_function(WINDOWS), [-3, 2, 1])
 
 
-def test_the_score_is_the_accuracy_on_labelled_windows():
+def test_the_score_is_the_accuracy_on_labeled_windows():
     clf = Fixed([0, 1, 2])
     assert clf.score(WINDOWS, [0, 1, 1]) == pytest.approx(2 / 3)
     assert clf.score(WINDOWS, [0, -1, 1]) == 0.5
@@ -76,17 +76,17 @@ def awake(nights):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_other_scores_are_those_of_scikit_learn(awake, weighted):
-    """Of its scorers, which take labelled windows, and of its functions on predictions."""
-    clf, X, y, labelled = awake
-    weights = {"sample_weight": np.linspace(0.5, 2, 96)[labelled]} if weighted else {}
-    X, y = X[np.flatnonzero(labelled)], y[labelled].astype(str)
+    """Of its scorers, which take labeled windows, and of its functions on predictions."""
+    clf, X, y, labeled = awake
+    weights = {"sample_weight": np.linspace(0.5, 2, 96)[labeled]} if weighted else {}
+    X, y = X[np.flatnonzero(labeled)], y[labeled].astype(str)
     assert get_scorer("accuracy")(clf, X, y, **weights) == clf.score(X, y, **weights)
     p = clf.predict_proba(X)[:, 1]
     expected = roc_auc_score(y, p, **weights)
     assert get_scorer("roc_auc")(clf, X, y, **weights) == pytest.approx(expected)
 
 
-def test_weights_of_unlabelled_windows_only(awake):
-    clf, X, y, labelled = awake
+def test_weights_of_unlabeled_windows_only(awake):
+    clf, X, y, labeled = awake
     with pytest.raises(ValueError, match="sample_weight"):
-        clf.score(X, y, 1.0 * ~labelled)
+        clf.score(X, y, 1.0 * ~labeled)

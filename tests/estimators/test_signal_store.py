@@ -48,10 +48,10 @@ def test_pretraining_net_reads_crops(store, tiny, crops_only):
     assert crops_only == [(2, 1000)] * 32 + [(8, 1000)] * 9
 
 
-def test_the_classifier_pretrains_on_an_unlabelled_store(nights, store, crops_only):
+def test_the_classifier_pretrains_on_an_unlabeled_store(nights, store, crops_only):
     clf = classifier(pretrain_batch_size=16).fit(nights, unlabeled=store)
     assert clf.encoder_card_.subjects[-2:] == ["anna", "bert"]
-    # Each window of the store is read once per epoch: one channel, as long as the labelled
+    # Each window of the store is read once per epoch: one channel, as long as the labeled
     # windows. Before, all 24 are looked at.
     assert crops_only[:24] == [(2, 3000)] * 24
     assert sum(n for n, _ in crops_only[24:]) == 24
@@ -93,8 +93,8 @@ def test_common_channels_are_used_in_the_embedder(nights, store, tmp_path):
     assert len(SingleChannelWindows(both, 3000)) == len(both.windows(3000))
 
 
-def test_held_out_subjects_are_recognised_under_names_of_another_type(nights, tmp_path):
-    """The store has string names from folders; the labelled windows have integer subjects."""
+def test_held_out_subjects_are_recognized_under_names_of_another_type(nights, tmp_path):
+    """The store has string names from folders; the labeled windows have integer subjects."""
     for night in nights.datasets:
         subject = night.description["subject"]
         file = tmp_path / f"tree/{subject}/night_raw.fif"
@@ -108,13 +108,13 @@ def test_held_out_subjects_are_recognised_under_names_of_another_type(nights, tm
     assert len(clf.encoder_card_.finetune_subjects) == 4
 
 
-@pytest.mark.parametrize("is_labelled", [True, False])
-def test_held_out_people_of_a_store_are_not_pretrained_on(nights, tmp_path, is_labelled):
+@pytest.mark.parametrize("is_labeled", [True, False])
+def test_held_out_people_of_a_store_are_not_pretrained_on(nights, tmp_path, is_labeled):
     """With or without labels, as further windows and alone; of windows of it, by their splits."""
     parts = []
     for one, split in zip(nights.datasets, ["train", "train", "valid", "test"], strict=True):
         part = EEGWindowsDataset(one.raw, one.metadata, {**dict(one.description), "split": split})
-        part.y = part.y if is_labelled else [-1] * len(part)
+        part.y = part.y if is_labeled else [-1] * len(part)
         parts.append(part)
     store = SignalStore.create(tmp_path / "store", BaseConcatDataset(parts), verbose=0)
     split = nights.split([[0, 1], [2, 3]])
@@ -127,8 +127,8 @@ def test_held_out_people_of_a_store_are_not_pretrained_on(nights, tmp_path, is_l
 
 
 def _of(parts, nights):
-    """Return labelled recordings with their splits."""
-    labelled = [deepcopy(part) for part in parts]
-    for part, one in zip(labelled, nights.datasets, strict=False):
+    """Return labeled recordings with their splits."""
+    labeled = [deepcopy(part) for part in parts]
+    for part, one in zip(labeled, nights.datasets, strict=False):
         part.y = one.y
-    return BaseConcatDataset(labelled)
+    return BaseConcatDataset(labeled)

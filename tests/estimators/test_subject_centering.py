@@ -34,7 +34,7 @@ def array(nights):
     return np.stack([nights[i][0] for i in range(96)]).astype(float)
 
 
-def centred(features: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def centered(features: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Subtract the mean of each subject, window by window."""
     expected = np.zeros_like(features)
     for i, window in enumerate(features):
@@ -52,10 +52,10 @@ def test_the_mean_of_each_subject_is_subtracted(data, array):
     X, _, groups = data
     plain = LogBandPower().fit_transform(X)
     features = SubjectCentering(LogBandPower()).fit_transform(X)
-    np.testing.assert_allclose(features, centred(plain, groups), atol=1e-9)
+    np.testing.assert_allclose(features, centered(plain, groups), atol=1e-9)
     # Of arrays, with groups= and subjects that take turns.
     features = SubjectCentering(LogBandPower(sfreq=100)).fit_transform(array, groups=MIXED)
-    np.testing.assert_allclose(features, centred(plain, MIXED), atol=1e-6)
+    np.testing.assert_allclose(features, centered(plain, MIXED), atol=1e-6)
 
 
 def test_missing_features_do_not_count_in_the_mean():
@@ -87,10 +87,10 @@ def test_in_a_protocol(nights, tmp_path):
     """Its embedder is found, and belongs to the identity of the scores."""
     donor = embedder(pretext=None).fit(nights)
     donor.encoder_card_.subjects = [1, 2, 3, 4]
-    centred_probe = make_pipeline(
+    centered_probe = make_pipeline(
         SubjectCentering(PARSEmbedder(encoder=donor, verbose=0)), LogisticRegression(max_iter=1000)
     )
-    methods = {"band power": probe(), "probe": centred_probe}
+    methods = {"band power": probe(), "probe": centered_probe}
     arguments = dict(metrics=["accuracy"], out=tmp_path, verbose=0)
     with pytest.warns(UserWarning, match="test subjects 1, 2"):
         scores = leave_one_subject_out(methods, nights, **arguments)

@@ -21,7 +21,7 @@ from braindecode_pars.evaluation.ablation import (
     settings_of,
     share_encoders,
 )
-from braindecode_pars.evaluation.splitters import LabelledSubjects, make_folds
+from braindecode_pars.evaluation.splitters import LabeledSubjects, make_folds
 from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretext.base import make_task
 from braindecode_pars.pretrained import load_encoder
@@ -125,7 +125,7 @@ def test_named_settings_can_set_different_parameters(nights, tmp_path):
         ({"strength": 3}, TypeError, "strength .* 3"),
         ({"strength": "weak"}, TypeError, "strength .* 'weak'"),
         ({"metric": ["f1"]}, ValueError, "'metric'"),
-        ({"colour": ["red"]}, ValueError, "'colour' .* LoggingClassifier"),
+        ({"color": ["red"]}, ValueError, "'color' .* LoggingClassifier"),
         ({"strength": [3]}, ValueError, "test_subjects"),
     ],
 )
@@ -209,7 +209,7 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
 def test_a_shared_encoder_is_not_frozen(nights):
     """As a given one would be by default, where few subjects are labeled."""
     corpus = Corpus.of(nights, "", -1)
-    splitter = LabelledSubjects(test_subjects=[4])
+    splitter = LabeledSubjects(test_subjects=[4])
     folds = make_folds(
         "ablation", {"A": classifier(), "B": LogisticRegression()}, corpus, splitter, [0]
     )

@@ -166,7 +166,7 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
             for train, test in folds:
                 assert not set(held_out[train]) & set(held_out[test])
                 assert set(labels[train]) == set(labels) == set(labels[test])
-        if unit == "window":  # of ten a subject, a block has two neighbours
+        if unit == "window":  # of ten a subject, a block has two neighbors
             blocks = [{*(units[test] % 10 // 2)} for _, test in found["subject"].folds]
             assert blocks == [{0}, {1}, {2}, {3}, {4}]
 
@@ -216,11 +216,11 @@ def plain_r2(X, y, test, true):
     Z, Z_test = (X - mean) / sd, (test - mean) / sd
 
     def fitted(Z, y, alpha):
-        centre = Z.mean(axis=0)
+        center = Z.mean(axis=0)
         weights = np.linalg.solve(
-            (Z - centre).T @ (Z - centre) + alpha * np.eye(3), (Z - centre).T @ (y - y.mean())
+            (Z - center).T @ (Z - center) + alpha * np.eye(3), (Z - center).T @ (y - y.mean())
         )
-        return lambda new: (new - centre) @ weights + y.mean()
+        return lambda new: (new - center) @ weights + y.mean()
 
     expected = []
     for own, own_true in zip(y.T, true.T, strict=True):

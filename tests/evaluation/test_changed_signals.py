@@ -157,7 +157,7 @@ def test_labels_are_permuted_within_subjects():
 # The aperiodic part -------------------------------------------------------------------------------
 
 
-def coloured(exponent, shape=(20, 2, 1000), seed=0):
+def colored(exponent, shape=(20, 2, 1000), seed=0):
     """Noise whose power falls with this exponent, cut from longer noise: ends do not fit."""
     rng = np.random.default_rng(seed)
     white = np.fft.rfft(rng.standard_normal((*shape[:2], 4 * shape[2])))
@@ -182,7 +182,7 @@ def plain_line(x, sfreq=100):
 
 @pytest.mark.parametrize("sfreq", [100, 60])
 def test_the_aperiodic_part_is_divided_out_as_in_the_equation(sfreq):
-    X = coloured(1.5, (2, 2, 260)) + 3e-5
+    X = colored(1.5, (2, 2, 260)) + 3e-5
     found = without_aperiodic(X, float(sfreq))
     for window, changed in zip(X, found, strict=True):
         for x, new in zip(window, changed, strict=True):
@@ -198,15 +198,15 @@ def test_the_aperiodic_part_is_divided_out_as_in_the_equation(sfreq):
 
 
 def test_the_exponent_is_that_of_the_feature():
-    X = coloured(1.0)
+    X = colored(1.0)
     feature = features.aperiodic(torch.from_numpy(X[:, 0] / X[:, 0].std(axis=1)[:, None]), SFREQ)
     own = [plain_line(x)[1] for x in X[:, 0]]
     np.testing.assert_allclose(feature, own, atol=1e-3)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 2.5])
-def test_coloured_noise_becomes_white(exponent):
-    changed = without_aperiodic(coloured(exponent), SFREQ)
+def test_colored_noise_becomes_white(exponent):
+    changed = without_aperiodic(colored(exponent), SFREQ)
     power = np.square(np.abs(np.fft.rfft(changed)))[..., 20:480].mean(axis=(0, 1))
     steps = np.log(np.arange(20, 480))
     assert abs(np.polyfit(steps, np.log(power), 1)[0]) < 0.1
@@ -216,7 +216,7 @@ def test_coloured_noise_becomes_white(exponent):
 
 
 def test_a_sine_stays_at_its_height_over_the_line_and_in_phase():
-    noise, times = coloured(1.5), np.arange(1000) / SFREQ
+    noise, times = colored(1.5), np.arange(1000) / SFREQ
     level, exponent = np.mean([plain_line(x) for x in noise[:, 0]], axis=0)
     at_10 = np.sqrt(np.exp(level) / 10**exponent)  # the line of amplitudes at 10 Hz
     sine = 2 * at_10 * np.sin(2 * np.pi * 10 * times + 0.7)
@@ -229,7 +229,7 @@ def test_a_sine_stays_at_its_height_over_the_line_and_in_phase():
 
 def test_the_sham_gives_the_signal_back(X):
     X[0, 0] = 5.0  # a flat channel
-    for signals in (X, 1e-6 * X, coloured(2.0)):
+    for signals in (X, 1e-6 * X, colored(2.0)):
         sham = without_aperiodic(signals, SFREQ, put_back=True)
         np.testing.assert_allclose(sham, signals, atol=1e-6 * np.abs(signals).max())
     assert not without_aperiodic(X, SFREQ)[0, 0].any()

@@ -111,13 +111,13 @@ def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
     assert [1, 2, 3] in [fit["subjects"] for fit in fits(folders["none"])]
 
 
-def test_unlabelled_windows_of_validation_subjects_are_not_used(nights, tmp_path):
+def test_unlabeled_windows_of_validation_subjects_are_not_used(nights, tmp_path):
     first, *others = with_split(nights, SPLIT | {1: "valid"}).datasets
     some = first.metadata.assign(target=[-1] * 10 + first.y[10:])
     windows = BaseConcatDataset([EEGWindowsDataset(first.raw, some, first.description), *others])
     wanted = dict(n_train_subjects=[1], seeds=range(4), unlabeled_label=-1, verbose=0)
     label_efficiency({"A": Validating(tmp_path)}, windows, **wanted)
-    for fit in fits(tmp_path):  # subject 3, and the labelled windows of 1 and 2
+    for fit in fits(tmp_path):  # subject 3, and the labeled windows of 1 and 2
         assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 62)
 
 

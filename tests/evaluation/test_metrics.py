@@ -69,7 +69,7 @@ def test_of_one_class_only_kappa_is_not_defined():
 
     empty = np.array([])
     assert np.isnan(score_predictions(empty, empty, "accuracy"))
-    assert undefined_because(empty, "accuracy") == "there are no labelled windows"
+    assert undefined_because(empty, "accuracy") == "there are no labeled windows"
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_pretrainings_are_a_third_factor():
     """A baseline has the same scores for all pretrainings; two encoders have theirs in common."""
     a, b = RNG.normal(0.3, 0.1, (3, 4, 6)), RNG.normal(0.2, 0.1, (4, 6))
     (row,) = (tests := paired_tests(table(A=a, B=b))).to_dict("records")
-    assert "draws of labelled people and pretrainings" in describe_differences(tests)
+    assert "draws of labeled people and pretrainings" in describe_differences(tests)
     expected = crossed_mean((a - b).T)
     assert (row["test"], row["n_draws"], row["n_subjects"]) == ("three-way", 4, 6)
     assert (row["p"], row["df"]) == (pytest.approx(expected.p), pytest.approx(expected.df))
@@ -258,7 +258,7 @@ def test_significant_and_other_differences_are_described():
         r"\+0\.\d{3}, p = 1, detectable 0\.\d{3}\)\. Detectable is ",
         description,
     )
-    assert "The test takes subjects and draws of labelled people as random." in description
+    assert "The test takes subjects and draws of labeled people as random." in description
     assert "p-values after Holm's correction for 2 pairs." in description
     equal = describe_differences(paired_tests(table(A=base, B=base)))
     assert "A and B (+0.000, 95 % interval +0.000 to +0.000, p = 1)." in equal
@@ -314,7 +314,7 @@ def test_scores_that_are_there_twice_count_once(tmp_path):
     pd.testing.assert_frame_equal(paired_tests(pd.concat([texts, read])), expected)
 
 
-def test_each_number_of_labelled_people_has_a_test():
+def test_each_number_of_labeled_people_has_a_test():
     few, many = (table(A=a, B=b, C=c) for a, b, c in RNG.normal(0.3, 0.1, (2, 3, 4, 6)))
     many = many.assign(n_train_subjects=9, value=many["value"] + (many["method"] == "A"))
     # At one number, nothing is there to compare with.
@@ -328,8 +328,8 @@ def test_each_number_of_labelled_people_has_a_test():
         pd.testing.assert_frame_equal(of_n[columns], expected[columns])
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     description = describe_differences(tests)
-    assert "A is better than B in kappa with 9 labelled people by " in description
-    assert "A and B with 5 labelled people (" in description
+    assert "A is better than B in kappa with 9 labeled people by " in description
+    assert "A and B with 5 labeled people (" in description
     assert "correction for 4 tests" in description
     with pytest.raises(ValueError, match=r"'D'.* A, B, C"):
         paired_tests(pd.concat([few, many]), against="D")

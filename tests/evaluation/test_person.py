@@ -202,7 +202,7 @@ def test_after_erasure_no_linear_classifier_knows_the_person():
 
 
 def test_nothing_linear_that_changes_less_erases_as_much():
-    """Centring by person is not linear in the features; projections onto the rest are."""
+    """Centering by person is not linear in the features; projections onto the rest are."""
     X, _, people, _ = simulated()
     X = (
         X
@@ -225,15 +225,15 @@ def test_erased_features_keep_their_names():
     np.testing.assert_allclose(found, LinearErasure().fit(X, people).transform(X))
 
 
-def test_with_few_rows_erasure_is_centring():
+def test_with_few_rows_erasure_is_centering():
     X, _, people, _ = simulated()
     X, people = X[::20], people[::20]  # 24 windows of 30 features
-    centred = X - pd.DataFrame(X).groupby(people).transform("mean").to_numpy() + X.mean(0)
-    np.testing.assert_allclose(LinearErasure().fit(X, people).transform(X), centred, atol=1e-9)
+    centered = X - pd.DataFrame(X).groupby(people).transform("mean").to_numpy() + X.mean(0)
+    np.testing.assert_allclose(LinearErasure().fit(X, people).transform(X), centered, atol=1e-9)
 
 
 def test_what_is_erased_completely_is_constant():
-    """Rounding would be features again for a classifier that standardises them."""
+    """Rounding would be features again for a classifier that standardizes them."""
     X, _, people, _ = simulated()
     erased = LinearErasure().fit(X[:, :4], people).transform(X[:, :4])
     assert np.ptp(erased, axis=0).tolist() == [0, 0, 0, 0]

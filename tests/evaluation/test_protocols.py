@@ -98,7 +98,7 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(nights, 
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
 
 
-def test_the_figure_of_scores_has_the_chance_level_of_the_labelled_classes(nights):
+def test_the_figure_of_scores_has_the_chance_level_of_the_labeled_classes(nights):
     halved = type(nights)(nights.datasets, target_transform=lambda label: label // 2 - 1)  # -1 to 1
     scores = leave_one_subject_out(
         {"a": make_pipeline(LogBandPower(), DummyClassifier())},

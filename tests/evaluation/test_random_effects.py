@@ -220,8 +220,8 @@ def test_subjects_of_one_class_each():
     assert (test.p, test.df) == pytest.approx((expected.pvalue, expected.df))
     # An effect of draws that is opposite in the two classes cancels in their mean.
     opposite = np.where(classes == "a", 1, -1)[:, None] * np.array([-1.0, 0.0, 1.0])
-    cancelled = crossed_mean_of_folds([values + opposite[:, None, :, None]], [classes])
-    assert cancelled.p == pytest.approx(test.p)
+    canceled = crossed_mean_of_folds([values + opposite[:, None, :, None]], [classes])
+    assert canceled.p == pytest.approx(test.p)
     assert crossed_mean_of_folds([np.full_like(values, 0.18)], [classes]).p == 0
     alone = np.repeat(["a", "b"], (1, 23))
     assert np.isnan(crossed_mean_of_folds([values], [alone]).p)

@@ -1,4 +1,4 @@
-"""The comparison of table 1: who is seen, labelled and tested, and what a second call computes."""
+"""The comparison of table 1: who is seen, labeled and tested, and what a second call computes."""
 
 import pandas as pd
 import pytest

@@ -287,7 +287,7 @@ class Constant(LoggingClassifier):
         return np.full(len(X), self.label)
 
 
-def test_unlabelled_windows_go_only_to_estimators_with_unlabeled_label(nights, log_folder):
+def test_unlabeled_windows_go_only_to_estimators_with_unlabeled_label(nights, log_folder):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: -1 if label == 2 else label
     )

@@ -31,8 +31,8 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.datasets import mental_arithmetic
 from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
-    LabelledSubjects,
-    LabelledWindows,
+    LabeledSubjects,
+    LabeledWindows,
     LeaveOneSubjectOut,
     LogBandPower,
     WithinSubject,
@@ -58,9 +58,9 @@ PROBE = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
 #: Each splitter, with values that suit four subjects of 24 windows.
 SPLITTERS = [
     LeaveOneSubjectOut(),
-    LabelledSubjects(1, cv=GroupKFold(2), seeds=[0, 1]),
-    LabelledSubjects(test_subjects=[2, 3]),
-    LabelledWindows([0, 1, 4]),
+    LabeledSubjects(1, cv=GroupKFold(2), seeds=[0, 1]),
+    LabeledSubjects(test_subjects=[2, 3]),
+    LabeledWindows([0, 1, 4]),
     WithinSubject(3),
 ]
 SUBJECTS = np.repeat([1, 2, 3, 4], 24)
@@ -141,38 +141,38 @@ def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_
     assert set(same["protocol"]) == {"compare"}
 
 
-def test_labelled_windows_are_the_first_of_each_class_and_the_test_is_the_same():
+def test_labeled_windows_are_the_first_of_each_class_and_the_test_is_the_same():
     y = np.tile([0, 0, 0, 1], 24)
-    found = pairs(LabelledWindows([0, 1, 2], gap=1, test_subjects=[2]), y)
+    found = pairs(LabeledWindows([0, 1, 2], gap=1, test_subjects=[2]), y)
     others = [*range(24), *range(48, 96)]
     # Of subject 2, rows 24, 25 and 26 are of class 0, and row 27 is the first of class 1.
     own = [sorted({*train} - {*others}) for train, _ in found]
     assert own == [[], [24, 27], [24, 25, 27, 31]]
     assert all({*others} <= {*train} for train, _ in found)
-    # Windows 26, 28, 30 and 32 are neighbours of labelled ones; 29 is not.
+    # Windows 26, 28, 30 and 32 are neighbors of labeled ones; 29 is not.
     expected = [29, *range(33, 48)]
     assert [test for _, test in found] == [expected] * 3
-    (wider,) = pairs(LabelledWindows(2, gap=3, test_subjects=[2]), y)
+    (wider,) = pairs(LabeledWindows(2, gap=3, test_subjects=[2]), y)
     assert wider[1] == [*range(35, 48)]
 
 
-def test_labelled_minutes_are_the_first_of_a_subject(nights):
+def test_labeled_minutes_are_the_first_of_a_subject(nights):
     X, y, groups = as_sklearn(nights)  # windows of 30 s
-    found = pairs(LabelledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
+    found = pairs(LabeledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
     assert [sorted({*train} & {*range(24, 48)}) for train, _ in found] == [[], [24, 25, 26]]
     assert [test for _, test in found] == [[*range(27, 48)]] * 2
     with pytest.raises(ValueError, match="Minutes need windows with a sampling rate and times"):
-        pairs(LabelledWindows(minutes=[1]))
+        pairs(LabeledWindows(minutes=[1]))
     unknown = replace(X, table=X.table.assign(start=-1, stop=-1))
     with pytest.raises(ValueError, match="and times"):
-        pairs(LabelledWindows(minutes=[1]), y, groups, unknown)
+        pairs(LabeledWindows(minutes=[1]), y, groups, unknown)
 
 
 def test_a_window_that_ends_at_the_minute_is_within_it():
     """A hundred windows of 0.6 s are a minute, although their sum in binary numbers is not."""
     windows = simulated_windows(n_windows=120, n_times=60, sfreq=100.0)
     y, groups = np.tile([0, 1], 120), np.repeat(["a", "b"], 120)
-    ((train, _),) = pairs(LabelledWindows(minutes=[1], test_subjects=["b"]), y, groups, windows)
+    ((train, _),) = pairs(LabeledWindows(minutes=[1], test_subjects=["b"]), y, groups, windows)
     assert len(train) == 120 + 100
 
 
@@ -218,8 +218,8 @@ def test_recordings_of_a_subject_are_blocks(nights):
 def test_windows_out_of_order_are_taken_in_time(nights):
     X, y, groups = as_sklearn(nights)
     order = np.random.default_rng(0).permutation(len(y))
-    expected = pairs(LabelledWindows([2]), y, groups, X)
-    found = pairs(LabelledWindows([2]), y[order], groups[order], X[order])
+    expected = pairs(LabeledWindows([2]), y, groups, X)
+    found = pairs(LabeledWindows([2]), y[order], groups[order], X[order])
     as_before = [(sorted(order[a].tolist()), sorted(order[b].tolist())) for a, b in found]
     assert as_before == expected
 
@@ -256,19 +256,19 @@ def test_copies_of_a_recording_are_refused(nights):
 @pytest.mark.parametrize(
     ("splitter", "message"),
     [
-        (LabelledWindows(), "n_windows or minutes"),
-        (LabelledWindows(2, minutes=[1]), "n_windows or minutes"),
-        (LabelledWindows(20), "has 24 labelled windows; none is left to test"),
-        (LabelledWindows(1, gap=-1), "gap"),
-        (LabelledSubjects(9, test_subjects=[1]), "n_train_subjects is 9; use 1 to 3"),
-        (LabelledSubjects(0, test_subjects=[1]), "n_subjects"),
-        (LabelledSubjects(), "There are no test subjects: no"),
-        (LabelledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), "train_subjects .* 2;"),
-        (LabelledSubjects(test_subjects=[1, 2, 3, 4]), "remains .* 1, 2, 3, 4"),
-        (LabelledSubjects(test_subjects=[1], train_subjects=[]), "train_subjects"),
-        (LabelledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
-        (LabelledSubjects(cv="groups"), "Expected `cv`"),
-        (LabelledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
+        (LabeledWindows(), "n_windows or minutes"),
+        (LabeledWindows(2, minutes=[1]), "n_windows or minutes"),
+        (LabeledWindows(20), "has 24 labeled windows; none is left to test"),
+        (LabeledWindows(1, gap=-1), "gap"),
+        (LabeledSubjects(9, test_subjects=[1]), "n_train_subjects is 9; use 1 to 3"),
+        (LabeledSubjects(0, test_subjects=[1]), "n_subjects"),
+        (LabeledSubjects(), "There are no test subjects: no"),
+        (LabeledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), "train_subjects .* 2;"),
+        (LabeledSubjects(test_subjects=[1, 2, 3, 4]), "remains .* 1, 2, 3, 4"),
+        (LabeledSubjects(test_subjects=[1], train_subjects=[]), "train_subjects"),
+        (LabeledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
+        (LabeledSubjects(cv="groups"), "Expected `cv`"),
+        (LabeledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
         (WithinSubject(1), "one block; two are needed"),
         (LeaveOneSubjectOut([7]), "test_subjects has 7"),
     ],
@@ -290,8 +290,8 @@ def test_random_labels_stay_at_chance(splitter):
         scores = []
         for train, test in splitter.split(X, y, SUBJECTS):
             if len(set(y[train])) == 2:
-                centres = [X[train][y[train] == k].mean(axis=0) for k in (0, 1)]
-                far, near = (((X[test] - centre) ** 2).sum(axis=1) for centre in centres)
+                centers = [X[train][y[train] == k].mean(axis=0) for k in (0, 1)]
+                far, near = (((X[test] - center) ** 2).sum(axis=1) for center in centers)
                 scores.append(((near < far) == y[test]).mean())
         accuracies.append(np.mean(scores))
     assert stats.ttest_1samp(accuracies, 0.5).pvalue > 0.001
@@ -299,19 +299,19 @@ def test_random_labels_stay_at_chance(splitter):
 
 
 def test_what_is_given_of_the_test_subject_is_a_column(nights):
-    told_of_centring = "unlabelled windows of the test person"
+    told_of_centering = "unlabeled windows of the test person"
     methods = {
         "probe": PROBE,
-        "centred": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
+        "centered": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
     }
     scores = evaluate(
-        methods, nights, LabelledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
+        methods, nights, LabeledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
     )
-    assert HMMSmoothing(PROBE).access_ == told_of_centring
+    assert HMMSmoothing(PROBE).access_ == told_of_centering
     told = scores.groupby(["method", "n_windows"])["access"].unique().map(list)
     assert told["probe", 0] == ["none"]
-    assert told["centred", 0] == [told_of_centring]
-    assert told["probe", 2] == told["centred", 2] == ["labelled windows of the test person"]
+    assert told["centered", 0] == [told_of_centering]
+    assert told["probe", 2] == told["centered", 2] == ["labeled windows of the test person"]
     assert set(scores["n_train_subjects"]) == {3}
     means = summarize(scores)
     assert len(means) == 4
@@ -346,7 +346,7 @@ def test_within_subjects_the_test_is_an_ordinary_t_test(nights):
     methods = {"probe": PROBE, "guess": make_pipeline(LogBandPower(), DummyClassifier())}
     scores = evaluate(methods, nights, WithinSubject(3), metrics=["accuracy"], verbose=0)
     assert scores["block"].tolist()[:4] == [0, 0, 1, 1]
-    assert set(scores["access"]) == {"labelled windows of the test person"}
+    assert set(scores["access"]) == {"labeled windows of the test person"}
     (row,) = paired_tests(scores, "accuracy").to_dict("records")
     table = scores.pivot_table("value", "subject", "method")
     assert row["test"] == "within"
@@ -363,9 +363,9 @@ def folds_of(corpus, splitter, estimator=None):
 
 
 def subjects_of_folds(windows, **arguments) -> list[tuple[list, list]]:
-    """Training and test subjects of every fold of LabelledSubjects."""
+    """Training and test subjects of every fold of LabeledSubjects."""
     corpus = Corpus.of(windows, "nights", -1)
-    folds = folds_of(corpus, LabelledSubjects(**arguments))
+    folds = folds_of(corpus, LabeledSubjects(**arguments))
     return [(corpus.subjects_of(fold.train), corpus.subjects_of(fold.test)) for fold in folds]
 
 
@@ -386,14 +386,14 @@ def test_test_subjects_are_given_or_those_of_split_test(nights):
 
 def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     corpus = Corpus.of(with_subject(nights, 2, target=-1), "nights", -1)
-    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[4]))
+    (fold,) = folds_of(corpus, LabeledSubjects(test_subjects=[4]))
     assert corpus.subjects_of(fold.train) == [1, 2, 3]
     assert fold.n_train_subjects == 2
     assert fold.pooled
-    folds = folds_of(corpus, LabelledWindows([0, 1], test_subjects=[4]))
+    folds = folds_of(corpus, LabeledWindows([0, 1], test_subjects=[4]))
     assert [fold.n_train_subjects for fold in folds] == [2, 2]
-    with pytest.raises(ValueError, match="no labelled windows to test of 2"):
-        folds_of(corpus, LabelledSubjects(test_subjects=[1, 2]))
+    with pytest.raises(ValueError, match="no labeled windows to test of 2"):
+        folds_of(corpus, LabeledSubjects(test_subjects=[1, 2]))
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_any_cross_validator_divides_whole_subjects(nights, cv):
 def test_the_windows_of_a_cross_validator_are_kept(nights):
     """A cross-validator may use only some of the windows of a subject."""
     corpus = Corpus.of(nights, "nights", -1)
-    (fold,) = folds_of(corpus, LabelledSubjects(cv=[(range(5), range(24, 31))]))
+    (fold,) = folds_of(corpus, LabeledSubjects(cv=[(range(5), range(24, 31))]))
     assert fold.train.tolist() == list(range(5))
     assert fold.test.tolist() == list(range(24, 31))
 
@@ -433,7 +433,7 @@ def test_draws_are_nested_and_new_for_every_seed():
 
 def test_draws_of_subjects_with_one_class_have_all_classes():
     groups, y = np.repeat(np.arange(9), 3), np.repeat([0, 0, 0, 1, 0, 0, 1, 0, 1], 3)
-    splitter = LabelledSubjects(2, test_subjects=[7, 8], seeds=range(20))
+    splitter = LabeledSubjects(2, test_subjects=[7, 8], seeds=range(20))
     draws = [set(groups[train]) for train, _ in splitter.split(None, y, groups)]
     assert all(len(drawn & {3, 6}) == 1 for drawn in draws)
     # Windows without a label are no class.
@@ -445,7 +445,7 @@ def test_draws_of_subjects_with_one_class_have_all_classes():
     assert draws == [sorted(draw_subjects(range(7), 2, seed)) for seed in range(20)]
 
 
-def test_blocks_within_a_subject_are_of_labelled_windows():
+def test_blocks_within_a_subject_are_of_labeled_windows():
     """Windows 48 to 71 of subject 3, of which the first 10 have no label: 14 make two blocks."""
     corpus = Corpus.of_arrays(None, LABELS, SUBJECTS)
     rows = np.arange(96)
@@ -453,17 +453,17 @@ def test_blocks_within_a_subject_are_of_labelled_windows():
     first, second = WithinSubject(2, gap=0, test_subjects=[3]).rounds(corpus)
     assert first.test.tolist() == second.train.tolist() == [*range(58, 65)]
     assert second.test.tolist() == first.train.tolist() == [*range(65, 72)]
-    assert (first.n_labelled, second.n_labelled) == (7, 7)
+    assert (first.n_labeled, second.n_labeled) == (7, 7)
 
 
 def test_validation_subjects_without_labels_are_not_trained_on(nights):
     splits = {1: "train", 2: "valid", 3: "test", 4: "valid"}
     corpus = Corpus.of(with_split(with_subject(nights, 4, target=-1), splits), "nights", -1)
-    splitter = LabelledSubjects(test_subjects=[3])
+    splitter = LabeledSubjects(test_subjects=[3])
     (fold,) = folds_of(corpus, splitter, PARSClassifier(validation="split"))
     assert corpus.subjects_of(np.union1d(fold.train, fold.valid)) == [1, 2]
     for fold in folds_of(
-        corpus, LabelledWindows(1, test_subjects=[3]), PARSClassifier(validation="split")
+        corpus, LabeledWindows(1, test_subjects=[3]), PARSClassifier(validation="split")
     ):
         assert corpus.subjects_of(fold.train) == [1, 3]
         assert corpus.subjects_of(fold.valid) == [2]
@@ -477,13 +477,13 @@ def test_a_pretraining_within_a_subject_does_not_see_the_test_block(nights):
         assert set(fold.pretrain.tolist()) == set(fold.train.tolist())
 
 
-def test_only_labelled_windows_are_tested(nights):
+def test_only_labeled_windows_are_tested(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: -1 if label == 2 else label
     )
     corpus = Corpus.of(masked, "nights", -1)
     assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
-    (fold,) = folds_of(corpus, LabelledSubjects(test_subjects=[2]))
+    (fold,) = folds_of(corpus, LabeledSubjects(test_subjects=[2]))
     own = np.arange(24, 48)
     np.testing.assert_array_equal(corpus.rows_of([2]), own)
     assert fold.test.tolist() == own[corpus.y[own] != -1].tolist()

@@ -38,7 +38,7 @@ RENAMED = {
     "brackets": (np.array(["[W]", "[bold]"])[ZERO_ONE], ["[W]", "[bold]"]),
     "numpy integers in a list": (list(map(np.int8, ZERO_ONE)), [0, 1]),
 }
-#: Labels of which some mean "unlabelled", unless the user says otherwise: a warning is due.
+#: Labels of which some mean "unlabeled", unless the user says otherwise: a warning is due.
 WITH_MINUS_ONE = {
     "-1, 0, 1": np.arange(N) % 3 - 1,
     "-1, 0, 1 as floats": np.arange(N) % 3 - 1.0,
@@ -156,7 +156,7 @@ def minus_one(draw):
         if found != expected:
             return f"classes_ is {found} instead of {expected}"
         # With -1 as the default, a warning is due, so this oracle is never satisfied without one.
-        return None if passed else "the class -1 was taken as unlabelled"
+        return None if passed else "the class -1 was taken as unlabeled"
 
     return Case(f"{name}.fit(y={kind}, unlabeled_label={unlabeled})", act, problem)
 

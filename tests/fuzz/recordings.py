@@ -267,14 +267,14 @@ def stores(draw):
     """The signals of a store are those of the recordings, to the precision of its type."""
     dtype = draw(st.sampled_from(["int16", "float32"]))
     scale = draw(st.sampled_from([1.0, 1e-3, 1e3, 1e-6]))
-    artefact = draw(st.sampled_from([None, 1e-3, 1.0]))
+    artifact = draw(st.sampled_from([None, 1e-3, 1.0]))
     seed = draw(st.integers(0, 99))
 
     def raw():
         made = small.recording(seed)
         made._data *= scale
-        if artefact is not None:
-            made._data[0, 17] = artefact * max(scale, 1.0)
+        if artifact is not None:
+            made._data[0, 17] = artifact * max(scale, 1.0)
         return made
 
     def act(folder):
@@ -286,13 +286,13 @@ def stores(draw):
         expected = raw().get_data()[:, : small.N_TIMES]
         level = np.median(np.abs(expected), axis=1, keepdims=True)
         error = np.abs(found - expected)
-        if artefact is not None:
+        if artifact is not None:
             error[0, 17] = 0
         worst = float((error / level).max())
         return None if worst < 0.01 else f"a sample is wrong by {worst:.2g} of the signal's level"
 
     return Case(
-        f"SignalStore of recording({seed}) times {scale:g} as {dtype}, artefact {artefact}",
+        f"SignalStore of recording({seed}) times {scale:g} as {dtype}, artifact {artifact}",
         act,
         problem,
     )

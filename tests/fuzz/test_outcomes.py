@@ -39,7 +39,7 @@ def test_errors(act, outcome, tmp_path):
 
 def test_a_violated_oracle_is_silent_without_a_warning(tmp_path):
     def warn(folder):
-        warnings.warn("-1 was taken as unlabelled", stacklevel=2)
+        warnings.warn("-1 was taken as unlabeled", stacklevel=2)
 
     assert sorted_as(tmp_path, lambda folder: 3, lambda result: "4 instead of 3") == WRONG
     assert sorted_as(tmp_path, warn, lambda result: "a class is lost") == WARNED

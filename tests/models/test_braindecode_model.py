@@ -278,10 +278,10 @@ def test_a_failed_save_keeps_the_old_files(tmp_path):
 
 
 def test_unknown_locations_are_not_nan_in_json(tmp_path):
-    # E1 has no position, C3 a standard position and E3 a digitised one.
+    # E1 has no position, C3 a standard position and E3 a digitized one.
     info = mne.create_info(["E1", "C3", "E3"], 100.0, "eeg")
-    digitised = mne.channels.make_dig_montage({"E3": (0.01, 0.02, 0.09)}, coord_frame="head")
-    info.set_montage(digitised, on_missing="ignore")
+    digitized = mne.channels.make_dig_montage({"E3": (0.01, 0.02, 0.09)}, coord_frame="head")
+    info.set_montage(digitized, on_missing="ignore")
     net = make(chs_info=info["chs"], electrode_position=True).eval()
     assert net.positions.isfinite().all(dim=1).tolist() == [False, True, True]
     net.save_pretrained(tmp_path)

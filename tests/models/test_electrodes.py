@@ -38,7 +38,7 @@ def test_left_is_left_and_front_is_front():
     left, right, front, back = positions("C3", "C4", "Fpz", "Oz")
     assert left[0] < 0 < right[0]
     assert front[1] > 0 > back[1]
-    assert 0.05 < np.linalg.norm(left) < 0.15  # metres
+    assert 0.05 < np.linalg.norm(left) < 0.15  # meters
 
 
 @pytest.mark.parametrize("name", ["Fpz-Cz", "C3-C4", "ELA", "A1", "M2", "EEG 001", "EOG"])
@@ -46,7 +46,7 @@ def test_bipolar_ear_and_unknown_channels_have_no_position(name):
     assert np.isnan(positions(name)).all()
 
 
-def test_unknown_names_use_the_digitised_location():
+def test_unknown_names_use_the_digitized_location():
     info = mne.create_info(["E17", "C3"], 100.0, "eeg")
     for ch in info["chs"]:
         ch["loc"][:3] = [0.01, 0.02, 0.09]
@@ -141,8 +141,8 @@ def test_a_filter_against_plain_loops(pool, features):
     pooled = slow_filter(pool, features, places, keep)
     torch.testing.assert_close(pool.pool(features, places, keep), pooled)
     # Layer norm.
-    centred = pooled - pooled.mean(dim=1, keepdim=True)
-    normed = centred / (centred.square().mean(dim=1, keepdim=True) + 1e-5).sqrt()
+    centered = pooled - pooled.mean(dim=1, keepdim=True)
+    normed = centered / (centered.square().mean(dim=1, keepdim=True) + 1e-5).sqrt()
     expected = normed * pool.norm.weight + pool.norm.bias
     torch.testing.assert_close(pool(features, places, keep), expected)
 

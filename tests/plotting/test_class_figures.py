@@ -1,4 +1,4 @@
-"""Confusion matrices, and the names, order and colours of classes."""
+"""Confusion matrices, and the names, order and colors of classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gains in each control, and the map of audits: values, cells, colours, rows and columns."""
+"""Gains in each control, and the map of audits: values, cells, colors, rows and columns."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def titles(labels):
     return [label.get_text() for label in labels]
 
 
-def test_cells_have_scores_and_colours_are_above_chance():
+def test_cells_have_scores_and_colors_are_above_chance():
     ax = plotting.audit_map(audits("one"))
     assert titles(ax.get_yticklabels()) == ["slope", "subject (chance .25)"]
     assert titles(ax.get_xticklabels()) == ["one", "tokens", "random encoder"]

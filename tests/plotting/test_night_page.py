@@ -76,8 +76,8 @@ def test_areas_are_stacked_from_the_top(tmp_path, order):
     panels = [g for g in svg.iter("g") if "translate" in (g.get("transform") or "")]
     for panel, values in zip(panels, (P, SMOOTH), strict=True):
         areas = [path for path in panel.iter("path") if path.get("fill")]
-        colours = [style["facecolor"] for style in area_styles(shown)]
-        assert [path.get("fill") for path in areas] == colours
+        colors = [style["facecolor"] for style in area_styles(shown)]
+        assert [path.get("fill") for path in areas] == colors
         heights = np.zeros((5, 3))
         for k, path in enumerate(areas):
             for x, top, bottom in re.findall(r"M([\d.]+),([\d.]+)H[\d.]+V([\d.]+)", path.get("d")):

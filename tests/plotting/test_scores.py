@@ -195,7 +195,7 @@ def test_the_legend_of_given_axes_is_within_them(make_scores):
     assert ax.bbox.x0 <= box.x0 < box.x1 <= ax.bbox.x1
 
 
-def grey(line):
+def gray(line):
     return np.mean(to_rgb(line.get_color()))
 
 
@@ -205,7 +205,7 @@ def test_lines_are_visible_on_any_background(name, background, make_scores):
         ax = plotting.subject_dots(make_scores(lambda row: row["seed"], subject=["a", "b"]))
     [chance] = [line for line in ax.lines if line.get_linestyle() == ":"]
     bars = [np.mean(bar.get_color()[0][:3]) for bar in ax.collections]
-    assert abs(grey(chance) - background) > 0.7
+    assert abs(gray(chance) - background) > 0.7
     assert np.abs(np.subtract(bars, background)) == pytest.approx(1)
 
 

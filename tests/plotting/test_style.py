@@ -1,4 +1,4 @@
-"""Styles that differ in more than colour, and the number of axes."""
+"""Styles that differ in more than color, and the number of axes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from braindecode_pars.plotting.style import (
 )
 
 
-def test_pairs_of_colour_and_marker_are_unique():
+def test_pairs_of_color_and_marker_are_unique():
     styles = [series_style(i) for i in range(70)]
     assert len({(style["color"], style["marker"]) for style in styles}) == 70
 
 
-def test_the_first_series_differ_without_colour():
+def test_the_first_series_differ_without_color():
     for differ in (MARKERS, LINES, HATCHES):
         assert len(set(differ[:5])) == 5
 
@@ -33,7 +33,7 @@ def test_given_axes_are_counted():
         axes_for(axes, 1, 3, (1, 1))
 
 
-def test_text_can_be_read_on_every_colour():
+def test_text_can_be_read_on_every_color():
     def luminance(rgb):
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb[:3]]
         return np.dot([0.2126, 0.7152, 0.0722], linear)

@@ -1,4 +1,4 @@
-"""The tasks on all channels: what they predict, what is hidden, and what neighbours add."""
+"""The tasks on all channels: what they predict, what is hidden, and what neighbors add."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_spectra_against_a_slow_recomputation(windows, monkeypatch):
             np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
-def test_a_removed_patch_is_not_seen_and_its_neighbours_are(monkeypatch):
+def test_a_removed_patch_is_not_seen_and_its_neighbors_are(monkeypatch):
     task = spectral_task().eval()
     x = torch.randn(1, 3, N_TIMES, requires_grad=True)
     order = torch.arange(N_TIMES // PATCH).expand(3, -1).clone()
@@ -204,7 +204,7 @@ def test_features_are_measured_in_channels_that_are_there(windows):
     ids=["features", "pars", "joint"],  # the joint one has the spectral task
 )
 def test_a_sham_stays_at_chance_where_channels_are_missing(task):
-    """Twenty windows, few enough to be memorised; channels are missing, and in random order."""
+    """Twenty windows, few enough to be memorized; channels are missing, and in random order."""
     task = task()
     task.become_sham()
     x = torch.randn(20, len(NAMES), N_TIMES).cumsum(dim=-1)

@@ -220,7 +220,7 @@ def test_features_are_picked_and_added():
 def test_loss_and_target_against_a_slow_plain_recomputation():
     task = SignalFeatures(400, 100, sfreq=100, **SIZES).double()
     first, x = signals(50, 400, 100), signals(4, 400, 100, seed=1)
-    x[0, 200] = 500.0  # an artefact, whose features are limited
+    x[0, 200] = 500.0  # an artifact, whose features are limited
     task.prepare(lambda n: first)
     loss = task.criterion()(*task(x)).item()
     parts = task.part_losses(*task(x))
@@ -389,7 +389,7 @@ def test_another_rate_than_that_of_the_windows_is_refused():
         make_task(task, n_times=400, encoder=encoder, sfreq=100.0)
 
 
-def test_the_features_are_standardised_from_the_windows(nights, tiny, monkeypatch):
+def test_the_features_are_standardized_from_the_windows(nights, tiny, monkeypatch):
     monkeypatch.setattr(SignalFeatures, "N_PREPARED", 500)
     encoder = PatchEncoder(100, **tiny)
     net = pretrain_encoder(

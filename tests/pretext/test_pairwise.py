@@ -1,4 +1,4 @@
-"""The factorised decoder equals the literal one at every spread of logits."""
+"""The factorized decoder equals the literal one at every spread of logits."""
 
 from __future__ import annotations
 

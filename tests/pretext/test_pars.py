@@ -176,7 +176,7 @@ def _noise_loss(**arguments) -> float:
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = 3e-3 * min(1.0, (step + 1) / 50) * (1 - step / steps)
-        # New noise in every step, so that nothing can be memorised.
+        # New noise in every step, so that nothing can be memorized.
         loss = task.criterion()(*task(torch.randn(64, 24)))
         optimizer.zero_grad()
         loss.backward()

@@ -59,7 +59,7 @@ def test_an_edge_is_that_of_the_eeg_channels():
 
 
 def night(file, prefiltering, seed):
-    """Write two labelled minutes of an amplifier whose header has these filters."""
+    """Write two labeled minutes of an amplifier whose header has these filters."""
     file.parent.mkdir(exist_ok=True)
     noise = 20 * np.random.default_rng(seed).standard_normal((3, 12000))
     signals = [

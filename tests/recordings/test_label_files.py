@@ -16,7 +16,7 @@ from braindecode_pars.datasets import folder
 from braindecode_pars.recordings import readers
 from braindecode_pars.recordings.cutting import collected_omissions
 from braindecode_pars.recordings.label_files import (
-    LabelledFile,
+    LabeledFile,
     annotations_of,
     classes_and_targets,
     classes_of_labels,
@@ -368,7 +368,7 @@ def test_the_same_number_in_two_spellings_has_one_order():
 
 def test_a_list_orders_the_classes_and_a_dict_names_them():
     assert classes_of_labels({"W", "N1", "?"}, ["W", "N1"]) == {"W": "W", "N1": "N1"}
-    files = [LabelledFile(FILES[0], {}, ((None, 0, each),)) for each in "345"]
+    files = [LabeledFile(FILES[0], {}, ((None, 0, each),)) for each in "345"]
     given = {"5": "R", "3": "N3", "4": "N3"}
     names, targets, _ = classes_and_targets("labels.csv", given, files, {}, 30.0)
     assert (names, targets) == (given, {"R": 0, "N3": 1})
@@ -413,9 +413,9 @@ def test_windows_are_as_long_as_labels_of_one_length(labels, caplog):
 def test_longer_labels_and_marks_have_the_usual_length(durations, expected):
     assert classes_and_targets(["a"], None, None, {"a": durations, "b": [1.0]})[-1] == expected
     rows = tuple((10.0 * i, duration, "a") for i, duration in enumerate(durations))
-    of_files = [LabelledFile(FILES[0], {}, (*rows, (90.0, 1.0, "b")))]
+    of_files = [LabeledFile(FILES[0], {}, (*rows, (90.0, 1.0, "b")))]
     assert classes_and_targets("labels.csv", ["a"], of_files, {})[-1] == expected
-    whole = [LabelledFile(FILES[0], {}, ((None, 0.0, "a"),))]
+    whole = [LabeledFile(FILES[0], {}, ((None, 0.0, "a"),))]
     assert classes_and_targets("labels.csv", None, whole, {})[-1] == 30.0
 
 

@@ -82,7 +82,7 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = replace(RECIPE, prepare=louder).continuous(folder, level=1e-4)
     np.testing.assert_allclose(corpus.read(corpus.recordings[0]).get_data().std(), 1e-4, rtol=0.1)
     with pytest.raises(ValueError, match="tmax=4"):  # before a file is opened
-        RECIPES["physionet_mi"].labelled(tmp_path / "mi", tmin=5)
+        RECIPES["physionet_mi"].labeled(tmp_path / "mi", tmin=5)
 
 
 def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
@@ -135,7 +135,7 @@ def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
 
 
 @pytest.fixture
-def labelled_folder(tmp_path) -> Path:
+def labeled_folder(tmp_path) -> Path:
     for name, seconds in (
         ("P01_train", 5),
         ("P02_valid", 1),
@@ -146,48 +146,48 @@ def labelled_folder(tmp_path) -> Path:
     return tmp_path / "corpus"
 
 
-def test_all_splits_are_kept_except_unpublished_labels(labelled_folder):
-    corpus = RECIPE.labelled(labelled_folder)
+def test_all_splits_are_kept_except_unpublished_labels(labeled_folder):
+    corpus = RECIPE.labeled(labeled_folder)
     assert [r.subject for r in corpus.recordings] == ["P01", "P02", "P03"]
     assert (corpus.has_labels, corpus.settings["classes"]) == (True, ["rest", "task"])
     assert corpus.settings == {"corpus": "Own", "version": "1", "classes": ["rest", "task"]}
     assert corpus.people_left_out == []
-    chosen = RECIPE.labelled(labelled_folder, ["P03"])
+    chosen = RECIPE.labeled(labeled_folder, ["P03"])
     assert [r.subject for r in chosen.recordings] == ["P03"]
 
 
-def test_recordings_without_a_window_are_listed(labelled_folder, tmp_path):
-    corpus = RECIPE.labelled(labelled_folder, seconds=1.5)
+def test_recordings_without_a_window_are_listed(labeled_folder, tmp_path):
+    corpus = RECIPE.labeled(labeled_folder, seconds=1.5)
     with pytest.warns(UserWarning, match=r"P02_valid\.txt"):
         store = SignalStore.create(
-            tmp_path / "store", RECIPE.labelled(labelled_folder, seconds=1.5), verbose=0
+            tmp_path / "store", RECIPE.labeled(labeled_folder, seconds=1.5), verbose=0
         )
-    assert list(store.skipped.values()) == ["it has no labelled window."]
-    assert [len(part) for part in store.labelled_windows().datasets] == [3, 2]
+    assert list(store.skipped.values()) == ["it has no labeled window."]
+    assert [len(part) for part in store.labeled_windows().datasets] == [3, 2]
     assert corpus.settings["seconds"] == 1.5
 
 
-def test_new_labels_are_another_recording(labelled_folder, tmp_path):
+def test_new_labels_are_another_recording(labeled_folder, tmp_path):
     """Also if the file of the signals is the same."""
-    corpus = RECIPE.labelled(labelled_folder, ["P01"])
+    corpus = RECIPE.labeled(labeled_folder, ["P01"])
     SignalStore.create(tmp_path / "store", corpus, verbose=0)
-    (labelled_folder / "P01_train.tsv").write_text("onset\n")
+    (labeled_folder / "P01_train.tsv").write_text("onset\n")
     with pytest.raises(ValueError, match=r"P01_train\.txt"):
         SignalStore.create(tmp_path / "store", corpus, verbose=0)
 
 
-def test_corpora_with_and_without_labels_are_not_mixed(labelled_folder, tmp_path):
-    labelled = RECIPE.labelled(labelled_folder)
-    others = own_recipe.corpus_of(labelled_folder, "others")
+def test_corpora_with_and_without_labels_are_not_mixed(labeled_folder, tmp_path):
+    labeled = RECIPE.labeled(labeled_folder)
+    others = own_recipe.corpus_of(labeled_folder, "others")
     with pytest.raises(ValueError, match=r"own_recipe .* others"):
-        SignalStore.create(tmp_path / "store", [labelled, others], verbose=0)
+        SignalStore.create(tmp_path / "store", [labeled, others], verbose=0)
     other = replace(RECIPE, name="two", card={**own_recipe.CARD, "classes": ("W", "N1")})
-    two = other.labelled(labelled_folder)
+    two = other.labeled(labeled_folder)
     with pytest.raises(ValueError, match=r"own_recipe .*rest, task.* two .*W, N1"):
-        SignalStore.create(tmp_path / "b", [labelled, two], verbose=0)
+        SignalStore.create(tmp_path / "b", [labeled, two], verbose=0)
 
 
 def test_names_of_classes_may_depend_on_settings(tmp_path):
     (tmp_path / "S001R04.edf").touch()
-    rest = RECIPES["physionet_mi"].labelled(tmp_path, contrast="rest", tmin=1)
+    rest = RECIPES["physionet_mi"].labeled(tmp_path, contrast="rest", tmin=1)
     assert rest.settings["classes"] == ["rest", "imagined movement"]

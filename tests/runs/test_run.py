@@ -126,16 +126,16 @@ def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
     assert not (tmp_path / "other").exists()
 
 
-def test_held_out_people_of_a_labelled_store_are_not_trained_on(nights, tmp_path):
+def test_held_out_people_of_a_labeled_store_are_not_trained_on(nights, tmp_path):
     """Neither in the run nor in its plan; a store with labels has them for fine-tuning."""
     splits = {1: "train", 2: "valid", 3: "train", 4: "test"}
-    labelled = BaseConcatDataset(
+    labeled = BaseConcatDataset(
         [
             EEGWindowsDataset(one.raw, one.metadata, {"subject": subject, "split": split})
             for one, (subject, split) in zip(nights.datasets, splits.items(), strict=True)
         ]
     )
-    store = SignalStore.create(tmp_path / "store", labelled, verbose=0)
+    store = SignalStore.create(tmp_path / "store", labeled, verbose=0)
     assert store.subjects == [1, 2, 3, 4]
     out = run(store, tmp_path / "run", epochs=1, steps_per_epoch=1)
     assert load_encoder(out).card.subjects == [1, 3]

@@ -1,4 +1,4 @@
-"""The table of labelled windows: readable, checked, and kept after kills and full disks."""
+"""The table of labeled windows: readable, checked, and kept after kills and full disks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
-from support.labelled_stores import check_equal
+from support.labeled_stores import check_equal
 
 from braindecode_pars._common.files import checksum_of
 from braindecode_pars.signal_store import SignalStore
@@ -52,7 +52,7 @@ def test_the_table_is_readable(nights, tmp_path):
     assert table["label"].tolist() == ["N2", "W, noisy", "R"]
     assert table["split"].tolist() == ["train", "train", "test"]
     assert table["fold"].fillna(-1).tolist() == [3, 3, -1]
-    check_equal(store.labelled_windows(), given)
+    check_equal(store.labeled_windows(), given)
 
 
 @pytest.mark.parametrize("before", ["0,train", "30.0,30.0"])
@@ -63,7 +63,7 @@ def test_an_altered_table_is_detected(nights, tmp_path, before):
     text = table.read_text()
     assert before in text
     table.write_text(text.replace(before, before.replace("0", "1", 1), 1))
-    for use in (lambda: SignalStore.open(store.path), store.labelled_windows):
+    for use in (lambda: SignalStore.open(store.path), store.labeled_windows):
         with pytest.raises(ValueError, match=r"windows\.csv"):
             use()
     table.unlink()
@@ -89,7 +89,7 @@ def test_an_interrupted_call_resumes_with_its_labels(nights, tmp_path, monkeypat
     resumed = SignalStore.create(path, nights, verbose=0)
     whole = SignalStore.create(tmp_path / "whole", nights, verbose=0)
     assert files(path) == files(whole.path)
-    assert resumed.n_labelled_windows == len(nights)
+    assert resumed.n_labeled_windows == len(nights)
 
 
 def test_labels_of_several_types_raise(nights, tmp_path):
@@ -101,7 +101,7 @@ def test_labels_of_several_types_raise(nights, tmp_path):
         SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
     del given[1]
     store = SignalStore.create(tmp_path / "store", BaseConcatDataset(given), verbose=0)
-    assert [y for _, y, _ in store.labelled_windows()] == [0, 1]
+    assert [y for _, y, _ in store.labeled_windows()] == [0, 1]
 
 
 def test_a_window_outside_its_recording_is_named(nights, tmp_path):
@@ -120,7 +120,7 @@ def test_windows_are_stored_with_a_new_rate_and_between_gaps(nights, tmp_path):
     given = EEGWindowsDataset(raw, one.metadata, {"subject": 1})
     store = SignalStore.create(tmp_path / "store", given, sfreq=50, dtype="float32", verbose=0)
     assert store.recordings["name"].tolist() == ["recording-0#1", "recording-0#2"]
-    windows = store.labelled_windows()
+    windows = store.labeled_windows()
     assert [len(piece) for piece in windows.datasets] == [4, 20]
     assert [y for _, y, _ in windows] == one.y
     samples = np.stack([x for x, _, _ in windows])
@@ -134,7 +134,7 @@ def test_a_recording_without_labels_keeps_its_windows(nights, tmp_path):
         [with_targets(nights.datasets[0], [0, 1]), with_targets(nights.datasets[1], [-1] * 3)]
     )
     store = SignalStore.create(tmp_path / "store", given, verbose=0)
-    assert [y for _, y, _ in store.labelled_windows()] == [0, 1, -1, -1, -1]
+    assert [y for _, y, _ in store.labeled_windows()] == [0, 1, -1, -1, -1]
 
 
 def test_labels_and_splits_of_any_text(nights, tmp_path):
@@ -146,18 +146,18 @@ def test_labels_and_splits_of_any_text(nights, tmp_path):
         ]
     )
     store = SignalStore.create(tmp_path / "store", given, verbose=0)
-    assert [y for _, y, _ in store.labelled_windows()] == [*texts, "z", "end\r"]
+    assert [y for _, y, _ in store.labeled_windows()] == [*texts, "z", "end\r"]
 
 
 def test_stores_without_labels_have_no_table(nights, tmp_path):
-    unlabelled = BaseConcatDataset(
+    unlabeled = BaseConcatDataset(
         [with_targets(nights.datasets[0], [-1] * 24), with_targets(nights.datasets[1], [-1])]
     )
-    store = SignalStore.create(tmp_path / "store", unlabelled, verbose=0)
+    store = SignalStore.create(tmp_path / "store", unlabeled, verbose=0)
     assert not (store.path / "windows.csv").exists()
-    assert store.n_labelled_windows == 0
+    assert store.n_labeled_windows == 0
     with pytest.raises(ValueError, match="no labels"):
-        store.labelled_windows()
+        store.labeled_windows()
 
 
 def test_labels_of_any_scalar_type(nights):

@@ -65,18 +65,18 @@ def eeg(n_times=30_000):
     return 20e-6 * rng.standard_normal(n_times) + slow + np.convolve(blinks, np.hanning(30), "same")
 
 
-def test_one_artefact_does_not_take_the_resolution_of_the_signal():
+def test_one_artifact_does_not_take_the_resolution_of_the_signal():
     signal = eeg()
-    with_artefact = signal.copy()
-    with_artefact[1000:1050] = np.linspace(-1, 1, 50)
-    signals = np.stack([signal, with_artefact])
+    with_artifact = signal.copy()
+    with_artifact[1000:1050] = np.linspace(-1, 1, 50)
+    signals = np.stack([signal, with_artifact])
     *encoded, n_clipped, coarse = encode(signals, ["C3", "C4"], "int16")
     assert n_clipped.tolist() == [0, 48]  # the two in the middle are within the range
     assert not coarse.any()
     found = decoded(*encoded)
     rest = np.r_[0:1000, 1050:30_000]
     assert np.abs(found - signal)[:, rest].max() < 20e-6 / 20
-    # The artefact is still by far the largest value.
+    # The artifact is still by far the largest value.
     assert np.abs(found[1]).max() > 10 * np.abs(signal).max()
 
 
@@ -157,7 +157,7 @@ def test_each_crop_has_its_own_scale_and_offset(tmp_path, n_times, dtype):
 
 
 @pytest.mark.parametrize("n_times", [1000, 100_000])
-def test_eeg_beside_an_artefact_keeps_its_digits_or_is_reported(n_times):
+def test_eeg_beside_an_artifact_keeps_its_digits_or_is_reported(n_times):
     signals = 1e-8 * np.random.default_rng(0).standard_normal((1, n_times))
     signals[0, 17] = 1.0
     stored, scale, offset, _, coarse = encode(signals, ["C3"], "int16")

@@ -464,15 +464,15 @@ def in_volts(signals) -> BaseConcatDataset:
 
 def test_clipped_samples_are_counted_and_named(tmp_path):
     rng = np.random.default_rng(0)
-    quiet, artefact = 1e-5 * rng.standard_normal((2, 2, 5000))
-    artefact[1, 100:130] = 1.0
-    given = in_volts([quiet, artefact])
+    quiet, artifact = 1e-5 * rng.standard_normal((2, 2, 5000))
+    artifact[1, 100:130] = 1.0
+    given = in_volts([quiet, artifact])
     with pytest.warns(UserWarning, match=r"recording-1.* \(E1 30 of 5000\)"):
         store = SignalStore.create(tmp_path / "store", given, verbose=0)
     assert store.recordings["n_clipped"].tolist() == [0, 30]
     (crop,) = SignalStore.open(tmp_path / "store").crops([3], [1000], 4000)
-    np.testing.assert_allclose(crop, artefact[1, 1000:], atol=1e-5 / 20)
-    # float32 keeps the artefact.
+    np.testing.assert_allclose(crop, artifact[1, 1000:], atol=1e-5 / 20)
+    # float32 keeps the artifact.
     store = SignalStore.create(tmp_path / "float32", given, dtype="float32", verbose=0)
     assert store.recordings["n_clipped"].tolist() == [0, 0]
     assert store.crops([3], [100], 30).min() == 1
@@ -602,7 +602,7 @@ def test_what_is_stored_before_a_process_is_killed_is_kept(two_corpora, tmp_path
 
 
 @pytest.mark.slow
-def test_a_real_kill_is_recognised(two_corpora, tmp_path):
+def test_a_real_kill_is_recognized(two_corpora, tmp_path):
     a, _ = two_corpora
     deadly = replace(a, read=own_recipe.killed)
     with pytest.raises(TerminatedWorkerError):

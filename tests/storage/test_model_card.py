@@ -15,7 +15,7 @@ CARD = {
     "epochs": 3,
     "loss_relative": 0.81234,
     "about": {
-        **{"licence": "ODC-BY 1.0", "band": [0.3, None], "description": "Of TUEG."},
+        **{"license": "ODC-BY 1.0", "band": [0.3, None], "description": "Of TUEG."},
         **{"n_subjects": 1, "corpora": ["tueg"]},
     },
 }
@@ -36,7 +36,7 @@ def header_of(text):
 
 
 def test_the_header_is_that_of_the_hub():
-    """That of a classifier has no licence: the one on the card is that of its encoder."""
+    """That of a classifier has no license: the one on the card is that of its encoder."""
     tags = ["eeg", "braindecode", "self-supervised-learning", "PARSClassifier", "pars"]
     assert header_of(model_card("PARSClassifier", CLASSIFIER)) == {
         "library_name": "braindecode_pars",
@@ -46,7 +46,7 @@ def test_the_header_is_that_of_the_hub():
 
 
 @pytest.mark.parametrize(
-    ("licence", "expected"),
+    ("license", "expected"),
     [
         ("CC BY 4.0", {"license": "cc-by-4.0"}),
         ("ODC-BY 1.0", {"license": "odc-by"}),
@@ -54,8 +54,8 @@ def test_the_header_is_that_of_the_hub():
         (None, {}),
     ],
 )
-def test_licences(licence, expected):
-    described = {"pretraining": {"about": {"licence": licence}}, "encoder": {}}
+def test_licenses(license, expected):
+    described = {"pretraining": {"about": {"license": license}}, "encoder": {}}
     header = header_of(model_card("PatchEncoder", described))
     assert {key: value for key, value in header.items() if "license" in key} == expected
 
@@ -75,20 +75,20 @@ def test_the_sections_of_a_classifier():
         "- Windows: 30 s",
         "No scores of held-out subjects were given",
         "relative to chance: 0.812.",
-        "## Licence\n\nNot stated: ask the authors before you use the model.\nIts encoder: ODC-BY",
+        "## License\n\nNot stated: ask the authors before you use the model.\nIts encoder: ODC-BY",
     ):
         assert line in text, line
     sections = [line[3:] for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
         *("Task", "Use", "Data", "Preprocessing", "Encoder"),
-        *("Scores", "Intended use", "Limits", "Licence"),
+        *("Scores", "Intended use", "Limits", "License"),
     ]
 
 
 def test_the_card_of_an_encoder_states_its_own_facts():
     text = model_card("PatchEncoder", {"pretraining": CARD, "encoder": {}})
     assert "\nOf TUEG.\n" in text
-    assert "## Licence\n\nODC-BY 1.0.\n" in text
+    assert "## License\n\nODC-BY 1.0.\n" in text
 
 
 def test_preprocessing_of_the_model_wins_over_that_of_its_encoder():

@@ -1,4 +1,4 @@
-"""What is odd in labelled recordings, in folders and in data made for each check."""
+"""What is odd in labeled recordings, in folders and in data made for each check."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_folders(tmp_path):
     [stop] = check.stops
     assert "Graz has 6 of 'healthy', Lyon has 6 of 'patient'" in stop
     root = tmp_path / "few"
-    settings = study_folders.few_labelled(root)
+    settings = study_folders.few_labeled(root)
     with pytest.warns(UserWarning, match="Nothing is left of"):
         [stop] = check_data(folder.load(root, **settings)).stops
     assert stop.startswith("3 of 3 subjects have labels of at least two classes, and at least 6")
@@ -128,7 +128,7 @@ def test_subjects_have_to_be_known():
     assert "no label" in stop
     windows = BaseConcatDataset([part(None, MIXED, seed=i) for i in range(8)])
     [stop] = texts(windows, "stop")
-    assert stop.startswith("The subject of 64 of 64 labelled windows is not known.")
+    assert stop.startswith("The subject of 64 of 64 labeled windows is not known.")
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,6 @@ def test_copies_of_recordings():
     assert check_data(BaseConcatDataset(parts + flat)).findings == []
 
 
-def test_unlabelled_windows_are_counted():
+def test_unlabeled_windows_are_counted():
     [note] = texts(within(targets=[*MIXED, -1]), "note")
     assert note.startswith("8 of 72 windows have no label.")

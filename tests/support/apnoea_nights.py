@@ -8,7 +8,7 @@ import numpy as np
 
 #: Signals in the order of the published files, and units as they may be.
 SIGNALS = ("Lefteye", "RightEye", "EMG", "C3A2", "C4A1", "ECG", "SpO2", "Sound", "Flow")
-#: One code for each 30 seconds: W, artefact, REM, stages 1 to 4, indeterminate, another code, W.
+#: One code for each 30 seconds: W, artifact, REM, stages 1 to 4, indeterminate, another code, W.
 CODES = (0, 6, 1, 2, 3, 4, 5, 7, 8, 0)
 #: What the recorder may have written for C3 and C4: with no unit, values are near 1.
 AMPLITUDE = {"": 0.5, "mV": 0.05, "uV": 50.0}

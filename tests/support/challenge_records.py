@@ -59,7 +59,7 @@ def write(
     ]
     (folder / f"{subject}.hea").write_text("\n".join(lines) + "\n")
 
-    # Annotations of labelled subjects
+    # Annotations of labeled subjects
     if subject.startswith("tr"):
         (folder / f"{subject}-arousal.mat").touch()  # published, but not read
         if notes is not None:

@@ -96,7 +96,7 @@ class PretextContract:
             assert task.encoder is encoder
 
     def test_on_noise_the_loss_stays_at_chance(self):
-        """New noise in every step has nothing to memorise and nothing to find."""
+        """New noise in every step has nothing to memorize and nothing to find."""
         task = self.make(400, 50, **self.noise_arguments)
         self.train(task, torch.randn(1600, 400), 100, batch_size=16, lr=2e-3)
         with torch.no_grad():
@@ -120,7 +120,7 @@ class PretextContract:
 
     @pytest.mark.slow
     def test_a_sham_stays_at_chance_on_its_training_data(self):
-        """Structured signals, few enough to be memorised; then all of them, in random orders."""
+        """Structured signals, few enough to be memorized; then all of them, in random orders."""
         task = self.make()
         task.become_sham()
         signals = self.eeg()[:64, :1000]

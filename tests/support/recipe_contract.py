@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import datasets
-from support.labelled_stores import check_same_windows
+from support.labeled_stores import check_same_windows
 
 
 class RecipeContract:
@@ -69,7 +69,7 @@ class RecipeContract:
                 self.module.load(folder)
 
     def test_unknown_settings_are_refused_before_a_file_is_opened(self, corpus):
-        calls = (self.module.load, self.recipe.continuous, self.recipe.labelled)
+        calls = (self.module.load, self.recipe.continuous, self.recipe.labeled)
         for call in calls if self.recipe.cut else calls[:2]:
             with pytest.raises(TypeError, match=r"has no setting seconds; its settings are "):
                 call(corpus, seconds=3)
@@ -107,10 +107,10 @@ class RecipeContract:
             assert set(windows.description["subject"]) == {kept}
 
     @pytest.mark.filterwarnings("ignore:The same signals")
-    def test_a_store_has_the_same_labelled_windows(self, corpus, tmp_path):
+    def test_a_store_has_the_same_labeled_windows(self, corpus, tmp_path):
         if self.recipe.cut is None:
             with pytest.raises(ValueError, match=rf"{self.recipe.card['name']} has no labels"):
-                self.recipe.labelled(corpus)
+                self.recipe.labeled(corpus)
             return
         store = check_same_windows(self.recipe, corpus, tmp_path / "store", **self.settings)
         assert store.classes == (self.classes or self.recipe.card["classes"])

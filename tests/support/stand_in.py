@@ -16,7 +16,7 @@ NAME = "features-eegmmidb"
 ABOUT = {
     "name": NAME,
     "description": "An encoder that was pretrained on noise.",
-    "licence": "ODC-BY 1.0",
+    "license": "ODC-BY 1.0",
     "attribution": ["Author (2004): A corpus [1].", "Another (2000): Its archive."],
     "corpora": ["A corpus of noise 1.0.0"],
     "band": [0.5, 45],

@@ -62,7 +62,7 @@ def classes_of_sites(root: Path) -> dict[str, Any]:
     return LOADING | dict(labels="participants.tsv", label_column="diagnosis")
 
 
-def few_labelled(root: Path) -> dict[str, Any]:
+def few_labeled(root: Path) -> dict[str, Any]:
     """Write ten subjects, three of them with labels; the others are left out with a warning."""
     for subject in range(10):
         raw = blocks(subject)

@@ -137,7 +137,7 @@ def test_recordings_of_another_unit_are_named(scale):
         amplitude_range(as_windows(X, groups=people), compare=True)
 
 
-def test_people_flat_windows_and_artefacts_are_no_other_unit(read):
+def test_people_flat_windows_and_artifacts_are_no_other_unit(read):
     X, people = of_people([1, 3, 0.3, 1, 5], n_windows=20)
     warn_of_other_units(as_windows(X, groups=people))
     assert len(read) == 25  # five of each

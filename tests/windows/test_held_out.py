@@ -90,7 +90,7 @@ def test_further_windows_of_another_corpus_are_kept():
 def test_unknown_subjects_of_further_windows_warn():
     given = windows([0, 1] * 10, np.repeat(list("abcde"), 4))
     train, valid = hold_out(given, 0.2, seed=0)
-    with pytest.warns(UserWarning, match="5 of 5 unlabelled"):
+    with pytest.warns(UserWarning, match="5 of 5 unlabeled"):
         kept = drop_held_out(windows([0] * 5), train, valid)
     assert len(kept) == 5
 
@@ -105,7 +105,7 @@ def test_some_unknown_subjects_are_counted():
     labeled = some.take(np.arange(20))  # the others are not part of the split
     train, valid = hold_out(labeled, 0.2, seed=0)
     assert set(train.groups).isdisjoint(valid.groups)
-    with pytest.warns(UserWarning, match="4 of 24 unlabelled"):
+    with pytest.warns(UserWarning, match="4 of 24 unlabeled"):
         kept = drop_held_out(some.read_by(np.ones((24, 1, 4))), train, valid)
     assert set(valid.groups).isdisjoint(kept.subjects)
     assert len(kept) == 20
@@ -150,7 +150,7 @@ def test_the_validation_windows_of_a_split_are_held_out():
         )
 
 
-def test_unlabelled_windows_of_held_out_splits_are_not_pretrained_on():
+def test_unlabeled_windows_of_held_out_splits_are_not_pretrained_on():
     given = of_splits(["train", "valid", "test", None])
     assert without_held_out_splits(given, "split").table["item"].tolist() == [0, 3]
     assert without_held_out_splits(given, 0.2) is given

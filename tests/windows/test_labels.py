@@ -1,4 +1,4 @@
-"""Labels: their names, unlabelled windows, and weights of classes."""
+"""Labels: their names, unlabeled windows, and weights of classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from braindecode_pars.windows.labels import (
     find_unlabeled,
     names_of_classes,
     one_class_each,
-    where_labelled,
+    where_labeled,
 )
 from braindecode_pars.windows.table import as_column
 
@@ -47,8 +47,8 @@ def windows(y, groups=None):
         ([("a", 1), ("b", 2)], "auto", [True, True]),
     ],
 )
-def test_unlabelled_windows_are_found(y, mark, expected):
-    found = where_labelled(windows(y), mark)
+def test_unlabeled_windows_are_found(y, mark, expected):
+    found = where_labeled(windows(y), mark)
     assert found.tolist() == expected
     assert windows(y)[found].y.tolist() == [*compress(y, expected)]
 
@@ -64,17 +64,17 @@ def test_unlabelled_windows_are_found(y, mark, expected):
 )
 def test_a_mark_of_no_use_is_refused(y, mark, message):
     with pytest.raises(ValueError, match=message):
-        where_labelled(windows(y), mark)
+        where_labeled(windows(y), mark)
 
 
 def test_the_convention_of_minus_one_is_announced():
     """SEED's classes are -1, 0 and 1: one would be lost."""
     seed = windows([-1, 0, 1, 0])
     with pytest.warns(UserWarning, match="1 of 4 .*unlabeled_label=None"):
-        assert where_labelled(seed).tolist() == [False, True, True, True]
+        assert where_labeled(seed).tolist() == [False, True, True, True]
     # No warning when the user has decided
-    assert where_labelled(seed, None).all()
-    assert where_labelled(seed, -1).tolist() == [False, True, True, True]
+    assert where_labeled(seed, None).all()
+    assert where_labeled(seed, -1).tolist() == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_event_id_of_epochs_also_one_by_one():
     ("change", "hold"),
     [
         (lambda y: y, True),
-        (lambda y: np.where(np.arange(len(y)) % 2, y, -1), True),  # unlabelled windows
+        (lambda y: np.where(np.arange(len(y)) % 2, y, -1), True),  # unlabeled windows
         (lambda y: (y == 3).astype(int), False),
         (lambda y: np.array(STAGES)[y], True),  # the names themselves
     ],
@@ -245,7 +245,7 @@ def test_labels_without_a_total_order_are_refused(labels):
 
 
 @pytest.mark.parametrize("missing", [np.nan, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
-def test_nan_does_not_mark_unlabelled_windows(missing):
+def test_nan_does_not_mark_unlabeled_windows(missing):
     X, y = np.ones((6, 1, 200)), [0, 1, np.nan] * 2
     probe = LinearProbe(LogBandPower(sfreq=100.0))
     for clf in (PARSClassifier(None), NetworkClassifier(), FewLabelsClassifier(), probe):

@@ -197,13 +197,13 @@ def test_an_encoder_warns_of_windows_with_another_band():
     with pytest.warns(UserWarning, match=message) as caught:
         classifier(encoder=encoder, validation=0).fit(other)
     (message,) = (text for each in caught if "prepared" in (text := str(each.message)))
-    assert "factor" not in message  # an encoder normalises the unit
+    assert "factor" not in message  # an encoder normalizes the unit
 
 
-def test_unlabelled_windows_are_part_of_the_card():
+def test_unlabeled_windows_are_part_of_the_card():
     other = dict(filter=dict(l_freq=0.3, h_freq=60.0), notch_filter=dict(freqs=50.0))
     clf = classifier(validation=0)
-    with pytest.warns(UserWarning, match=r"unlabelled .*0\.3-60 Hz"):
+    with pytest.warns(UserWarning, match=r"unlabeled .*0\.3-60 Hz"):
         clf.fit(windows_of(STEPS), unlabeled=windows_of(other))
     card = clf.encoder_card_.preprocessing
     assert (card.band, card.notch, card.sfreq) == (None, (50.0,), 200.0)
@@ -213,13 +213,13 @@ def test_unlabelled_windows_are_part_of_the_card():
 def test_windows_of_a_store_keep_it(tmp_path):
     windows = windows_of(STEPS, STEPS)
     store = SignalStore.create(tmp_path / "store", windows, dtype="float32", verbose=0)
-    labelled = store.labelled_windows()
-    clf = classifier(pretext=None, validation=0).fit(labelled)
+    labeled = store.labeled_windows()
+    clf = classifier(pretext=None, validation=0).fit(labeled)
     assert (
         clf.preprocessing_.known()
         == classifier(pretext=None, validation=0).fit(windows).preprocessing_.known()
     )
-    labelled.datasets[0].raw.load_data().filter(5, 30, verbose="error")
-    assert warnings_of(clf.predict, labelled) == []  # a changed recording is unknown
+    labeled.datasets[0].raw.load_data().filter(5, 30, verbose="error")
+    assert warnings_of(clf.predict, labeled) == []  # a changed recording is unknown
     encoder = embedder().fit(store.windows(400))
     assert encoder.encoder_card_.preprocessing.band == BAND

@@ -110,8 +110,8 @@ def test_a_batch_of_several_recordings_is_read_in_one_call():
 
 
 @pytest.mark.parametrize("rows", [None, [1, 0]])
-def test_batches_are_the_items_of_a_dataset(labelled_store, rows):
-    dataset = labelled_store.labelled_windows()
+def test_batches_are_the_items_of_a_dataset(labeled_store, rows):
+    dataset = labeled_store.labeled_windows()
     chosen = Subset(ConcatDataset([dataset, dataset]), [90, 3, 140, 3])
     windows = as_windows(chosen)
     if rows is not None:
@@ -131,28 +131,28 @@ def test_a_batch_of_several_montages_is_read_by_channel_names(nights, tmp_path):
     store = SignalStore.create(
         tmp_path / "store", BaseConcatDataset(given), dtype="float32", verbose=0
     )
-    windows = pick_for_fit(as_windows(store.labelled_windows()))
+    windows = pick_for_fit(as_windows(store.labeled_windows()))
     for x, i in zip(windows.read([30, 2, 25]), [30, 2, 25], strict=True):
         np.testing.assert_array_equal(x, nights[i][0])
 
 
-def test_a_batch_that_was_read_as_one_array_is_not_copied(labelled_store, nights):
+def test_a_batch_that_was_read_as_one_array_is_not_copied(labeled_store, nights):
     """Its tensors are those of torch's own collate function."""
-    for dataset in (labelled_store.labelled_windows(), nights):
+    for dataset in (labeled_store.labeled_windows(), nights):
         examples = Examples(as_windows(dataset))
         (found,) = WindowLoader(examples, batch_sampler=[[8, 2, 40]])
         expected = default_collate([examples[i] for i in (8, 2, 40)])
         assert [x.dtype for x in found] == [x.dtype for x in expected]
         assert all(torch.equal(x, y) for x, y in zip(found, expected, strict=True))
-    stored = Examples(as_windows(labelled_store.labelled_windows()))
+    stored = Examples(as_windows(labeled_store.labeled_windows()))
     batch = stored.__getitems__([8, 2, 40])
     assert WindowLoader(stored).collate_fn(batch)[0].data_ptr() == batch.windows.ctypes.data
 
 
-def test_a_store_whose_windows_were_changed_is_read_through_braindecode(labelled_store, nights):
-    assert as_windows(labelled_store.labelled_windows()).shapes is not None
+def test_a_store_whose_windows_were_changed_is_read_through_braindecode(labeled_store, nights):
+    assert as_windows(labeled_store.labeled_windows()).shapes is not None
     assert as_windows(nights).shapes is None
-    changed = labelled_store.labelled_windows()
+    changed = labeled_store.labeled_windows()
     changed.datasets[0].transform = np.negative
     windows = as_windows(changed)
     assert windows.shapes is None

@@ -1,4 +1,4 @@
-"""Labelled windows of a store: used as the dataset of which the store was made."""
+"""Labeled windows of a store: used as the dataset of which the store was made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
-from support.labelled_stores import check_equal
+from support.labeled_stores import check_equal
 from support.small_estimators import classifier
 from torch.utils.data import DataLoader, Subset
 
@@ -18,8 +18,8 @@ from braindecode_pars.windows.door import as_windows
 
 
 @pytest.fixture(scope="module")
-def windows(labelled_store):
-    return labelled_store.labelled_windows()
+def windows(labeled_store):
+    return labeled_store.labeled_windows()
 
 
 def test_windows_are_those_that_were_stored(nights, windows):
@@ -37,8 +37,8 @@ def test_the_recording_is_a_raw_of_mne(nights, windows):
     np.testing.assert_allclose(picked.get_data(), expected.get_data(["C4"]))
 
 
-def test_a_recording_that_was_changed_is_read_as_changed(labelled_store, nights):
-    windows = labelled_store.labelled_windows()
+def test_a_recording_that_was_changed_is_read_as_changed(labeled_store, nights):
+    windows = labeled_store.labeled_windows()
     assert as_windows(windows).shapes is not None
     windows.datasets[0].raw.load_data().apply_function(lambda x: 2 * x)
     windows.datasets[1].raw.info["bads"] = ["C4"]
@@ -82,8 +82,8 @@ def _move(part):
     ],
     ids=["projection", "montage", "types", "array", "order", "crop"],
 )
-def test_each_change_of_the_raw_counts(labelled_store, change):
-    windows = labelled_store.labelled_windows()
+def test_each_change_of_the_raw_counts(labeled_store, change):
+    windows = labeled_store.labeled_windows()
     part = windows.datasets[0]
     part.raw.get_data(stop=10)
     assert as_windows(part).shapes is not None
@@ -96,9 +96,9 @@ def test_each_change_of_the_raw_counts(labelled_store, change):
         np.testing.assert_array_equal(one[2][0], one.raw[:, start:stop][0].astype("float32"))
 
 
-def test_a_pickle_has_no_samples_and_reads_the_same_map(labelled_store, windows):
+def test_a_pickle_has_no_samples_and_reads_the_same_map(labeled_store, windows):
     content = pickle.dumps(as_sklearn(windows)[0])
-    assert len(content) < labelled_store.n_bytes / 20
+    assert len(content) < labeled_store.n_bytes / 20
     copied = pickle.loads(content)
     stores = {id(reader.crops.__self__) for reader in copied.recordings["reader"]}
     assert len(stores) == 1  # one map for all recordings
@@ -129,13 +129,13 @@ def test_estimators_learn_the_same_from_the_store(nights, windows):
 def test_splits_and_views_of_a_store(nights, tmp_path):
     splits = ["train", "train", "valid", "test"]
     store = SignalStore.create(tmp_path / "store", _with(nights, splits), verbose=0)
-    parts = store.labelled_windows().split("split")
+    parts = store.labeled_windows().split("split")
     assert {name: len(part) for name, part in parts.items()} == dict(train=48, valid=24, test=24)
     fitted = classifier(validation="split").fit(BaseConcatDataset([parts["train"], parts["valid"]]))
     assert np.isfinite(fitted.history_["valid_loss"].iloc[-1])
-    view = store.select([3]).labelled_windows()
+    view = store.select([3]).labeled_windows()
     assert view.description["subject"].tolist() == [3]
-    np.testing.assert_array_equal(view[5][0], store.labelled_windows()[48 + 5][0])
+    np.testing.assert_array_equal(view[5][0], store.labeled_windows()[48 + 5][0])
 
 
 def _with(windows, splits):
@@ -167,7 +167,7 @@ def test_held_out_people_are_not_pretrained_on(nights, tmp_path, caplog):
 def test_a_pickle_knows_its_store_in_another_folder(nights, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = SignalStore.create("store", nights, verbose=0)
-    windows = store.labelled_windows()
+    windows = store.labeled_windows()
     pickled = pickle.dumps(windows)
     monkeypatch.chdir("/")
     np.testing.assert_array_equal(pickle.loads(pickled)[0][0], windows[0][0])

@@ -1,4 +1,4 @@
-"""Compare the windows of a labelled store with those of a recipe's ``load``."""
+"""Compare the windows of a labeled store with those of a recipe's ``load``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from braindecode_pars.signal_store import SignalStore
 
 def check_same_windows(recipe: Recipe, folder: Path, out: Path, **settings: Any) -> SignalStore:
     """Check that a store of a recipe's recordings has exactly the windows of ``load``."""
-    corpus = recipe.labelled(folder, **settings)
+    corpus = recipe.labeled(folder, **settings)
     store = SignalStore.create(out, corpus, dtype="float32", verbose=0)
-    check_equal(store.labelled_windows(), recipe.load(folder, verbose=0, **settings))
+    check_equal(store.labeled_windows(), recipe.load(folder, verbose=0, **settings))
     return store
 
 
