@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import Rule, check_parameters, choice, integer, share
+from braindecode_pars._common.checks import ParameterRule, check_parameters, choice, integer, share
 from braindecode_pars.tokens import PatchEmbedding, SpectralPatchEmbedding
 
 __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
@@ -20,7 +20,7 @@ TOKENIZERS = {"linear": PatchEmbedding, "spectral": SpectralPatchEmbedding}
 _RULES = dict(
     **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
     drop_prob=share(),
-    activation=Rule(
+    activation=ParameterRule(
         "a class of modules such as torch.nn.GELU",
         (type,),
         lambda value: issubclass(value, nn.Module),

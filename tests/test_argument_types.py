@@ -17,7 +17,7 @@ from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.estimators.augmentation import ChannelNoise
-from braindecode_pars.evaluation import ChangedSignals
+from braindecode_pars.evaluation import ControlSignals
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
@@ -67,7 +67,7 @@ CHECKED = {
     PretrainingSettings: (lambda **given: pretrain(settings=PretrainingSettings(**given)), {}),
     **{features: (partial(features_with, features), {}) for features in FEATURES},
     EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
-    ChangedSignals: (lambda **given: ChangedSignals(**given).fit(SIGNALS[:, None]), {}),
+    ControlSignals: (lambda **given: ControlSignals(**given).fit(SIGNALS[:, None]), {}),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "held_out_windows", "on_end", "net"}

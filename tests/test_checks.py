@@ -21,10 +21,10 @@ from braindecode_pars._common.checks import (
     check_positive,
     check_same_rate,
     choice,
+    format_list,
     instance,
     integer,
     is_same_rate,
-    listed,
     number,
     optional,
     positive,
@@ -129,11 +129,11 @@ def test_the_error_has_both_rates_and_the_remedy():
 
 def test_the_first_ones_and_how_many_more_there_are():
     names = [f"EEG {n}" for n in range(11)]
-    assert listed(names[:2]) == "EEG 0, EEG 1"
-    assert listed(names[:10]).endswith("EEG 9")
-    assert listed(names).endswith("EEG 9 and 1 more")
-    assert listed(names, most=2) == "EEG 0, EEG 1 and 9 more"
-    assert listed([]) == ""
+    assert format_list(names[:2]) == "EEG 0, EEG 1"
+    assert format_list(names[:10]).endswith("EEG 9")
+    assert format_list(names).endswith("EEG 9 and 1 more")
+    assert format_list(names, most=2) == "EEG 0, EEG 1 and 9 more"
+    assert format_list([]) == ""
 
 
 def test_a_direct_caller():

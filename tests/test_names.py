@@ -77,7 +77,7 @@ def test_the_chance_level_is_that_of_the_row(metric, chance):
 def test_columns_of_scores_are_those_of_the_rows():
     """Each has a text for the documentation, and keys tell scores apart."""
     assert [*names.SCORES][: len(tables.SCORES)] == tables.SCORES
-    assert {*tables.ACCESS, tables.PRETRAINING_SEED} < {*names.SCORES}
+    assert {*tables.TEST_SUBJECT_COLUMNS, tables.PRETRAINING_SEED} < {*names.SCORES}
     rows = pd.DataFrame({name: [column.kind(0)] * 2 for name, column in names.SCORES.items()})
     rows = rows.assign(control="none")
     assert len(tables.checked_scores(rows, tables.SCORES)) == 1
@@ -110,7 +110,7 @@ def test_only_one_function_selects_a_metric():
 def test_every_control_but_labels_changes_signals():
     assert {*names.CONTROLS} - {*changed_signals.CHANGES} == {"labels"}
     for control in changed_signals.CHANGES:
-        changed_signals.ChangedSignals(control).fit([[0.0]])
+        changed_signals.ControlSignals(control).fit([[0.0]])
 
 
 @pytest.mark.parametrize("path", names.LAZY)

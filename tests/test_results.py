@@ -7,17 +7,17 @@ import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import new_person
+import new_subject
 import numpy as np
 import pandas as pd
 import pytest
 import real_recordings
 import reproduce
 import simulated
-import stored_person
 import stored_pretraining
 import stored_rhythms
 import stored_scores
+import stored_subject_information
 from costs import _first_subjects, _stand_in
 from make_encoder import command_of
 from real_recordings import pretrained
@@ -26,9 +26,8 @@ from stored_audits import audit_map, read_audits
 from stored_controls import ENCODERS, control_scores, gains
 from stored_few_labels import against_baselines, few_labels_scores, fine_tuned, larger, long_scores
 from stored_networks import network_scores, networks_table
-from stored_new_person import FEATURES, TITLES, new_person_scores, new_person_table
+from stored_new_subject import FEATURES, TITLES, new_subject_scores, new_subject_table
 from stored_numbers import stored, summary
-from stored_person import COLUMNS, person_figure, person_rows
 from stored_pretraining import SCRATCH, pretraining_table
 from stored_rates import (
     by_design,
@@ -49,6 +48,7 @@ from stored_sleep import (
     sleep_scores,
     sleep_tests,
 )
+from stored_subject_information import COLUMNS, person_figure, person_rows
 from stored_table import add_rows, store_table
 
 from braindecode_pars import as_sklearn
@@ -57,7 +57,7 @@ from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogBandPower,
     audit_encoder,
-    audit_person,
+    audit_subjects,
     cost_table,
     features_computed_once,
 )
@@ -500,18 +500,18 @@ def test_what_is_said_of_the_settings_of_pars_was_measured():
 
 def test_erasing_people_helps_with_their_own_windows_only():
     """As the page on the person says; and the sham changes nothing."""
-    table = pd.read_csv(stored_person.FILE, comment="#")
+    table = pd.read_csv(stored_subject_information.FILE, comment="#")
     keys = ["features", "property", "measure", "erased"]
     plain, sham = (table[table["control"] == name].set_index(keys) for name in ("none", "sham"))
     np.testing.assert_allclose(sham["value"], plain["value"], atol=0.01)
     scores = plain["value"].unstack("erased").xs(("class", "balanced accuracy"), level=[1, 2])
-    assert (scores["training people"] - scores["nothing"] < 0.01).all()
-    assert (scores["all people"] - scores["nothing"] > 0.01).sum() == 6
-    shares = plain.xs("share of variance", level="measure")
+    assert (scores["training subjects"] - scores["nothing"] < 0.01).all()
+    assert (scores["all subjects"] - scores["nothing"] > 0.01).sum() == 6
+    shares = plain.xs("explained variance", level="measure")
     cosines = plain.xs("cosine", level="measure")
     for own in (shares, cosines):
         assert (own["value"] > own["null_high"]).all()
-    assert plain.xs(("person", "balanced accuracy", "training people"), level=[1, 2, 3])[
+    assert plain.xs(("subject", "balanced accuracy", "training subjects"), level=[1, 2, 3])[
         "value"
     ].to_numpy() == pytest.approx(1 / 24, abs=1e-3)
     assert list(person_rows("none")) == ["features", *COLUMNS]
@@ -521,8 +521,8 @@ def test_erasing_people_helps_with_their_own_windows_only():
 def test_a_stored_audit_of_the_person_is_measured_again():
     X, y, people = as_sklearn(mental_arithmetic())
     features = {"classical features": ChannelFeatures().fit_transform(X)}
-    found = audit_person(features, y, people, X.table["recording"].to_numpy())
-    stored = pd.read_csv(stored_person.FILE, comment="#")
+    found = audit_subjects(features, y, people, X.table["recording"].to_numpy())
+    stored = pd.read_csv(stored_subject_information.FILE, comment="#")
     stored = stored[(stored["control"] == "none") & (stored["features"] == "classical features")]
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
@@ -531,9 +531,9 @@ def test_a_stored_audit_of_the_person_is_measured_again():
 def test_the_page_of_a_new_person_says_what_is_stored():
     gains = {}
     for task in TITLES:
-        means = new_person_scores(task).mean(axis=1)
+        means = new_subject_scores(task).mean(axis=1)
         shown = [features for features in FEATURES if features in means]
-        assert new_person_table(task).columns.tolist() == ["given", *shown]
+        assert new_subject_table(task).columns.tolist() == ["given", *shown]
         nothing = means.xs(("nothing", 0), level=("method", "n_labeled"))
         for method in means.index.unique("method"):
             of_method = means.xs(method, level="method")
@@ -549,11 +549,11 @@ def test_the_page_of_a_new_person_says_what_is_stored():
 
 
 def test_stored_scores_of_a_new_person_are_computed_again():
-    X, y, subjects = new_person.sleep()
+    X, y, subjects = new_subject.sleep()
     own = subjects == "ucddb002"
     with features_computed_once():
-        found = [*new_person.scores_of(LogBandPower(), X[~own], y[~own], X[own], y[own])]
-    stored = new_person_scores("sleep")["ucddb002"]
+        found = [*new_subject.scores_of(LogBandPower(), X[~own], y[~own], X[own], y[own])]
+    stored = new_subject_scores("sleep")["ucddb002"]
     for method, _, n, value in found:
         assert abs(value - stored["band power", method, n]) < 1e-3, (method, n)
     assert len(found) == len(stored["band power"])

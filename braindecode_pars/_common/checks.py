@@ -1,6 +1,6 @@
 """Checks of what users pass: parameters, lists of names, sampling rates; and warnings for users.
 
-A :class:`Rule` accepts some values of a parameter and has a text for the error message.
+A :class:`ParameterRule` accepts some values of a parameter and has a text for the error message.
 """
 
 import math
@@ -24,7 +24,7 @@ _LARGEST_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Rule:
+class ParameterRule:
     """Types and range of the values that a parameter accepts.
 
     Attributes
@@ -63,67 +63,71 @@ class Rule:
             raise ValueError(f"{full_name} must be {self.text}, got {value!r}.")
 
 
-def integer(least: int) -> Rule:
+def integer(least: int) -> ParameterRule:
     """Return a rule for an integer of Python or NumPy that is at least ``least``."""
-    return Rule(
+    return ParameterRule(
         f"an integer of at least {least}",
         (Integral,),
         lambda value: least <= value <= _LARGEST_INTEGER,
     )
 
 
-def number(where: str, holds: Callable[[float], bool]) -> Rule:
+def number(where: str, holds: Callable[[float], bool]) -> ParameterRule:
     """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
-    return Rule(f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value))
+    return ParameterRule(
+        f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value)
+    )
 
 
-def positive(most: float = math.inf) -> Rule:
+def positive(most: float = math.inf) -> ParameterRule:
     """Return a rule for a positive number, with or without an upper bound."""
     text = "a positive number" + (f" of at most {most:g}" if most < math.inf else "")
-    return Rule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= most)
+    return ParameterRule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= most)
 
 
-def share() -> Rule:
+def share() -> ParameterRule:
     """Return a rule for a share or a probability of at least 0 and less than 1."""
     return number("in [0, 1)", lambda value: 0 <= value < 1)
 
 
-def choice(*values: Any) -> Rule:
+def choice(*values: Any) -> ParameterRule:
     """Return a rule for one of the given values; the type must be the same."""
-    return Rule(
+    return ParameterRule(
         f"one of {', '.join(map(repr, values))}",
         (object, bool),
         lambda value: any(type(value) is type(other) and value == other for other in values),
     )
 
 
-def boolean() -> Rule:
+def boolean() -> ParameterRule:
     """Return a rule for True or False, of Python or NumPy."""
-    return Rule("True or False", (bool,))
+    return ParameterRule("True or False", (bool,))
 
 
-def instance(text: str, *kinds: type) -> Rule:
+def instance(text: str, *kinds: type) -> ParameterRule:
     """Return a rule for an instance of one of the given types."""
-    return Rule(text, kinds)
+    return ParameterRule(text, kinds)
 
 
-def optional(rule: Rule) -> Rule:
+def optional(rule: ParameterRule) -> ParameterRule:
     """Return a rule that also accepts None."""
-    return Rule(
+    return ParameterRule(
         f"{rule.text}, or None",
         (*rule.kinds, NoneType),
         lambda value: value is None or rule.holds(value),
     )
 
 
-def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule], owner: str = "") -> None:
+def check_parameters(
+    values: Mapping[str, Any], rules: Mapping[str, ParameterRule], owner: str = ""
+) -> None:
     """Check every parameter that has a rule.
 
     Parameters
     ----------
     values : mapping of str to Any
         Values by name of parameter.
-    rules : mapping of str to Rule
+    rules : mapping of str to ParameterRule
         Rules by name of parameter; it may contain further parameters.
     owner : str
         Name of the class or function with these parameters, for the error message.
@@ -174,20 +178,20 @@ def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
         wrong |= (values != values).any(axis=1)
     if wrong.any():
         row = int(wrong.argmax())
-        text = listed([f"{value:g}" for value in values[row]])
+        text = format_list([f"{value:g}" for value in values[row]])
         raise ValueError(
             f"Row {row} of the probabilities is {text}. A row must have values in [0, 1] with the "
             "sum 1 and no NaN; pass the result of predict_proba, not of decision_function."
         )
 
 
-def listed(texts: Sequence[str], most: int = 10) -> str:
+def format_list(texts: Sequence[str], most: int = 10) -> str:
     """Return texts separated by commas: the first ones, and how many more there are.
 
     Examples
     --------
-    >>> from braindecode_pars._common.checks import listed
-    >>> listed(["C3", "C4"]), listed(["C3", "C4", "Fz"], most=2)
+    >>> from braindecode_pars._common.checks import format_list
+    >>> format_list(["C3", "C4"]), format_list(["C3", "C4", "Fz"], most=2)
     ('C3, C4', 'C3, C4 and 1 more')
     """
     more = f" and {len(texts) - most} more" if len(texts) > most else ""

@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import format_list
 
 _ASIDE = ".writing-"
 _LOCK = ".lock"
@@ -214,7 +214,7 @@ def check_may_write(
     others = sorted(name for name in names if name not in (*beside, _LOCK))
     if others:
         raise ValueError(
-            f"{folder} contains {listed(others, most=1)}, and is not the folder of {kind}; pass an "
+            f"{folder} contains {format_list(others, most=1)}, and is not the folder of {kind}; pass an "
             "empty or new folder."
         )
 

@@ -54,7 +54,7 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
         One of ten subjects is held out, and at least one. With fewer than three subjects, or
         unknown ones, it is one of ten windows.
     """
-    groups = [corpus.people for corpus in examples.corpora]
+    groups = [corpus.corpus_subjects for corpus in examples.corpora]
     codes = np.arange(len(examples))
     if all(names is not None for names in groups):
         subjects = pd.factorize(np.concatenate([np.asarray(p, dtype=object) for p in groups]))[0]

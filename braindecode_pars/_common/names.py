@@ -10,6 +10,7 @@ classifier is a function in ``predictions``. Such names are loaded when they are
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -206,7 +207,7 @@ SCORES = {
         Column("seed", int, "seed of the fit, and of the draw of labeled subjects", is_key=True),
         Column("metric", str, "name of the metric", is_key=True),
         Column("value", float, "score; NaN where it is undefined"),
-        Column("access", str, "data of the test subject that the method uses", True, True),
+        Column("test_subject_data", str, "data of the test subject that are used", True, True),
         Column("n_windows", int, "number of labeled windows of the test subject", True, True),
         Column("minutes", float, "labeled minutes of the test subject", True, True),
         Column("pretraining_seed", int, "seed of the pretraining", True, True),
@@ -244,9 +245,23 @@ LAZY = {
     "plotting.hypnogram": "predictions.night_figures",
     "plotting.label_efficiency": "evaluation.score_figures",
     "plotting.night_page": "predictions.night_figures",
-    "plotting.person_in_features": "evaluation.audit_figures",
+    "plotting.subjects_in_features": "evaluation.audit_figures",
     "plotting.subject_dots": "evaluation.score_figures",
 }
+
+#: Earlier name -> present name, which has the same meaning.
+RENAMED = {
+    "evaluation.ChangedSignals": "ControlSignals",
+    "evaluation.LabelledSubjects": "LabeledSubjects",
+    "evaluation.LabelledWindows": "LabeledWindows",
+    "evaluation.SlowVoltages": "LowFrequencyAmplitude",
+    "evaluation.audit_person": "audit_subjects",
+    "plotting.person_in_features": "subjects_in_features",
+}
+
+#: What :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
+#: subject-wise centering.
+CENTERED = ", subject-centered (transductive)"
 
 #: Packages that are not required, and the extra that installs each.
 EXTRAS = {
@@ -319,6 +334,9 @@ def facade(
     def load(name: str) -> Any:
         if f"{folder}.{name}" in LAZY:
             return lazy(f"{folder}.{name}")
+        if present := RENAMED.get(f"{folder}.{name}"):
+            warnings.warn(f"{package}.{name} was renamed; use {present}.", FutureWarning, 2)
+            return getattr(import_module(package), present)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load, lambda: sorted(shown)

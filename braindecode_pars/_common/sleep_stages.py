@@ -196,7 +196,7 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     merged = {name: "N3" if stage == "N4" else stage for name, stage in stages.items()}
     if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
-            f"aasm_stages leaves out {checks.listed(odd)}: no known stage of the AASM. Pass the "
+            f"aasm_stages leaves out {checks.format_list(odd)}: no known stage of the AASM. Pass the "
             "scheme of numbers ('yasa', 'nsrr' or 'rk'); add other names to the dict yourself."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars._common.names import RECIPES
 
 #: Endings of recordings, which are not a part of a name.
@@ -258,7 +258,7 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     if similar:
         warn_user(
             "Names that may be of one person count as different subjects, and one may be tested "
-            f"after training on another: {listed(similar, most=5)}; give one person one name."
+            f"after training on another: {format_list(similar, most=5)}; give one person one name."
         )
 
 

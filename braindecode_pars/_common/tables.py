@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -24,23 +24,38 @@ PRETRAINING_SEED = "pretraining_seed"
 
 #: Optional columns of scores: what a method was given of the test subject.
 AMOUNTS = ("n_windows", "minutes")
-ACCESS = ("access", *AMOUNTS)
+TEST_SUBJECT_COLUMNS = ("test_subject_data", *AMOUNTS)
 
 
-class Access(StrEnum):
-    """What a method was given of the test person, beside the window that it predicts.
+#: Values of ``test_subject_data`` in scores and models of earlier versions.
+_NEW_WORDS: dict[object, str] = {
+    "one window at a time": "past unlabeled",
+    "unlabelled windows of the test person": "all unlabeled",
+    "labelled windows of the test person": "labeled",
+}
 
-    Two scores compare only with the same access, or with less of it for the better one.
+
+class TestSubjectData(StrEnum):
+    """Data of the test subject that a method uses in addition to the predicted window.
+
+    Scores are comparable if the methods use the same data, or if the better one uses less.
     """
+
+    __test__ = False  # no test case of pytest
 
     #: Each window is predicted on its own.
     NONE = "none"
-    #: The windows so far, in the order of time, without labels.
-    CAUSAL = "one window at a time"
+    #: Earlier windows, without labels.
+    PAST_UNLABELED = "past unlabeled"
     #: All windows, without labels.
-    UNLABELED = "unlabeled windows of the test person"
+    ALL_UNLABELED = "all unlabeled"
     #: Some windows with labels.
-    LABELED = "labeled windows of the test person"
+    LABELED = "labeled"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        # Models and scores of earlier versions have other words.
+        return cls(_NEW_WORDS[value]) if value in _NEW_WORDS else None
 
 
 #: Training loss relative to chance.
@@ -184,7 +199,7 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
         ``control`` has several values and is not one of ``columns``.
     """
     check_table(scores, "scores", columns)
-    rows = with_numbers(scores, _NUMBERS)
+    rows = with_numbers(_in_new_words(scores), _NUMBERS)
     if "subject" in rows:
         rows["subject"] = rows["subject"].astype(str)
     if "dataset" in rows:
@@ -197,6 +212,18 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
     check_once(keys, "scores", [*keys])
     check_one_value(rows, "scores", {"control"}.difference(columns))
     return rows
+
+
+def _in_new_words(scores: pd.DataFrame) -> pd.DataFrame:
+    # The column and its values, and the ending of methods, had other names in earlier versions.
+    scores = scores.rename(columns={"access": "test_subject_data"})
+    if "test_subject_data" in scores:
+        scores = scores.assign(test_subject_data=scores["test_subject_data"].replace(_NEW_WORDS))
+    if "method" in scores and pd.api.types.is_string_dtype(scores["method"]):
+        ending = r", (subject-)?centred( \(transductive\))?$"
+        text = scores["method"].str.replace(ending, names.CENTERED, regex=True)
+        scores = scores.assign(method=text)
+    return scores
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:

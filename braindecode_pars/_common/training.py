@@ -309,7 +309,7 @@ AT_CHANCE = 0.98
 MINIMUM_CHANGE = 0.05
 
 
-class EnoughSteps(skorch.callbacks.Callback):
+class StepCountWarning(skorch.callbacks.Callback):
     """Warn before the first step when all steps together hardly move the weights.
 
     A step of AdamW changes a weight by about the learning rate at most (Kingma and Ba 2015,

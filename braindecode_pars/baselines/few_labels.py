@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, model_files, tables
 from braindecode_pars._common.names import extra_module
-from braindecode_pars.baselines import linear_probe, new_person, window_features
+from braindecode_pars.baselines import linear_probe, new_subject, window_features
 from braindecode_pars.estimators import (
     embedder,
     transformers,
@@ -20,7 +20,7 @@ from braindecode_pars.estimators import (
 )
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.windows import amplitudes, door, labels, table, transitions
+from braindecode_pars.windows import amplitudes, convert, labels, table, transitions
 from braindecode_pars.windows.preprocessing import Preprocessing
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         Strength of the prior of each view.
     one_class_recordings_ : bool
         Whether each recording of ``fit`` has one class; the mean of one alone then removes it.
-    access_ : Access
+    test_subject_data_ : TestSubjectData
         What a prediction is given of the test person, beside its window.
     C_ : dict of str to float
         C of each view.
@@ -162,7 +162,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     recenter: str | None = "auto"
     views: list[str] | None = None
     C: float | None = linear_probe.DEFAULT_C
-    prior_strength: float | None = new_person.DEFAULT_STRENGTH
+    prior_strength: float | None = new_subject.DEFAULT_STRENGTH
     class_weight: str | dict | None = "balanced"
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
@@ -174,7 +174,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     _kind = model_files.FEW_LABELS
     _own_rules = {  # noqa: RUF012
         "views": checks.optional(
-            checks.Rule(
+            checks.ParameterRule(
                 f"a list with some of {', '.join(VIEWS)}",
                 (list,),
                 lambda views: 0 < len(views) == len({*views} & {*VIEWS}),
@@ -219,12 +219,16 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         with windows_estimator.fresh_fit(self):
             windows = windows_classifier.read_labeled(self, X, y, groups)
             windows = windows[windows.labels >= 0]
-            encoder, card, _ = embedder.begin(self, windows).given  # type: ignore[misc]  # not None
+            encoder, card, _ = embedder.load_or_build_encoder(self, windows).given  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
-            self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.people)
+            self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentering(windows)
-            self.access_ = tables.Access.UNLABELED if self.recenter_ else tables.Access.NONE
+            self.test_subject_data_ = (
+                tables.TestSubjectData.ALL_UNLABELED
+                if self.recenter_
+                else tables.TestSubjectData.NONE
+            )
             several = windows.table["recording"].duplicated(keep=False).to_numpy()
             parts = windows.labels[several], windows.table["recording"][several]
             self.one_class_recordings_ = labels.one_class_each(*parts)
@@ -246,7 +250,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             }
             self.prior_strength_ = {
                 view: self.prior_strength
-                or new_person.chosen_strength(self.views_[view], view_features, windows, folds)
+                or new_subject.chosen_strength(self.views_[view], view_features, windows, folds)
                 for view, view_features in features.items()
             }
             self.C_ = {view: float(clf[-1].C) for view, clf in self.views_.items()}
@@ -306,7 +310,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                     there = np.array([fitted.index(name) for name in montage.names])
                 else:  # all others, since none was found
                     raise ValueError(
-                        f"The windows have none of the channels of fit ({checks.listed(fitted)})."
+                        f"The windows have none of the channels of fit ({checks.format_list(fitted)})."
                     )
                 n = len(batch)
                 signals = batch.cpu().numpy().astype(float)
@@ -342,7 +346,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                 measured[view] = _without_channels(measured[view], measured["flat"])
         features = {view: measured[view] for view in self._view_names}
         if "tangent_space" in self._view_names:
-            whole = completed(measured["tangent_space"], self.tangent_space_.reference_)
+            whole = impute_covariances(measured["tangent_space"], self.tangent_space_.reference_)
             tangents = self.tangent_space_.transform(whole)
             tangents[np.isnan(measured["tangent_space"]).all(axis=(1, 2))] = np.nan
             features["tangent_space"] = tangents
@@ -357,7 +361,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         Without labels, the mean of the person's features takes the place of that of the training;
         predictions then do not depend on which windows are passed together. With labels, the
         weights of each view are also fitted to them, shrunk towards those of the other people
-        (:func:`~braindecode_pars.baselines.new_person.ridge_towards`). The mean is then left as it
+        (:func:`~braindecode_pars.baselines.new_subject.ridge_towards`). The mean is then left as it
         is, unless the classifier was fitted on centered features.
 
         Parameters
@@ -387,13 +391,13 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         >>> X, y, subjects = as_sklearn(datasets.mental_arithmetic())
         >>> new = subjects == "Subject20"
         >>> clf = FewLabelsClassifier(verbose=0).fit(X[~new], y[~new])
-        >>> clf.adapt(X[new]).access_.value
+        >>> clf.adapt(X[new]).test_subject_data_.value
         'unlabeled windows of the test person'
         """
         check_is_fitted(self)
-        adapted, windows = copy.copy(self), door.as_windows(X, labels)
+        adapted, windows = copy.copy(self), convert.as_windows(X, labels)
         adapted.recenter_ = None
-        adapted.views_, adapted.access_ = new_person.adapted_views(
+        adapted.views_, adapted.test_subject_data_ = new_subject.adapted_views(
             self,
             windows_estimator.read_to_predict(self, windows, any_montage=bool(self.chs_info_)),
             labels,
@@ -466,7 +470,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             "recenter": self.recenter_,
             "C": self.C_,
             "prior_strength": self.prior_strength_,
-            "access": self.access_.value,
+            "test_subject_data": self.test_subject_data_.value,
             "one_class_recordings": self.one_class_recordings_,
             "windows": self._windows_to_save() | {"channels": channels},
         }
@@ -488,7 +492,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
-        self.access_ = tables.Access(described["access"])
+        self.test_subject_data_ = tables.TestSubjectData(
+            described.get("test_subject_data") or described["access"]  # of earlier versions
+        )
         self.one_class_recordings_ = described.get("one_class_recordings", False)
         self.prior_strength_ = described["prior_strength"]
         self.transitions_ = transitions.Transitions.from_json(described["transitions"])
@@ -532,7 +538,7 @@ def _subjects_of(windows: table.Windows) -> np.ndarray:
     )
 
 
-def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
+def impute_covariances(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
     r"""Return covariances with what is to expect of missing channels.
 
     With the channels :math:`o` that are there and the missing ones :math:`m`, the expectation of
@@ -555,9 +561,9 @@ def completed(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.baselines.few_labels import completed
+    >>> from braindecode_pars.baselines.few_labels import impute_covariances
     >>> nan = np.nan
-    >>> completed(np.array([[[2, nan], [nan, nan]]]), np.array([[1, 0.5], [0.5, 1]])).tolist()
+    >>> impute_covariances(np.array([[[2, nan], [nan, nan]]]), np.array([[1, 0.5], [0.5, 1]])).tolist()
     [[[2.0, 1.0], [1.0, 1.25]]]
     """
     filled = covariances.copy()

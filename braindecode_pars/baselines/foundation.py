@@ -266,7 +266,7 @@ def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     ]
     if unknown := [name for name, match in zip(names, matches, strict=True) if match is None]:
         raise ValueError(
-            f"The network does not know the channels {checks.listed(unknown)}; pick others with "
+            f"The network does not know the channels {checks.format_list(unknown)}; pick others with "
             f"channels=[...]. It knows {', '.join(channels)}."
         )
     return [name for name in matches if name is not None]
@@ -284,8 +284,8 @@ def _weights(wanted: Sequence[str], names: Sequence[str]) -> Tensor:
             missing.append(name)
     if missing:
         raise ValueError(
-            f"The network needs the channels {checks.listed(missing)}, which these windows neither "
-            f"have nor have both electrodes of: they have {checks.listed(list(names))}."
+            f"The network needs the channels {checks.format_list(missing)}, which these windows neither "
+            f"have nor have both electrodes of: they have {checks.format_list(list(names))}."
         )
     return torch.tensor(rows)
 
@@ -421,20 +421,20 @@ def load_network(
             broken.append(name)
     if broken:
         raise ValueError(
-            f"{source} has tensors that are not of finite real numbers: {checks.listed(broken)}."
+            f"{source} has tensors that are not of finite real numbers: {checks.format_list(broken)}."
         )
     report = model_files.load_tensors(network, used_tensors, source, strict=False)
     lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(starts)]
     if lacking:
         raise ValueError(
             f"{source} is not a file of this {type(network).__name__}: {report}. Before the last "
-            f"layer it lacks {checks.listed(lacking)}; for another architecture, pass its "
+            f"layer it lacks {checks.format_list(lacking)}; for another architecture, pass its "
             "network_params."
         )
     if report.unexpected:
         checks.warn_user(
             f"{len(report.unexpected)} tensors of {source} have no place in this network and are "
-            f"not used: {checks.listed(report.unexpected, most=3)}. If these are no parts of a "
+            f"not used: {checks.format_list(report.unexpected, most=3)}. If these are no parts of a "
             "pretraining head, pass the network_params of the file."
         )
     return report

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, tables
-from braindecode_pars.baselines import new_person
+from braindecode_pars.baselines import new_subject
 from braindecode_pars.estimators import transformers, windows_estimator
-from braindecode_pars.windows import Windows, door
+from braindecode_pars.windows import Windows, convert
 from braindecode_pars.windows.labels import (
     cross_entropy_weights,
     training_classes,
@@ -65,7 +65,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         does not count; see :class:`~braindecode_pars.PARSClassifier`.
     prior_strength : float | None
         How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
-        :math:`\lambda` of :func:`~braindecode_pars.baselines.new_person.ridge_towards`. None
+        :math:`\lambda` of :func:`~braindecode_pars.baselines.new_subject.ridge_towards`. None
         searches it in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
         of the fit; with fewer than three subjects, or unknown ones, it is 0.3.
 
@@ -81,7 +81,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
         C that is used. Only present with logistic regression.
     prior_strength_ : float
         Strength of the prior that is used.
-    access_ : Access
+    test_subject_data_ : TestSubjectData
         What a prediction is given of the test person, beside its window: none of it, unless the
         transformer centers by subject, or the probe is adapted.
 
@@ -112,7 +112,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
     C: float | None = 1.0
     class_weight: str | dict | None = "balanced"
     unlabeled_label: Any = "auto"
-    prior_strength: float | None = new_person.DEFAULT_STRENGTH
+    prior_strength: float | None = new_subject.DEFAULT_STRENGTH
 
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
@@ -141,7 +141,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
             classes. Also all errors of the transformer.
         """
         windows_estimator.check_estimator(self)
-        windows = door.as_windows(X, y, groups)
+        windows = convert.as_windows(X, y, groups)
         windows = windows[where_labeled(windows, self.unlabeled_label)]
         classes, codes = training_classes(windows.labels, windows.label_names)
         with windows_estimator.fresh_fit(self):
@@ -161,14 +161,20 @@ class LinearProbe(windows_estimator.LabelPredictor):
                 clf = logistic_regression(self.C, of_codes)
                 fitted = fit_searched(clf, features, codes, folds if self.C is None else [])
                 self.classifier_, self.C_ = fitted, float(fitted[-1].C)
-            self.prior_strength_ = self.prior_strength or new_person.chosen_strength(
+            self.prior_strength_ = self.prior_strength or new_subject.chosen_strength(
                 self.classifier_, features, windows, folds
             )
             self.classes_ = classes
             # What the transformer, or the steps of a pipeline, are given of the test person
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
-            data_used = [step.access_ for _, step in steps if hasattr(step, "access_")]
-            self.access_ = max(data_used, key=list(tables.Access).index, default=tables.Access.NONE)
+            data_used = [
+                step.test_subject_data_ for _, step in steps if hasattr(step, "test_subject_data_")
+            ]
+            self.test_subject_data_ = max(
+                data_used,
+                key=list(tables.TestSubjectData).index,
+                default=tables.TestSubjectData.NONE,
+            )
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
@@ -197,9 +203,9 @@ class LinearProbe(windows_estimator.LabelPredictor):
         adapted = copy.copy(self)
         if is_centered := type(self.transformer_) is transformers.SubjectCentering:
             adapted.transformer_ = self.transformer_.transformer_
-        classifiers, adapted.access_ = new_person.adapted_views(
+        classifiers, adapted.test_subject_data_ = new_subject.adapted_views(
             self,
-            door.as_windows(X, labels),
+            convert.as_windows(X, labels),
             labels,
             {"": (self.classifier_, self.prior_strength_)},
             lambda windows: {"": np.asarray(adapted.transformer_.transform(windows))},
@@ -210,7 +216,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        features = np.asarray(self.transformer_.transform(door.as_windows(X, groups=groups)))
+        features = np.asarray(self.transformer_.transform(convert.as_windows(X, groups=groups)))
         probabilities = self.classifier_.predict_proba(features)
         return self.classes_[self.classifier_.predict(features)], probabilities
 

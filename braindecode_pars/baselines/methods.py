@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from torch.utils.data import Dataset
 
 from braindecode_pars._common import checks
-from braindecode_pars._common.names import BASELINES, TASKS, extra_module
+from braindecode_pars._common.names import BASELINES, CENTERED, TASKS, extra_module
 from braindecode_pars.baselines import linear_probe, window_features
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.baselines.foundation import FOUNDATION_MODELS
@@ -46,14 +46,17 @@ _LINEAR: dict[str, _Linear] = {
     "tangent-space-8-30": ("tangent space 8-30 Hz", _COVARIANCE, dict(band=(8, 30)), _STRONG),
     "band-power": ("band power", window_features.LogBandPower, {}, {}),
     "classical-features": ("classical features", window_features.ChannelFeatures, {}, {}),
-    "slow-voltages": ("slow voltages", window_features.SlowVoltages, {}, dict(classifier="lda")),
+    "slow-voltages": (
+        "slow voltages",
+        window_features.LowFrequencyAmplitude,
+        {},
+        dict(classifier="lda"),
+    ),
     "amplitude": ("amplitude", window_features.LogAmplitude, {}, {}),
 }
 
 #: What :func:`make_methods` appends to the names of encoders: whether they are trained.
 FROZEN, ALL_WEIGHTS = ", frozen", ", all weights"
-#: What :func:`make_methods` appends to the names of methods with ``subject_centering=True``.
-CENTERED = ", subject-centered (transductive)"
 #: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
 SMOOTHED = ", smoothed over time (transductive)"
 
@@ -96,7 +99,7 @@ def make_methods(
           imagery, of each window;
         - ``"classical-features"``: :class:`~braindecode_pars.evaluation.ChannelFeatures` with
           logistic regression. (``"features"`` is the pretext task that predicts them);
-        - ``"slow-voltages"``: :class:`~braindecode_pars.evaluation.SlowVoltages`, frontal if the
+        - ``"slow-voltages"``: :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude`, frontal if the
           channels have names, with linear discriminant analysis;
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.

@@ -30,7 +30,7 @@ class RiemannianCentering(SubjectCentering):
 
     Attributes
     ----------
-    transformer_, access_
+    transformer_, test_subject_data_
         As in :class:`~braindecode_pars.SubjectCentering`.
 
     References

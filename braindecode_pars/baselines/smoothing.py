@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.estimators.windows_estimator import (
     LabelPredictor,
     fresh_fit,
     parameter_of_last,
 )
-from braindecode_pars.windows import Windows, door
+from braindecode_pars.windows import Windows, convert
 from braindecode_pars.windows.transitions import Transitions
 
 
@@ -46,7 +46,7 @@ class HMMSmoothing(LabelPredictor):
         Fitted classifier.
     transitions_ : Transitions
         Transitions between the labels of the windows of ``fit``.
-    access_ : Access
+    test_subject_data_ : TestSubjectData
         What a prediction is given of the test person, beside its window.
 
     Notes
@@ -69,7 +69,7 @@ class HMMSmoothing(LabelPredictor):
     True
     """
 
-    access_ = Access.UNLABELED
+    test_subject_data_ = TestSubjectData.ALL_UNLABELED
 
     def __init__(self, classifier: Any = None):
         self.classifier = classifier
@@ -103,7 +103,7 @@ class HMMSmoothing(LabelPredictor):
                 f"{type(self.classifier).__name__} predicts no probabilities; pass a classifier "
                 "with predict_proba."
             )
-        windows = door.as_windows(X, y)
+        windows = convert.as_windows(X, y)
         _check_places(windows)
         with fresh_fit(self):
             self.classifier_ = clone(self.classifier).fit(windows, windows.labels)
@@ -125,7 +125,7 @@ class HMMSmoothing(LabelPredictor):
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        windows = door.as_windows(X, groups=groups)
+        windows = convert.as_windows(X, groups=groups)
         runs = _runs(windows)
         raw = np.asarray(self.classifier_.predict_proba(windows), dtype=float)
         smoothed, path = np.empty_like(raw), np.empty(len(raw), dtype=int)

@@ -21,7 +21,7 @@ from braindecode_pars._common.names import extra_module
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
-from braindecode_pars.windows import Windows, amplitudes, door, picking
+from braindecode_pars.windows import Windows, amplitudes, convert, picking
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
 #: Sigma is the band of sleep spindles, and alpha that of the sensorimotor rhythm too.
@@ -69,7 +69,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
-        windows = door.as_windows(X, sfreq=self.sfreq)
+        windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         self._remember(windows)
         # Arrays have no names of channels; one window tells their number.
@@ -107,7 +107,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             of :meth:`fit` is missing.
         """
         windows_estimator.check_estimator(self)
-        windows = door.as_windows(X, sfreq=self.sfreq)
+        windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         if windows.chs_info is not None or self.channels is not None:
             check_is_fitted(self)  # otherwise each call would pick its own channels
@@ -272,7 +272,7 @@ def _warn_of_bands(owner: NamedFeatures, left_out: list[str], sfreq: float | Non
     """Warn of bands that a sampling rate in Hz does not allow."""
     if left_out:
         checks.warn_user(
-            f"{type(owner).__name__} leaves out the bands {checks.listed(left_out)}: there are no "
+            f"{type(owner).__name__} leaves out the bands {checks.format_list(left_out)}: there are no "
             f"frequencies above {known_rate(sfreq) / 2:g} Hz in windows at {sfreq:g} Hz."
         )
 
@@ -411,16 +411,16 @@ class LogAmplitude(NamedFeatures):
 
 
 #: Frontal electrodes, where eye movements are large, of
-#: :class:`~braindecode_pars.evaluation.SlowVoltages`.
+#: :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude`.
 FRONTAL = ("Fp1", "Fp2", "F7", "F8")
 
 
 @dataclass(eq=False, repr=False)
-class SlowVoltages(NamedFeatures):
+class LowFrequencyAmplitude(NamedFeatures):
     """Mean voltage of frontal channels in each quarter of a second: slow voltages only.
 
     Eye movements, sweat and electrode drift change the voltage slowly, and most at the forehead.
-    With linear discriminant analysis (``LinearProbe(SlowVoltages(), classifier="lda")``), these
+    With linear discriminant analysis (``LinearProbe(LowFrequencyAmplitude(), classifier="lda")``), these
     features show how well such signals alone tell the classes apart. A method that is not better
     may use the same signals, whatever its task is meant to measure.
 
@@ -450,9 +450,9 @@ class SlowVoltages(NamedFeatures):
     Examples
     --------
     >>> from braindecode_pars import as_sklearn, datasets
-    >>> from braindecode_pars.evaluation import SlowVoltages
+    >>> from braindecode_pars.evaluation import LowFrequencyAmplitude
     >>> X, y, groups = as_sklearn(datasets.mental_arithmetic(["Subject00"]))
-    >>> SlowVoltages(channels=["F3", "F4"]).fit_transform(X).shape  # 2 channels, 40 segments
+    >>> LowFrequencyAmplitude(channels=["F3", "F4"]).fit_transform(X).shape  # 2 channels, 40 segments
     (12, 80)
     """
 
@@ -466,9 +466,9 @@ class SlowVoltages(NamedFeatures):
             places = [channel_names.match_channels(FRONTAL, names) for names in good]
             channels = [n for n, *place in zip(FRONTAL, *places, strict=True) if None not in place]
             if not channels:
-                names = checks.listed(channel_names.odd_first(montages[0].names))
+                names = checks.format_list(channel_names.odd_first(montages[0].names))
                 raise ValueError(
-                    f"SlowVoltages uses {checks.listed(FRONTAL)}, but none of them is a good "
+                    f"LowFrequencyAmplitude uses {checks.format_list(FRONTAL)}, but none of them is a good "
                     f"channel of all recordings; the first has {names}. List the channels to use "
                     "in channels=."
                 )

@@ -18,7 +18,7 @@ from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.terminal import (
     JOBS,
     SETTINGS,
-    Echo,
+    ConsoleHandler,
     documented,
     given_options,
     pairs,
@@ -621,7 +621,7 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 for command in (study, store, plan, pretrain, fit, evaluate, predict, reproduce, encoders):
     app.command(cls=ProtocolCommand if command is evaluate else None)(command)
-_echo = Echo()
+_echo = ConsoleHandler()
 
 
 @app.callback()

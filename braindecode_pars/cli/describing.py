@@ -101,7 +101,7 @@ def find_corpora(
         n_listed = len({subject for subjects in lists for subject in subjects})
         show(
             f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
-            f"{checks.listed(absent)}. If a name is misspelt, its subject is trained on."
+            f"{checks.format_list(absent)}. If a name is misspelt, its subject is trained on."
         )
     return corpora
 
@@ -143,7 +143,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
         show(f"Examples of pretraining: {mixture}.")
     # Subjects, so that the user can see whether they were recognized.
     subjects = list(map(str, finished.subjects))
-    show(f"Subjects: {checks.listed(subjects, most=12)}.")
+    show(f"Subjects: {checks.format_list(subjects, most=12)}.")
     if finished.skipped:
         show(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():

@@ -22,7 +22,7 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
-from braindecode_pars.windows import door, labels, preprocessing
+from braindecode_pars.windows import convert, labels, preprocessing
 
 
 def fit_folder(
@@ -129,7 +129,7 @@ def _with_classes(folder: str, reading: dict[str, Any]) -> dict[str, Any]:
 
 def _describe(folder: str, windows: Any) -> int:
     """Print what was read, and return the number of subjects."""
-    read = door.as_windows(windows)
+    read = convert.as_windows(windows)
     table = pd.DataFrame({"class": read.labels, "subject": read.groups})
     n_subjects = table["subject"].nunique()
     n_chans, n_times = windows[0][0].shape
@@ -140,7 +140,7 @@ def _describe(folder: str, windows: Any) -> int:
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = labels.names_of_classes(counts.index.to_numpy(), read.label_names) or {}
     print_frame(counts.rename(index=names).reset_index())
-    for finding in data_check.check_origin(windows):
+    for finding in data_check.check_confounds(windows):
         show(f"Warning: {finding.text}")
     return n_subjects
 
@@ -212,7 +212,7 @@ def study_folder(
     check = data_check.check_data(windows, in_spite_of=in_spite_of)
     # A quick study has no bundled encoder, and the windows of a store or a sample cannot change
     if is_folder and settings.effort != "quick":
-        recorded = preprocessing.counted(door.as_windows(windows).column("preprocessing"))
+        recorded = preprocessing.counted(convert.as_windows(windows).column("preprocessing"))
         differences = load_encoder(first).card.differences(preprocessing.agreed(recorded))
         for difference in differences:
             show(f"Encoder {first}: {difference}. {windows_estimator.advice([difference])}")

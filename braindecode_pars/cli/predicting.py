@@ -159,11 +159,11 @@ def _stretches(labels: str | None, column: str, recordings: Collection[Path]) ->
         return {}
     table = loading.read_table(labels, Path())
     if "file" not in table:
-        raise ValueError(f"{labels} has no column 'file'; it has {checks.listed([*table])}.")
+        raise ValueError(f"{labels} has no column 'file'; it has {checks.format_list([*table])}.")
     named = label_files.files_named(table, recordings, labels)
     table = table[[file is not None for file in named]]
     if table.empty:
-        raise ValueError(f"{labels} has no row of {checks.listed([*map(str, recordings)])}.")
+        raise ValueError(f"{labels} has no row of {checks.format_list([*map(str, recordings)])}.")
     labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
     return {entry.file: entry.stretches for entry in labeled_files}
 
@@ -208,7 +208,7 @@ def adapted_to(
     labels, basis = None, "its windows without labels"
     if np.count_nonzero([*counts.values()]) > 1:  # one class tells nothing of the other
         labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
-        counts_text = checks.listed([f"{n} {text}" for text, n in counts.items()])
+        counts_text = checks.format_list([f"{n} {text}" for text, n in counts.items()])
         basis = f"its windows with labels ({counts_text}), which are predicted too"
     windows = windows_from(recording, starts, length)
     return clf.adapt(windows, labels), basis
@@ -258,7 +258,7 @@ def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -
         show(
             f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
             "trained on: if it is the same, they tell nothing about new people: "
-            f"{checks.listed(seen)}."
+            f"{checks.format_list(seen)}."
         )
     if n_failed < n_found:
         show(

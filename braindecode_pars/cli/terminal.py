@@ -66,7 +66,7 @@ def show(content: Any, end: str = "\n") -> None:
     console.print(content, end=end)
 
 
-class Echo(logging.Handler):
+class ConsoleHandler(logging.Handler):
     """Print the package's log: information on the standard output, warnings on standard error.
 
     A line that comes again is counted, and the command ends with its number.

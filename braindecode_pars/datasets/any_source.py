@@ -15,7 +15,7 @@ from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.ucddb import sleep
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.windows import amplitudes
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 #: The corpora that are read from files, by name: a :class:`~braindecode_pars.recordings.Recipe`
 #: each.

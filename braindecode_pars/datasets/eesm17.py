@@ -30,7 +30,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common import sleep_stages
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import format_list
 from braindecode_pars._common.sleep_stages import stage_of
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
 
@@ -203,7 +203,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
     stages = codes.map(lambda code: _CODES.get(code, stage_of(code)))
     if stages.isna().all():
         raise ValueError(
-            f"it has no scoring: {source.name} contains {listed(sorted(set(codes.dropna())))}, but "
+            f"it has no scoring: {source.name} contains {format_list(sorted(set(codes.dropna())))}, but "
             f"no sleep stage ({', '.join(_CODES)} or names, such as N2)."
         )
 

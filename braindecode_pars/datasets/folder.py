@@ -37,7 +37,7 @@ from braindecode_pars.recordings import (
 )
 from braindecode_pars.windows import (
     amplitudes,
-    door,
+    convert,
     duplicates,
     marks,
     preprocessing,
@@ -334,7 +334,7 @@ def load(
         on_error=on_error,
         verbose=verbose,
     )
-    table = door.as_windows(windows)
+    table = convert.as_windows(windows)
     amplitudes.warn_of_other_units(table)
     duplicates.warn_of_duplicates(table, [part.description["file"] for part in windows.datasets])
     return windows if splits is None else loading.set_splits(windows, splits)
@@ -375,7 +375,7 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
 
     The corpus is added where all names of files are those of one public corpus.
     """
-    participants, entries = _people(root), {}
+    participants, entries = _corpus_subjects(root), {}
     site = next((name for name in participants if name in _SITES), None)
     for entry, column in {"site": site, "split": "split"}.items():
         if {column, "participant_id"} <= {*participants}:
@@ -395,7 +395,7 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
     return with_origin
 
 
-def _people(root: Path) -> pd.DataFrame:
+def _corpus_subjects(root: Path) -> pd.DataFrame:
     """Return the table of subjects of a BIDS data set; an empty one if it cannot be read."""
     table = root / "participants.tsv"
     try:
@@ -423,11 +423,11 @@ def _first_look(
             warnings.simplefilter("ignore")
             if (raw := _labeled(recording, preload=preload, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
-                peaks += [first_look.mains_peaks(raw)] if is_looked_at else []
+                peaks += [first_look.line_noise_peaks(raw)] if is_looked_at else []
     if not infos:
         return [], reference
     if filters["mains"] is not None:
-        first_look.warn_of_other_mains(peaks, filters["mains"], filters["sfreq"])
+        first_look.warn_of_line_frequency(peaks, filters["mains"], filters["sfreq"])
     average = reference is not None
     names, are_all = first_look.shared_channels(infos, average=average, verbose=verbose)
     # By name if a recording to predict may have further channels.
@@ -484,7 +484,7 @@ def _read(
     )
     _pick(raw, channels, is_referenced=reference is not None)
     # An average reference hides a flat channel.
-    held = as_trained.held_channels(raw, raw.ch_names)
+    held = as_trained.flat_clipped_channels(raw, raw.ch_names)
     origin |= {amplitudes.HELD: ", ".join(held)} if 0 < len(held) < len(raw.ch_names) else {}
     preparation.filter_and_resample(raw, **filters)
     if reference is not None:
@@ -505,9 +505,9 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
     if lacking:
         raise ValueError(
-            f"{len(lacking)} of the {len(channels)} channels to use ({checks.listed(lacking)}) are "
+            f"{len(lacking)} of the {len(channels)} channels to use ({checks.format_list(lacking)}) are "
             "missing, marked as bad or without a known unit of voltage; its EEG channels are "
-            f"{checks.listed(eeg) or 'none'}. Leave the recording out, or name the channels to use "
+            f"{checks.format_list(eeg) or 'none'}. Leave the recording out, or name the channels to use "
             "in channels=."
             f"{channel_names.other_system(channels, raw.ch_names)}"
         )

@@ -145,8 +145,8 @@ def leave_out(
         _check_naming(recordings, subjects, source)
     # Compared by key: a table may contain the subject 00000254 as the number 254.
     keys = SubjectKeys(subject for _, subjects in sources for subject in subjects)
-    excluded = [recording for recording in recordings if recording.person in keys]
-    return [recording for recording in recordings if recording.person not in keys], excluded
+    excluded = [recording for recording in recordings if recording.corpus_subject in keys]
+    return [recording for recording in recordings if recording.corpus_subject not in keys], excluded
 
 
 def _check_naming(recordings: list[loading.Recording], subjects: set[str], source: str) -> None:

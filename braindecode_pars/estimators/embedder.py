@@ -25,7 +25,7 @@ from braindecode_pars.models import electrodes, embed_channels, patch_size_for
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.windows import Windows, amplitudes, door, picking
+from braindecode_pars.windows import Windows, amplitudes, convert, picking
 from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
-            return computing.n_parameters(begin(unfitted, windows).new_encoder())
+            return computing.n_parameters(load_or_build_encoder(unfitted, windows).new_encoder())
 
 
 class TrainingCost(NamedTuple):
@@ -250,7 +250,7 @@ class EncoderStart:
             sfreq=self.estimator.sfreq_,
             task=net.task_.name,
             task_params=dict(self.settings.task_params),
-            subjects=cards.unique_subjects(*(part.people for part in parts)),
+            subjects=cards.unique_subjects(*(part.corpus_subjects for part in parts)),
             n_windows=sum(map(len, parts)),
             epochs=len(history),
             n_times=net.task_.n_times,
@@ -271,7 +271,7 @@ def _steps_of_card(card: cards.EncoderCard) -> float:
     return steps + (_steps_of_card(cards.read_card(earlier)) if earlier else 0)
 
 
-def begin(estimator: Any, windows: Windows) -> EncoderStart:
+def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
     """Load the encoder of an estimator, or choose the sizes of a new one.
 
     Sets the attributes ``n_chans_``, ``n_times_``, ``chs_info_``, ``sfreq_``, ``preprocessing_``,
@@ -338,7 +338,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     """
     if unlabeled is None:
         return []
-    further = door.as_windows(unlabeled, n_times=estimator.n_times_)
+    further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
         raise ValueError("unlabeled contains no windows; pass None instead.")
     checks.check_same_rate(further.sfreq, windows.sfreq, "The unlabeled windows are", "the others")
@@ -469,7 +469,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         windows = windows_estimator.read_windows(
             self, X, None, groups, any_montage=self.pooling != "channels"
         )
-        start = begin(self, windows)
+        start = load_or_build_encoder(self, windows)
         self._choose_pooling()
         return start, windows
 

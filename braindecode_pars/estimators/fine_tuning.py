@@ -78,7 +78,7 @@ def fine_tuning_net(
     if train is not None and epochs is None:
         epochs = default_epochs(len(train), batch_size)
     if not hasattr(estimator, "fine_tuning_"):
-        subjects = None if train is None else cards.unique_subjects(train.people)
+        subjects = None if train is None else cards.unique_subjects(train.corpus_subjects)
         estimator.fine_tuning_ = fine_tuning_of(params, subjects, epochs or EPOCHS)
     params |= estimator.fine_tuning_
     net, objective = _objective(estimator, train, class_weights)
@@ -184,7 +184,7 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
     if params["gradient_clip"] is not None:
         clipping = skorch.callbacks.GradientNormClipping(params["gradient_clip"])
         callbacks.append(("gradient_clip", clipping))
-    callbacks.append(("enough_steps", training.EnoughSteps()))
+    callbacks.append(("enough_steps", training.StepCountWarning()))
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
         best = skorch.callbacks.EarlyStopping(

@@ -22,7 +22,7 @@ from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import embedder, fine_tuning, windows_classifier, windows_estimator
 from braindecode_pars.models import PARSNet, electrodes
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, door, labels, transitions
+from braindecode_pars.windows import Windows, amplitudes, convert, labels, transitions
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class PARSEstimator(embedder.EncoderEstimator):
             # Pretrain the encoder
             start.pretrain(self.encoder_, parts, seeds.pretraining, valid)
             # Fine-tune the network. The card is written first: after Ctrl-C it is complete.
-            subjects = [part.people for part in (train, valid) if part is not None]
+            subjects = [part.corpus_subjects for part in (train, valid) if part is not None]
             self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *subjects)
             fine_tuning.fine_tune(self.net_, train, valid)
             fine_tuning.warn_of_fine_tuning(self, train, valid)
@@ -103,7 +103,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
         windows, labeled = self._read(X, y, groups, any_montage=not has_positions)
         # Start with a given encoder, or a new one
-        start = embedder.begin(self, windows)
+        start = embedder.load_or_build_encoder(self, windows)
         others = embedder.further_windows(self, unlabeled, windows)
         if not labeled.all():
             others = [windows[~labeled], *others]
@@ -121,7 +121,7 @@ class PARSEstimator(embedder.EncoderEstimator):
             if shown["freeze_encoder"]:  # the others have no effect
                 shown = {name: shown[name] for name in ("freeze_encoder", "head")}
             settings = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-            subjects = cards.unique_subjects(train.people)
+            subjects = cards.unique_subjects(train.corpus_subjects)
             number = "an unknown number of" if subjects is None else len(subjects)
             log.info("A given encoder and labels of %s people: %s.", number, settings)
         return start, train, valid, parts
@@ -224,7 +224,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         module = self.net_.module_.eval()
         windows = windows_estimator.read_to_predict(self, X, any_montage=True)
         if module.positions is not None:
-            warn_of_unknown_electrodes(windows, self.n_chans_)
+            warn_unknown_electrodes(windows, self.n_chans_)
         device = module.final_layer.weight.device
         outputs: list[torch.Tensor] = []
         with computing.usual_torch(gradients=False):
@@ -795,7 +795,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
             When windows, targets or weights are malformed, or when no target is known.
         """
         check_is_fitted(self)
-        windows = door.as_windows(X, y, groups)
+        windows = convert.as_windows(X, y, groups)
         targets = _targets(windows, y)
         known = ~np.isnan(targets)
         if sample_weight is not None:
@@ -820,14 +820,14 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     if names and (y is None or are_numbers):
         values = ", y = np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...)"
         raise ValueError(
-            f"The labels of these windows are codes of classes ({checks.listed(names)}), not "
+            f"The labels of these windows are codes of classes ({checks.format_list(names)}), not "
             f"quantities; pass y, one number for each window{values if are_numbers else ''}. "
             "PARSClassifier takes classes."
         )
     return labels.targets_of(windows)
 
 
-def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
+def warn_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
     """Warn of windows to predict in which no electrode position is known.
 
     ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
@@ -841,7 +841,7 @@ def warn_of_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
         if not is_known:
-            n_unknown, example = n_unknown + len(indices), checks.listed(montage.names, most=3)
+            n_unknown, example = n_unknown + len(indices), checks.format_list(montage.names, most=3)
     if n_unknown:
         checks.warn_user(
             f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "

@@ -8,9 +8,9 @@ import pandas as pd
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.windows import Windows, door, picking
+from braindecode_pars.windows import Windows, convert, picking
 
 #: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
 #: variance within a subject to each feature.
@@ -96,11 +96,11 @@ def subtract_means(
     centered = features.astype(np.result_type(features, np.float32))
     for subject in range(subjects.max() + 1):
         mine = subjects == subject
-        centered[mine] -= own_mean(centered[mine], prior)
+        centered[mine] -= subject_mean(centered[mine], prior)
     return centered
 
 
-def own_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None) -> np.ndarray:
+def subject_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None) -> np.ndarray:
     """Return the mean of one subject; with ``prior``, the running mean up to each window."""
     add = np.sum if prior is None else np.cumsum
     mean, weight = (0.0, 0.0) if prior is None else prior
@@ -158,7 +158,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         Fitted transformer.
     mean_ : ndarray, shape (n_features,)
         Mean of the means of the training subjects. Only present with ``running``.
-    access_ : Access
+    test_subject_data_ : TestSubjectData
         What a prediction is given of the test person, beside its window.
 
     References
@@ -193,8 +193,8 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         self.running = running
 
     @property
-    def access_(self) -> Access:
-        return Access.CAUSAL if self.running else Access.UNLABELED
+    def test_subject_data_(self) -> TestSubjectData:
+        return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Fit the transformer; with ``running`` also the mean of the training.
@@ -302,7 +302,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         return self.transformer_.get_feature_names_out(input_features)
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
-        windows = door.as_windows(X, groups=groups)
+        windows = convert.as_windows(X, groups=groups)
         least = 1 if self.running else self.min_windows
         return subject_numbers(windows, least, type(self).__name__)
 
@@ -337,7 +337,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
     ----------
     chs_info_ : list of dict | None
         Channels of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
-    access_ : Access
+    test_subject_data_ : TestSubjectData
         What a prediction is given of the test person, beside its window.
 
     Notes
@@ -361,7 +361,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
     (72,)
     """
 
-    access_ = Access.UNLABELED
+    test_subject_data_ = TestSubjectData.ALL_UNLABELED
 
     def __init__(self, *, channels: list[str] | None = None, min_windows: int = MIN_WINDOWS):
         self.channels = channels
@@ -389,7 +389,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
-        self.chs_info_ = picking.pick_for_fit(door.as_windows(X), self.channels).chs_info
+        self.chs_info_ = picking.pick_for_fit(convert.as_windows(X), self.channels).chs_info
         return self
 
     def transform(self, X: Any, *, groups: Any = None) -> Windows:
@@ -416,7 +416,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
             ``min_windows``, or a channel of :meth:`fit` is missing.
         """
         validation.check_is_fitted(self)
-        windows = picking.pick_as_fitted(door.as_windows(X, groups=groups), self.chs_info_)
+        windows = picking.pick_as_fitted(convert.as_windows(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
         aligned = windows.read_by(_Aligned(windows, subjects))
         steps = [

@@ -33,7 +33,7 @@ from braindecode_pars.pretext.base import PretextTask
 from braindecode_pars.windows import (
     Windows,
     amplitudes,
-    door,
+    convert,
     labels,
     marks,
     picking,
@@ -47,16 +47,16 @@ _COUNTS = (
 )
 
 
-def _text_or(text: str, rule: checks.Rule) -> checks.Rule:
+def _text_or(text: str, rule: checks.ParameterRule) -> checks.ParameterRule:
     """Return a rule that also accepts a text such as "auto"."""
-    return checks.Rule(
+    return checks.ParameterRule(
         f"{text!r}, or {rule.text}",
         (*rule.kinds, str),
         lambda value: value == text if isinstance(value, str) else rule.holds(value),
     )
 
 
-def _or_none(text: str, *kinds: type) -> checks.Rule:
+def _or_none(text: str, *kinds: type) -> checks.ParameterRule:
     """Return a rule for an instance of one of the types, or None."""
     return checks.optional(checks.instance(text, *kinds))
 
@@ -91,7 +91,7 @@ RULES = {
     "head_epochs": _text_or(checks.AUTO, checks.integer(0)),
     "encoder_lr_factor": _text_or(
         checks.AUTO,
-        checks.Rule(
+        checks.ParameterRule(
             "a number of 0 or more, or two positive numbers",
             (Real, tuple, list),
             lambda value: (
@@ -99,14 +99,14 @@ RULES = {
             ),
         ),
     ),
-    "unlabeled_label": checks.Rule(
+    "unlabeled_label": checks.ParameterRule(
         "one label, 'auto' or None, not NaN (replace it, for example by -1)",
         (Hashable, bool),
         lambda value: value is None or pd.isna(value) is not True,
     ),
     "class_weight": _text_or("balanced", _or_none("a dict", dict)),
     "validation": _text_or(labels.SPLIT, checks.share()),
-    "transformer": checks.Rule(
+    "transformer": checks.ParameterRule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
         lambda value: hasattr(value, "transform") and not isinstance(value, type),
@@ -115,7 +115,7 @@ RULES = {
     "layer": checks.instance("an integer", Integral),
     "power": checks.choice("both", "absolute", "relative"),
     "band": checks.optional(
-        checks.Rule(
+        checks.ParameterRule(
             "two increasing frequencies in Hz",
             (tuple, list),
             lambda band: _is_pair(band) and band[0] < band[1],
@@ -123,7 +123,7 @@ RULES = {
     ),
     "loss": checks.choice("mse", "huber"),
     "device": checks.instance("the name of a device, or a torch.device", str, torch.device),
-    "random_state": checks.Rule(
+    "random_state": checks.ParameterRule(
         "an integer of at least 0, a numpy.random.RandomState, or None",
         (int, np.integer, np.random.RandomState, NoneType),
         lambda value: not isinstance(value, (int, np.integer)) or 0 <= int(value) < 2**32,
@@ -298,7 +298,7 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
             When windows, labels or weights are malformed, or when no window is labeled.
         """
         validation.check_is_fitted(self)
-        windows = door.as_windows(X, y, groups)
+        windows = convert.as_windows(X, y, groups)
         labeled, y, sample_weight = labels.to_score(
             windows, self.unlabeled_label, self.classes_, sample_weight
         )
@@ -397,7 +397,7 @@ def read_windows(
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
     whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
     checks.check_same_rate(rate, sfreq, *whose, "leave one of them out")
-    windows = door.as_windows(X, y, groups, rate if sfreq is None else sfreq)
+    windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
@@ -450,7 +450,7 @@ def read_to_predict(
     estimator: Any, X: Any, *, any_montage: bool = False, groups: Any = None
 ) -> Windows:
     """Return windows for a fitted model as Windows, after checks and with its channels."""
-    windows = door.as_windows(X, groups=groups)
+    windows = convert.as_windows(X, groups=groups)
     windows.check_not_empty()
     checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)

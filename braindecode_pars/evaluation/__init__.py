@@ -10,13 +10,13 @@ from braindecode_pars.baselines.window_features import (
     ChannelFeatures,
     LogAmplitude,
     LogBandPower,
-    SlowVoltages,
+    LowFrequencyAmplitude,
     SpatialCovariance,
 )
 from braindecode_pars.estimators.windows_estimator import features_computed_once
 from braindecode_pars.evaluation.ablation import GRIDS, ablation
 from braindecode_pars.evaluation.audits import audit_encoder
-from braindecode_pars.evaluation.changed_signals import ChangedSignals
+from braindecode_pars.evaluation.changed_signals import ControlSignals
 from braindecode_pars.evaluation.controls import control_gains, controls, describe_controls
 from braindecode_pars.evaluation.folds import FoldError
 from braindecode_pars.evaluation.metrics import (
@@ -31,7 +31,6 @@ from braindecode_pars.evaluation.paired_tests import (
     paired_tests,
     power,
 )
-from braindecode_pars.evaluation.person import LinearErasure, audit_person
 from braindecode_pars.evaluation.protocols import (
     compare,
     evaluate,
@@ -46,6 +45,7 @@ from braindecode_pars.evaluation.splitters import (
     LeaveOneSubjectOut,
     WithinSubject,
 )
+from braindecode_pars.evaluation.subject_information import LinearErasure, audit_subjects
 
 if TYPE_CHECKING:
     from braindecode_pars.study.study import study
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRIDS",
-    "ChangedSignals",
     "ChannelFeatures",
+    "ControlSignals",
     "FoldError",
     "LabeledSubjects",
     "LabeledWindows",
@@ -62,13 +62,13 @@ __all__ = [
     "LinearErasure",
     "LogAmplitude",
     "LogBandPower",
-    "SlowVoltages",
+    "LowFrequencyAmplitude",
     "SpatialCovariance",
     "Study",
     "WithinSubject",
     "ablation",
     "audit_encoder",
-    "audit_person",
+    "audit_subjects",
     "compare",
     "control_gains",
     "controls",

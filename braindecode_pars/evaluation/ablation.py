@@ -292,7 +292,7 @@ def share_encoders(
     # A task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
-            start = embedder.begin(unfitted, corpora[fold.dataset].X)
+            start = embedder.load_or_build_encoder(unfitted, corpora[fold.dataset].X)
             start.make_task(start.new_encoder())
     shared = list(folds)
     for group in training.ProgressBar(

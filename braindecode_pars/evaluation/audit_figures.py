@@ -96,7 +96,7 @@ def _digits(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".", 1).replace("-.00", ".00")
 
 
-def person_in_features(
+def subjects_in_features(
     table: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
     """Draw how much of features is the person, and what is left when that is erased.
@@ -107,7 +107,7 @@ def person_in_features(
     Parameters
     ----------
     table : pandas.DataFrame
-        Table from :func:`~braindecode_pars.evaluation.audit_person`.
+        Table from :func:`~braindecode_pars.evaluation.audit_subjects`.
     axes : Axes | sequence of Axes | None
         One for each measure; None makes a new figure.
 
@@ -130,11 +130,11 @@ def person_in_features(
             apart, and no longer when they are erased. The cosine of classes is above its null.
 
         >>> from braindecode_pars import as_sklearn, datasets, plotting
-        >>> from braindecode_pars.evaluation import LogBandPower, audit_person
+        >>> from braindecode_pars.evaluation import LogBandPower, audit_subjects
         >>> windows = datasets.mental_arithmetic([f"Subject0{i}" for i in range(8)])
         >>> X, y, groups = as_sklearn(windows)
-        >>> table = audit_person({"band power": LogBandPower().fit_transform(X)}, y, groups)
-        >>> axes = plotting.person_in_features(table)
+        >>> table = audit_subjects({"band power": LogBandPower().fit_transform(X)}, y, groups)
+        >>> axes = plotting.subjects_in_features(table)
 
     >>> [ax.get_xlabel() for ax in axes]
     ['share of variance', 'balanced accuracy', 'cosine']

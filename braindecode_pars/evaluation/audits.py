@@ -20,10 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from braindecode_pars._common import checks, computing, subjects
 from braindecode_pars.baselines import window_features
 from braindecode_pars.estimators import PARSEmbedder
-from braindecode_pars.evaluation import folds, person
+from braindecode_pars.evaluation import folds, subject_information
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
-from braindecode_pars.windows import Windows, door, picking, table
+from braindecode_pars.windows import Windows, convert, picking, table
 
 #: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
 PROPERTIES = {
@@ -41,7 +41,7 @@ PROPERTIES = {
 #: What the features are of, in the order of the rows.
 FEATURES = ("encoder", "tokens", "random encoder")
 #: Names of the measures.
-R2, ACCURACY, SHARE = "R2", person.ACCURACY, person.SHARE
+R2, ACCURACY, EXPLAINED = "R2", subject_information.ACCURACY, subject_information.EXPLAINED
 
 #: Largest number of channels of a window that are used: neighboring ones are much alike.
 _CHANNELS = 8
@@ -102,7 +102,7 @@ def audit_encoder(
         - ``features``: ``"encoder"``, ``"tokens"`` or ``"random encoder"``.
         - ``property``: of the signal, or ``"subject"``, ``"session"``, ``"channel"`` or
           ``"corpus"``; then ``"variance by subject"`` and ``"subject, erased"``.
-        - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"share of variance"``.
+        - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
         - ``chance``: score of guesses, 0 for R2.
         - ``held_out``: what the test rows have that no training row has: other ``"subjects"``,
@@ -144,7 +144,7 @@ def audit_encoder(
     The share of variance by subject, :math:`\eta^2`, is relative to its mean :math:`\nu` where
     recordings are given to other subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`. "subject, erased"
     is "subject" after :class:`LinearErasure` of the subjects, fitted on training rows.
-    :func:`audit_person` has the rest, for whole windows and their classes.
+    :func:`audit_subjects` has the rest, for whole windows and their classes.
 
     References
     ----------
@@ -212,7 +212,7 @@ def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> Windows:
 
     Their table has the number of the ``window`` and the ``channel`` that each is of.
     """
-    windows = picking.pick_for_fit(door.as_windows(source))
+    windows = picking.pick_for_fit(convert.as_windows(source))
     windows.check_not_empty()
     if windows.groups is None or windows.sfreq is None:
         missing = "subject" if windows.groups is None else "sampling rate"
@@ -296,13 +296,17 @@ def _read(
     for name, of_folds in zip(properties, np.transpose(scores), strict=True):
         yield _row(name, R2, of_folds, 0.0, "subjects")
     for name, (y, splits, unseen) in questions.items():
-        yield _row(name, ACCURACY, person.accuracies(X, y, splits), 1 / (y.max() + 1), unseen)
-    share = person.variance_share(X, subject)
+        yield _row(
+            name, ACCURACY, subject_information.accuracies(X, y, splits), 1 / (y.max() + 1), unseen
+        )
+    share = subject_information.explained_variance(X, subject)
     recordings = signals.table["recording"].to_numpy()
-    null = person.permuted_shares(X, subject, recordings, signals.labels).mean()
-    row = dict(property="variance by subject", measure=SHARE, value=(share - null) / (1 - null))
+    null = subject_information.permuted_explained_variances(
+        X, subject, recordings, signals.labels
+    ).mean()
+    row = dict(property="variance by subject", measure=EXPLAINED, value=(share - null) / (1 - null))
     yield row | dict(sd=np.nan, chance=0.0, held_out="nothing")
-    erased = person.accuracies(X, subject, folds, erased=subject)
+    erased = subject_information.accuracies(X, subject, folds, erased=subject)
     yield _row("subject, erased", ACCURACY, erased, 1 / (subject.max() + 1), held_out)
 
 

@@ -1,6 +1,6 @@
 """Windows that lack one thing: slow voltages, drifts, eyes, phases, 1/f, amplitudes, order, labels.
 
-Each function removes one thing from arrays of shape (n, n_chans, n_times). :class:`ChangedSignals`
+Each function removes one thing from arrays of shape (n, n_chans, n_times). :class:`ControlSignals`
 applies them to windows of any source.
 """
 
@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from braindecode_pars._common import channel_names, checks, names
 from braindecode_pars.baselines import window_features
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.windows import door, table
+from braindecode_pars.windows import convert, table
 
 #: Order of the Butterworth filter, which is applied forwards and backwards.
 ORDER = 4
@@ -414,14 +414,14 @@ def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generato
 
 # Windows of any source ---------------------------------------------------------------------------
 
-#: Changes of signals that :class:`ChangedSignals` knows.
+#: Changes of signals that :class:`ControlSignals` knows.
 CHANGES = tuple(name for name in names.CONTROLS if name != "labels")
 #: The same procedure as "aperiodic", with nothing removed at the end.
 SHAM = "sham"
 
 
 @dataclass(eq=False, repr=False)
-class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
+class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
     """Return windows that lack one thing, for any estimator of this package.
 
     Parameters
@@ -468,12 +468,12 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import as_sklearn, datasets
-    >>> from braindecode_pars.evaluation import ChangedSignals, LogBandPower
+    >>> from braindecode_pars.evaluation import ControlSignals, LogBandPower
     >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2))
-    >>> features = make_pipeline(ChangedSignals("slow", edge=4), LogBandPower(), StandardScaler())
+    >>> features = make_pipeline(ControlSignals("slow", edge=4), LogBandPower(), StandardScaler())
     >>> make_pipeline(features, LogisticRegression(C=0.01)).fit(X, y).predict(X).shape
     (48,)
-    >>> [f"{x:.2g}" for x in ChangedSignals("amplitude").transform(X)[0].std(axis=1)]
+    >>> [f"{x:.2g}" for x in ControlSignals("amplitude").transform(X)[0].std(axis=1)]
     ['1e-05', '1e-05']
     """
 
@@ -506,7 +506,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
 
         Returns
         -------
-        ChangedSignals
+        ControlSignals
             The transformer itself.
 
         Raises
@@ -538,7 +538,7 @@ class ChangedSignals(TransformerMixin, windows_estimator.WindowsEstimator):
             nor a pair of frontal ones.
         """
         windows_estimator.check_estimator(self)
-        windows = door.as_windows(X, sfreq=self.sfreq)
+        windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         changed = [window.astype(np.float32) for window in self._changed(windows)]
         is_one_shape = len({window.shape for window in changed}) == 1
@@ -597,7 +597,7 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
     """Yield windows without what the eyes' channels predict."""
     eyes = [eye_signals(montage) for montage in windows.montages]
     recordings = windows.table["recording"].to_numpy()
-    subjects = recordings if windows.people is None else windows.people
+    subjects = recordings if windows.corpus_subjects is None else windows.corpus_subjects
     # One regression for each subject and montage
     numbers, _ = table.divided([subjects, windows.montage_numbers])
 
@@ -682,7 +682,7 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
         if left is not None and right is not None
     ]
     if not pairs:
-        listing = checks.listed(montage.names, most=8) or "none with a name"
+        listing = checks.format_list(montage.names, most=8) or "none with a name"
         raise ValueError(
             "Eye movements cannot be estimated: there is no EOG channel and no pair of frontal "
             f"ones, Fp1 and Fp2 or F7 and F8. The channels are {listing}. Keep such channels when "

@@ -75,7 +75,7 @@ def controls(
 
     :func:`control_gains` makes a table of what is left of each gain, :func:`describe_controls` says
     it in sentences, and :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>`
-    draws it. The changes are those of :class:`ChangedSignals`.
+    draws it. The changes are those of :class:`ControlSignals`.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def changed_windows(
         y[labeled] = changed_signals.permuted_labels(y[labeled], corpus.groups[labeled])
         return corpus.X.with_labels(y)
     patches = patch_seconds if control == "order" else None
-    return changed_signals.ChangedSignals(control, edge=edge, patch_seconds=patches).transform(
+    return changed_signals.ControlSignals(control, edge=edge, patch_seconds=patches).transform(
         corpus.X
     )
 

@@ -33,7 +33,7 @@ from braindecode_pars.evaluation.metrics import (
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
-from braindecode_pars.pretrained.cards import warn_of_unknown_corpora
+from braindecode_pars.pretrained.cards import warn_unknown_corpora
 from braindecode_pars.windows import Windows
 
 # torch's random state and number of threads are global to the process, so folds in threads of one
@@ -349,8 +349,11 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     # All labels become text unless JSON can represent every one.
     if not all(isinstance(label, (bool, int, float, str)) for column in labels for label in column):
         labels = [list(map(str, column)) for column in labels]
-    seen = seen_before(fitted, corpus.people_of(fold.test_subjects))
-    of_parts = [getattr(part, "access_", tables.Access.NONE) for part in _estimators_in(fitted)]
+    seen = seen_before(fitted, corpus.corpus_subjects_of(fold.test_subjects))
+    of_parts = [
+        getattr(part, "test_subject_data_", tables.TestSubjectData.NONE)
+        for part in _estimators_in(fitted)
+    ]
     return {
         "key": fold.key,
         "true": labels[0],
@@ -358,7 +361,9 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
         "seen": seen,
-        "access": str(max(fold.access, *of_parts, key=[*tables.Access].index)),
+        "test_subject_data": str(
+            max(fold.test_subject_data, *of_parts, key=[*tables.TestSubjectData].index)
+        ),
     }
 
 
@@ -412,7 +417,9 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
         columns = None if probabilities is None else probabilities[windows]
         of_columns = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
-            row = fold.key | dict(access=result["access"], subject=subject, metric=metric)
+            row = fold.key | dict(
+                test_subject_data=result["test_subject_data"], subject=subject, metric=metric
+            )
             if fold.encoder_parameters is not None:
                 row["encoder_parameters"] = fold.encoder_parameters
             reason = undefined_because(true[windows], metric, saved["classes"])
@@ -434,7 +441,7 @@ def warn_of_undefined(scores: pd.DataFrame) -> None:
     names = (undefined["metric"] + " of " + undefined["subject"].astype(str)).groupby(
         undefined["why"], sort=False
     )
-    reasons = [f"{checks.listed([*of.unique()], most=5)}: {reason}" for reason, of in names]
+    reasons = [f"{checks.format_list([*of.unique()], most=5)}: {reason}" for reason, of in names]
     number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     which = "; ".join(reasons[:3])
     checks.warn_user(
@@ -489,9 +496,9 @@ def seen_by_given(
         parts = [estimator, *estimator.get_params().values()]
         encoder_cards = [part._given_card() for part in parts if hasattr(part, "_given_card")]
         cards[method] = [card for card in encoder_cards if card is not None]
-    by_fold = [corpora[fold.dataset].people_of(fold.test_subjects) for fold in folds]
+    by_fold = [corpora[fold.dataset].corpus_subjects_of(fold.test_subjects) for fold in folds]
     tested = dict.fromkeys(name for tests in by_fold for name in tests.values())
-    warn_of_unknown_corpora(cards, tested)
+    warn_unknown_corpora(cards, tested)
     seen = [seen_by(cards[fold.method], tests) for fold, tests in zip(folds, by_fold, strict=True)]
     return [{"subjects": names, "unknown": False} for names in seen]
 

@@ -298,15 +298,15 @@ def _spearman(rows: pd.DataFrame) -> float:
 GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 
-def access_columns(scores: pd.DataFrame) -> list[str]:
+def test_subject_columns(scores: pd.DataFrame) -> list[str]:
     """Return the columns of scores with what a method uses of the test subject."""
-    return [name for name in tables.ACCESS if name in scores]
+    return [name for name in tables.TEST_SUBJECT_COLUMNS if name in scores]
 
 
 def means_by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the scores of each subject over seeds; pooled rows are excluded."""
     single = scores[scores["subject"] != tables.POOLED]
-    keys = [*GROUPS, *access_columns(single), "subject"]
+    keys = [*GROUPS, *test_subject_columns(single), "subject"]
     return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
@@ -359,7 +359,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     if len(units) == 0:
         which = "not" if over == "subjects" else "only"
         raise ValueError(f"over={over!r} needs rows whose subject is {which} {tables.POOLED!r}.")
-    keys = [*GROUPS, *access_columns(units)]
+    keys = [*GROUPS, *test_subject_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
@@ -405,7 +405,11 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     spread = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
     summary["score"] = summary["mean"].map("{:.3f}".format) + spread
     rows = ["dataset", "n_train_subjects", "method"]
-    rows += [name for name in access_columns(summary) if {*summary[name]} - {tables.Access.NONE}]
+    rows += [
+        name
+        for name in test_subject_columns(summary)
+        if {*summary[name]} - {tables.TestSubjectData.NONE}
+    ]
     table = summary.set_index([*rows, "metric"])["score"].unstack("metric", sort=False)
     if "encoder_parameters" in scores:
         of_method = scores.assign(dataset=scores["dataset"].astype(object).fillna(""))

@@ -210,7 +210,7 @@ def mean_interval(
        mean  ci_low  ci_high     test
     0  0.49    0.46     0.53  two-way
     """
-    by = [*metrics.GROUPS, *metrics.access_columns(scores)] if by is None else list(by)
+    by = [*metrics.GROUPS, *metrics.test_subject_columns(scores)] if by is None else list(by)
     columns = ["subject", "n_train_subjects", "seed", "value", *by]
     rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
     rows = rows[rows["subject"] != tables.POOLED]

@@ -107,7 +107,7 @@ def leave_one_subject_out(
     pandas.DataFrame
         One row for each method, subject, seed and metric, with the columns ``protocol`` (with
         ``cv`` "compare"), ``dataset``, ``method``, ``subject`` (the held-out subject),
-        ``n_train_subjects``, ``seed``, ``metric``, ``value``, ``access`` (what the method uses of
+        ``n_train_subjects``, ``seed``, ``metric``, ``value``, ``test_subject_data`` (what the method uses of
         the test subject) and ``chance`` (chance level of the metric, NaN where it is unknown). If
         a score is undefined, and so NaN, a column ``why`` has the reason.
 

@@ -32,7 +32,7 @@ from braindecode_pars.windows import labels
 _NONE = np.array([], dtype=int)
 
 
-class Round(NamedTuple):
+class Split(NamedTuple):
     """One training set and one test set.
 
     Attributes
@@ -77,7 +77,7 @@ class Splitter(LeaveOneGroupOut):
     test_subjects: Sequence | None
 
     @abstractmethod
-    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+    def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         """Yield training and test rows; rows ``unused`` are neither drawn nor trained on."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
@@ -100,12 +100,12 @@ class Splitter(LeaveOneGroupOut):
         """
         corpus = Corpus.of_arrays(X, y, groups)
         corpus.check_copies()
-        for partition in self.rounds(corpus):
+        for partition in self.splits_of(corpus):
             yield partition.train, partition.test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits."""
-        return sum(1 for _ in self.rounds(Corpus.of_arrays(X, y, groups)))
+        return sum(1 for _ in self.splits_of(Corpus.of_arrays(X, y, groups)))
 
     def _tested(self, corpus: Corpus, least: int = 2) -> list:
         """Return the subjects to test in turn."""
@@ -141,7 +141,7 @@ class LeaveOneSubjectOut(Splitter):
     def __init__(self, test_subjects: Sequence | None = None):
         self.test_subjects = test_subjects
 
-    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+    def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         for subject in self._tested(corpus):
             test = corpus.rows_of([subject])
             train = np.setdiff1d(np.arange(len(corpus.groups)), test)
@@ -204,7 +204,7 @@ class LabeledSubjects(Splitter):
     def pooled(self) -> bool:  # type: ignore[override]
         return self.cv is None
 
-    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+    def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         numbers: list[int | None] = [None]
         if self.n_subjects is not None:
             numbers = np.atleast_1d(self.n_subjects).tolist()
@@ -277,7 +277,7 @@ def _rounds_of(
     numbers: Iterable[int | None] = (None,),
     seeds: Iterable[int | None] = (None,),
     chosen: Iterable | None = None,
-) -> Iterator[Round]:
+) -> Iterator[Split]:
     """Yield a round for each number of labeled subjects and each seed of the draws."""
     train = np.setdiff1d(available, unused)
     trained_on, tested_on = map(corpus.subjects_of, (train, test))
@@ -300,7 +300,7 @@ def _rounds_of(
         n = len(candidates) if n is None else n
         drawn = candidates if seed is None else draw_subjects(candidates, n, int(seed), class_of)
         rows = np.intersect1d(train, corpus.rows_of([*drawn, *unlabeled]))
-        yield Round(rows, test, available, n, seed)
+        yield Split(rows, test, available, n, seed)
 
 
 # Windows of the test subject --------------------------------------------------------------------
@@ -356,7 +356,7 @@ class LabeledWindows(Splitter):
         self.gap = gap
         self.test_subjects = test_subjects
 
-    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+    def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if (self.n_windows is None) == (self.minutes is None):
             raise ValueError("Pass n_windows or minutes: how much of the test subject is labeled.")
         name = "n_windows" if self.minutes is None else "minutes"
@@ -376,7 +376,7 @@ class LabeledWindows(Splitter):
                 before = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
                 before = 1 + pd.Series(corpus.y[rows]).groupby(corpus.y[rows]).cumcount().to_numpy()
-            test = corpus.apart(rows, rows[before <= max(amounts)], of_subject, self.gap)
+            test = corpus.rows_outside_gap(rows, rows[before <= max(amounts)], of_subject, self.gap)
             if not len(test):
                 raise ValueError(
                     f"Subject {subject} has {len(rows)} labeled windows; none is left to test "
@@ -390,7 +390,7 @@ class LabeledWindows(Splitter):
                 labeled = rows[before <= amount]
                 train = np.union1d(others, labeled)
                 columns = {name: amount}
-                yield Round(train, np.sort(test), available, n, None, columns, len(labeled))
+                yield Split(train, np.sort(test), available, n, None, columns, len(labeled))
 
 
 class WithinSubject(Splitter):
@@ -427,7 +427,7 @@ class WithinSubject(Splitter):
         self.gap = gap
         self.test_subjects = test_subjects
 
-    def rounds(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Round]:
+    def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if len(unused):
             raise ValueError(
                 "WithinSubject trains on one subject, and validation='split' validates on others; "
@@ -446,9 +446,9 @@ class WithinSubject(Splitter):
                     f"The labeled windows of subject {subject} make one block; two are needed."
                 )
             for number, test in enumerate(blocks):
-                train = np.sort(corpus.apart(rows, test, of_subject, self.gap))
+                train = np.sort(corpus.rows_outside_gap(rows, test, of_subject, self.gap))
                 columns = {"block": number}
-                yield Round(train, np.sort(test), train, 1, None, columns, len(train))
+                yield Split(train, np.sort(test), train, 1, None, columns, len(train))
 
 
 # Folds of a protocol ------------------------------------------------------------------------------
@@ -497,7 +497,7 @@ def make_folds(
         # Unlabeled windows of the validation subjects, and of subjects in the split "valid"
         # without any label, are in neither part.
         unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
-    for partition in splitter.rounds(corpus, unused):
+    for partition in splitter.splits_of(corpus, unused):
         if fixed:
             labeled = partition.available[corpus.labeled[partition.available]]
             splits, window_subjects = corpus.splits[labeled], corpus.groups[labeled]
@@ -519,7 +519,9 @@ def make_folds(
                 test_subjects=corpus.subjects_of(partition.test),
                 valid=valid if method in fixed else _NONE,
                 pooled=splitter.pooled,
-                access=tables.Access.LABELED if partition.n_labeled else tables.Access.NONE,
+                test_subject_data=tables.TestSubjectData.LABELED
+                if partition.n_labeled
+                else tables.TestSubjectData.NONE,
                 varied={**partition.columns, **(varied or {}).get(method, {})},
             )
             for seed in (seeds if partition.seed is None else [partition.seed])

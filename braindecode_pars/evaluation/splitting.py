@@ -15,7 +15,7 @@ from braindecode_pars._common import checks, tables
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
 from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation.metrics import METRICS
-from braindecode_pars.windows import as_sklearn, door, duplicates, labels, table
+from braindecode_pars.windows import as_sklearn, convert, duplicates, labels, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Corpus:
         Label of unlabeled windows; None when every window is labeled.
     splits : ndarray, shape (n_windows,)
         Entry ``split`` of the description of each window's recording; None where there is none.
-    people : dict
+    corpus_subjects : dict
         Name of each subject with the corpus in front, where that is known.
 
     Examples
@@ -56,7 +56,7 @@ class Corpus:
     labeled: np.ndarray
     unlabeled_label: Any
     splits: np.ndarray
-    people: dict[Any, Any] = field(default_factory=dict, repr=False)
+    corpus_subjects: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, windows_ds: Any, name: str, unlabeled_label: Any) -> Self:
@@ -97,7 +97,7 @@ class Corpus:
         unlabeled, label = labels.find_unlabeled(y, unlabeled_label)
         labels.check_class_labels(y[~unlabeled])
         labels.warn_of_similar_classes(set(y[~unlabeled].tolist()), X.label_names)
-        named = groups if X.people is None else X.people
+        named = groups if X.corpus_subjects is None else X.corpus_subjects
         names_with_corpus = dict(zip(groups.tolist(), named.tolist(), strict=True))
         splits = np.full(len(y), None) if X.splits is None else X.splits
         return cls(name, X, y, groups, ~unlabeled, label, splits, names_with_corpus)
@@ -120,7 +120,7 @@ class Corpus:
             raise ValueError(
                 "groups is None; pass the subject of each window, the third value of as_sklearn."
             )
-        groups = door.subject_column(groups, len(groups))
+        groups = convert.subject_column(groups, len(groups))
         y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
         check_consistent_length(X, y, groups)
         warn_of_similar_names(groups.tolist())
@@ -137,9 +137,9 @@ class Corpus:
         """Return the subjects of some windows, by indices or a mask, sorted."""
         return in_order(self.groups[windows].tolist())
 
-    def people_of(self, subjects: Iterable) -> dict[Any, Any]:
+    def corpus_subjects_of(self, subjects: Iterable) -> dict[Any, Any]:
         """Return the name of each of these subjects with the corpus in front."""
-        return {subject: self.people.get(subject, subject) for subject in subjects}
+        return {subject: self.corpus_subjects.get(subject, subject) for subject in subjects}
 
     def rows_of(self, subjects: Iterable) -> np.ndarray:
         """Return the indices of the windows of these subjects, in the order of the dataset."""
@@ -159,7 +159,7 @@ class Corpus:
         recordings, starts, _ = self.spans
         return rows[np.lexsort((starts[rows], recordings[rows]))]
 
-    def apart(
+    def rows_outside_gap(
         self, rows: np.ndarray, others: np.ndarray, in_time: np.ndarray, gap: int
     ) -> np.ndarray:
         """Return the rows that have ``gap`` windows between them and others of their recording.
@@ -226,7 +226,7 @@ class Fold:
         Whether the scores get a row over all test windows together.
     varied : dict
         Additional columns and their values.
-    access : Access
+    test_subject_data : TestSubjectData
         What the training windows give away of the test subject.
     encoder_parameters : int | None
         Number of parameters of the encoder, where the methods have encoders of different sizes.
@@ -264,7 +264,7 @@ class Fold:
     pretrain: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
     pooled: bool = False
     varied: dict[str, Any] = field(default_factory=dict)
-    access: tables.Access = tables.Access.NONE
+    test_subject_data: tables.TestSubjectData = tables.TestSubjectData.NONE
     encoder_parameters: int | None = None
 
     @property
@@ -316,14 +316,14 @@ def check_arguments(
             raise TypeError(f"{method} is a regressor, but protocols score classes; use {to_use}.")
     check_list("metrics", metrics, checks.choice(*METRICS))
     check_list("seeds", seeds, checks.integer(0))
-    is_number = checks.Rule(
+    is_number = checks.ParameterRule(
         "a number of processes, or -1 for all cores", (int, np.integer), lambda n: n != 0
     )
     checks.optional(is_number).check("n_jobs", n_jobs)
     checks.optional(checks.instance("the path of a folder", str, Path)).check("out", out)
 
 
-def check_list(name: str, values: Collection, rule: checks.Rule) -> None:
+def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> None:
     """Check that an argument is a list of different values that a rule accepts.
 
     Raises
@@ -353,9 +353,9 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
         raise ValueError(f"{name} is {asked!r}; give a list of subjects.")
     asked, there = [normalized(subject) for subject in asked], list(there)
     if absent := [repr(subject) for subject in asked if subject not in there]:
-        names = checks.listed(list(map(repr, there)), most=20)
+        names = checks.format_list(list(map(repr, there)), most=20)
         raise ValueError(
-            f"{name} has {checks.listed(absent)}, but the data have the subjects {names}."
+            f"{name} has {checks.format_list(absent)}, but the data have the subjects {names}."
         )
     if not asked or len(set(asked)) < len(asked):
         raise ValueError(f"{name} must have a subject, and each once; got {asked}.")

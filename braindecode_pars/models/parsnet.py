@@ -29,7 +29,7 @@ RULES = dict(
     chs_info=checks.optional(checks.instance("a list as in mne.Info['chs']", list, tuple)),
     patch_seconds=checks.positive(),
     channel_drop_prob=checks.share(),
-    electrode_position=checks.Rule(
+    electrode_position=checks.ParameterRule(
         "'auto', True or False", (str, bool), {"auto", True, False}.__contains__
     ),
     amplitude=checks.boolean(),
@@ -344,7 +344,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             what = f"head={self.head!r}" if of_head else "its SpaceTimeEncoder"
             checks.warn_user(
                 f"PARSNet: {what} knows no electrode position of these channels "
-                f"({checks.listed(names, most=3) or 'without names'}). Pass chs_info with names of "
+                f"({checks.format_list(names, most=3) or 'without names'}). Pass chs_info with names of "
                 "the 10-05 system or a montage, or pos to forward."
             )
         return None

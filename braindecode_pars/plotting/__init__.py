@@ -16,7 +16,7 @@ from braindecode_pars.plotting.training_figures import (
 )
 
 if TYPE_CHECKING:
-    from braindecode_pars.evaluation.audit_figures import audit_map, person_in_features
+    from braindecode_pars.evaluation.audit_figures import audit_map, subjects_in_features
     from braindecode_pars.evaluation.score_figures import (
         ablation_lines,
         control_gains,
@@ -34,9 +34,9 @@ __all__ = [
     "hypnogram",
     "label_efficiency",
     "night_page",
-    "person_in_features",
     "shift_matrices",
     "subject_dots",
+    "subjects_in_features",
     "training_curves",
 ]
 __getattr__, __dir__ = names.facade(__name__, __all__)

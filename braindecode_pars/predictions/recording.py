@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from braindecode_pars._common import channel_names, checks, subjects, tables
 from braindecode_pars._common.sleep_stages import absent_stages
 from braindecode_pars.recordings import as_trained, readers
-from braindecode_pars.windows import amplitudes, door, preprocessing, recorded_steps, table
+from braindecode_pars.windows import amplitudes, convert, preprocessing, recorded_steps, table
 
 
 def predict_raw(
@@ -50,11 +50,11 @@ def predict_raw(
             'and a window contains neither a gap nor an annotation that begins with "BAD".'
         )
     if not np.ptp(recording.signals, axis=1).any():
-        names = checks.listed([derivation.formula for derivation in recording.found])
-        missing = f"; {checks.listed(recording.missing)} missing" if recording.missing else ""
+        names = checks.format_list([derivation.formula for derivation in recording.found])
+        missing = f"; {checks.format_list(recording.missing)} missing" if recording.missing else ""
         raise ValueError(
             f"All channels of the model that the recording has are flat ({names}{missing}). It has "
-            f"{checks.listed(channel_names.odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
+            f"{checks.format_list(channel_names.odd_first(raw.ch_names))}; {_MAY_BE_REFERENCE}."
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
     findings = recording_findings(recording, clf, source) | rescaled
@@ -190,10 +190,10 @@ def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int
     # One recording is of one subject.
     row = dict(reader=table.ItemReader(views), subject=recording.name, sfreq=recording.sfreq)
     row |= dict(channels=table.Montage.of(recording.chs_info))
-    return door.windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
+    return convert.windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
-class Remark(NamedTuple):
+class RecordingFinding(NamedTuple):
     """A value that JSON supports, and a warning; nothing was found if the value is false."""
 
     name: str
@@ -228,7 +228,7 @@ def recording_findings(
     findings = [
         *_compare_channels(recording, clf),
         _compare_preprocessing(recording),
-        *_find_held_channels(recording, clf.n_times_ / recording.sfreq),
+        *_find_flat_clipped_channels(recording, clf.n_times_ / recording.sfreq),
         _compare_amplitudes(recording, clf),
         _find_subject(recording, clf, source),
         _compare_centering(clf),
@@ -241,9 +241,9 @@ def recording_findings(
     return {finding.name: finding.value for finding in findings}
 
 
-def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Remark]:
+def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[RecordingFinding]:
     """Yield what is different about the channels of the recording, and about their reference."""
-    yield Remark("missing_channels", recording.missing)  # the prediction itself warns
+    yield RecordingFinding("missing_channels", recording.missing)  # the prediction itself warns
     others = {
         lead.name: lead.formula
         for lead in recording.found
@@ -258,12 +258,12 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
     texts = [
         f"{name} ({had})" if used == name else f"{used} for {name}" for name, used in others.items()
     ]
-    yield Remark(
+    yield RecordingFinding(
         "other_reference",
         others,
         f"The recording has another reference than the model was trained with"
         f"{f' ({named})' if recording.not_rereferenced else ''}, and cannot be given it: "
-        f"{checks.listed(texts, most=3)}. "
+        f"{checks.format_list(texts, most=3)}. "
         "Re-reference it, or add the channels of the reference.",
     )
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
@@ -272,10 +272,10 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
     is_averaged = not (others or any(step.name == "reference" for step in recording.differences))
     absent = [ch["ch_name"] for ch in chs_info if channel_names.is_eeg_by_type(ch)]
     absent = [name for name in absent if name in recording.missing] if is_averaged else []
-    yield Remark(
+    yield RecordingFinding(
         "average_without",
         absent,
-        f"The average reference of the recording lacks {checks.listed(absent)}, which it had in "
+        f"The average reference of the recording lacks {checks.format_list(absent)}, which it had in "
         "training, so that all channels differ from those of the training. Add them, or fit on the "
         "channels that all recordings have.",
     )
@@ -284,15 +284,15 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Rema
     further = sorted({name for lead in recording.found for name in lead.reference} - model)
     if len(model) == 1 or getattr(clf, "channels", None):  # electrodes were in that of training
         further = [n for n in further if channel_names.why_no_electrode({"ch_name": n})]
-    yield Remark(
+    yield RecordingFinding(
         "average_with",
         further,
-        f"The average reference of the recording has {checks.listed(further)}, not in the model. "
+        f"The average reference of the recording has {checks.format_list(further)}, not in the model. "
         "If they were not in the average in training, mark them as bad, or set another type.",
     )
 
 
-def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:
+def _compare_preprocessing(recording: as_trained.Prepared) -> RecordingFinding:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
@@ -303,7 +303,7 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:
         )
     elif all(step.repair is None for step in differing):
         advice = "Start from the original recording, if there is one: this cannot be repaired here."
-    return Remark(
+    return RecordingFinding(
         "prepared_otherwise",
         {step.name: str(step) for step in differing},
         "The recording was prepared otherwise than those of the training: "
@@ -311,22 +311,24 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> Remark:
     )
 
 
-def _find_held_channels(recording: as_trained.Prepared, window: float) -> Iterator[Remark]:
+def _find_flat_clipped_channels(
+    recording: as_trained.Prepared, window: float
+) -> Iterator[RecordingFinding]:
     """Yield the seconds in which channels are flat, or at an end of the range of the amplifier.
 
     It must be much of the recording, and at least a window.
     """
-    held = as_trained.held_time(recording.raw, recording.channels)
+    held = as_trained.flat_clipped_durations(recording.raw, recording.channels)
     duration = recording.raw.n_times / recording.raw.info["sfreq"]
     for how in ("flat", "clipped"):
         seconds = {name: getattr(time, how) for name, time in held.items()}
         seconds = {n: time for n, time in seconds.items() if time >= max(_SHARE * duration, window)}
         much = [f"{name} for {time:.0f} of {duration:.0f} s" for name, time in seconds.items()]
         has_whole = any(time >= 0.99 * duration for time in seconds.values())
-        yield Remark(
+        yield RecordingFinding(
             f"{how}_channels",
             seconds,
-            f"Channels are {how}: {checks.listed(much, most=3)}. Mark such a channel in "
+            f"Channels are {how}: {checks.format_list(much, most=3)}. Mark such a channel in "
             "raw.info['bads'], "
             f'or the time with an annotation "BAD {how}", to leave it out'
             f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}.",
@@ -377,19 +379,19 @@ def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]
     }
 
 
-def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Remark:
+def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> RecordingFinding:
     """Return the channels whose amplitude is a factor of five or more outside the training's."""
     usual = clf.amplitudes_
     if usual is None:
-        return Remark("unusual_amplitudes", None)
+        return RecordingFinding("unusual_amplitudes", None)
     odd = {
         name: amplitude
         for name, amplitude in _amplitudes(recording, clf.n_times_).items()
         # A flat channel, which the filters leave with rounding errors, is another finding.
         if amplitudes.FAR <= usual.times_outside(amplitude) < _FLAT
     }
-    shown = checks.listed([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
-    return Remark(
+    shown = checks.format_list([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
+    return RecordingFinding(
         "unusual_amplitudes",
         {"found": odd, "trained": [usual.low, usual.high]} if odd else None,
         f"The amplitude of channels is far outside that of the training ({usual.low:.1g} to "
@@ -405,7 +407,7 @@ _MAY_BE_REFERENCE = (
 )
 
 
-def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Remark:
+def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> RecordingFinding:
     """Return the name by which the subject was in the training, if it may have been.
 
     The name is in the file, as MNE knows it, or in its path. A number of an unknown corpus is
@@ -419,7 +421,7 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Rema
     his_id = (recording.raw.info["subject_info"] or {}).get("his_id")
     names = [name for name in (his_id, *chain(*named)) if name and name != "X"]  # EDF's anonymous
     name = next((str(name) for name in names if name in seen or name in labeled), None)
-    return Remark(
+    return RecordingFinding(
         "subject_in_training",
         name,
         f"The model was trained on a subject called {name}: if this is the same person, its "
@@ -427,10 +429,10 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Rema
     )
 
 
-def _compare_centering(clf: Any) -> Remark:
+def _compare_centering(clf: Any) -> RecordingFinding:
     """Return whether the mean of a recording alone removes what tells its class."""
-    by_mean = getattr(clf, "access_", None) is tables.Access.UNLABELED
-    return Remark(
+    by_mean = getattr(clf, "test_subject_data_", None) is tables.TestSubjectData.ALL_UNLABELED
+    return RecordingFinding(
         "centered_alone",
         by_mean and clf.one_class_recordings_,
         "The model subtracts the mean of each person, and in training each recording had one "
@@ -440,14 +442,14 @@ def _compare_centering(clf: Any) -> Remark:
     )
 
 
-def _find_absent_stages(clf: Any) -> Remark:
+def _find_absent_stages(clf: Any) -> RecordingFinding:
     """Return the sleep stages that a model of sleep stages cannot predict."""
     classes = class_texts(clf) if hasattr(clf, "classes_") else []
     absent = absent_stages(classes)
-    return Remark(
+    return RecordingFinding(
         "absent_stages",
         absent,
-        f"The model knows only {checks.listed(classes)}; {', '.join(absent)} cannot come out, even "
+        f"The model knows only {checks.format_list(classes)}; {', '.join(absent)} cannot come out, even "
         "where a probability is near 1. For whole nights, train on all stages.",
     )
 

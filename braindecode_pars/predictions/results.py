@@ -89,7 +89,10 @@ class Results:
             return True
         if there and not overwrite:
             of = record["recording"] if record else "an unknown recording"
-            why = checks.listed(changes, most=3) or "its record or another of its files is missing"
+            why = (
+                checks.format_list(changes, most=3)
+                or "its record or another of its files is missing"
+            )
             raise ValueError(
                 f"{there[0]} exists and is of {of}, predicted otherwise ({why}); pass another "
                 "folder, or --overwrite to replace it."

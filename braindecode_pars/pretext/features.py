@@ -490,8 +490,8 @@ class SignalFeatures(GridTask):
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
-                    f"Unknown features {checks.listed(unknown)}; known are "
-                    f"{checks.listed(list(FEATURES))}. A dict of functions adds others."
+                    f"Unknown features {checks.format_list(unknown)}; known are "
+                    f"{checks.format_list(list(FEATURES))}. A dict of functions adds others."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
@@ -501,7 +501,7 @@ class SignalFeatures(GridTask):
         left_out = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]
         if bands in self.features.values() and left_out:
             checks.warn_user(
-                f"{type(self).__name__} leaves out the bands {checks.listed(left_out)}: signals at "
+                f"{type(self).__name__} leaves out the bands {checks.format_list(left_out)}: signals at "
                 f"{self.sfreq:g} Hz have no frequencies above {self.sfreq / 2:g} Hz."
             )
         n_features = sum(self._sizes.values())

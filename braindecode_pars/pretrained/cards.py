@@ -254,7 +254,7 @@ class Pretrained(NamedTuple):
     report: LoadReport | None
 
 
-def warn_of_unknown_corpora(
+def warn_unknown_corpora(
     cards: Mapping[str, Iterable[EncoderCard]], test_subjects: Iterable
 ) -> None:
     """Say once which test subjects encoders may have seen, if a corpus were the same.
@@ -276,10 +276,10 @@ def warn_of_unknown_corpora(
     pairs = [(n, str(whole(s))) for s in test_subjects for n in keys if keys[n].may_have(s)]
     if pairs:
         methods, names = ([*dict.fromkeys(column)] for column in zip(*pairs, strict=True))
-        corpora = checks.listed(public_corpora(s for name in methods for s in seen[name]))
+        corpora = checks.format_list(public_corpora(s for name in methods for s in seen[name]))
         checks.warn_user(
-            f"The corpus of the test subjects {checks.listed(names)} is unknown, and the encoder "
-            f"of {checks.listed(methods)} was pretrained on subjects with the same numbers. Scores "
+            f"The corpus of the test subjects {checks.format_list(names)} is unknown, and the encoder "
+            f"of {checks.format_list(methods)} was pretrained on subjects with the same numbers. Scores "
             f"of subjects of {corpora or 'its corpus'} are not held-out scores."
         )
 
@@ -309,6 +309,8 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         When an entry is unknown, or preprocessing is not accepted.
     """
     card = EncoderCard(**described)
+    if "licence" in card.about:  # its name in earlier versions
+        card.about = {"license" if k == "licence" else k: v for k, v in card.about.items()}
     card.preprocessing = Preprocessing.of(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
@@ -397,8 +399,10 @@ def model_card(
         facts=facts,
         classes=_classes(estimator),
         people={
-            "Pretraining": _people(card.subjects, facts.get("n_subjects")),
-            "Fine-tuning": _people(card.finetune_subjects, facts.get("n_finetune_subjects")),
+            "Pretraining": _corpus_subjects(card.subjects, facts.get("n_subjects")),
+            "Fine-tuning": _corpus_subjects(
+                card.finetune_subjects, facts.get("n_finetune_subjects")
+            ),
         },
         corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
         encoder=_encoder(card, description.get("encoder", {})),
@@ -417,11 +421,11 @@ def model_card(
     return template.render(page)
 
 
-def _header(kind: str, task: str | None, license: str | None) -> dict[str, Any]:
+def _header(kind: str, task: str | None, license_name: str | None) -> dict[str, Any]:
     entries: dict[str, Any] = {"library_name": "braindecode_pars"}
-    if license:
+    if license_name:
         # The Hub accepts only these characters in a name of a license; the text has all of it.
-        name = re.sub(r"[^a-z0-9.]+", "-", license.lower()).strip("-")
+        name = re.sub(r"[^a-z0-9.]+", "-", license_name.lower()).strip("-")
         name = {"odc-by-1.0": "odc-by"}.get(name, name)
         is_known = name in _LICENSES
         entries |= {"license": name} if is_known else {"license": "other", "license_name": name}
@@ -440,7 +444,7 @@ def _classes(estimator: Mapping[str, Any]) -> list[str]:
     return [label if name == label else f"{label} ({name})" for label, name in pairs]
 
 
-def _people(subjects: list | None, number: int | None) -> str:
+def _corpus_subjects(subjects: list | None, number: int | None) -> str:
     """Return the number of subjects, with their names where the card has them."""
     if subjects is None and number is None:
         return "subjects that are unknown"

@@ -26,7 +26,7 @@ from braindecode_pars._common.channel_names import (
     other_system,
     with_types,
 )
-from braindecode_pars._common.checks import check_same_rate, listed
+from braindecode_pars._common.checks import check_same_rate, format_list
 from braindecode_pars.recordings import preparation
 from braindecode_pars.windows import marks, recorded_steps
 from braindecode_pars.windows.picking import Derivation, find_channels
@@ -243,7 +243,7 @@ _FLAT = 1.0
 _CLIPPED = 3
 
 
-class HeldTime(NamedTuple):
+class FlatClippedDuration(NamedTuple):
     """Time in which a channel does not change.
 
     Attributes
@@ -259,7 +259,9 @@ class HeldTime(NamedTuple):
     clipped: float
 
 
-def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
+def flat_clipped_durations(
+    raw: mne.io.BaseRaw, names: Iterable[str]
+) -> dict[str, FlatClippedDuration]:
     """Return the time in which channels of a recording are flat or clipped.
 
     It is looked for in the recording itself: a filter or a reference hides it.
@@ -273,20 +275,20 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
 
     Returns
     -------
-    dict of str to HeldTime
+    dict of str to FlatClippedDuration
         Time of each channel in seconds.
 
     Examples
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.as_trained import held_time
+    >>> from braindecode_pars.recordings.as_trained import flat_clipped_durations
     >>> wave = np.sin(np.arange(1000) / 9)
     >>> signals = np.stack([np.where(np.arange(1000) < 300, 0, wave), wave.clip(-0.5, 0.5)])
     >>> info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-    >>> times = held_time(mne.io.RawArray(signals, info, verbose="error"), ["C3", "C4"])
+    >>> times = flat_clipped_durations(mne.io.RawArray(signals, info, verbose="error"), ["C3", "C4"])
     >>> times["C3"], times["C4"].flat, times["C4"].clipped > 5
-    (HeldTime(flat=3.0, clipped=0.0), 0.0, True)
+    (FlatClippedDuration(flat=3.0, clipped=0.0), 0.0, True)
     """
     stretches, sfreq = marks.continuous_stretches(raw), float(raw.info["sfreq"])
     times = {}
@@ -298,19 +300,21 @@ def held_time(raw: mne.io.BaseRaw, names: Iterable[str]) -> dict[str, HeldTime]:
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
             parts.append((*_runs(samples), [samples.min(), samples.max()]))
         if not parts:
-            times[name] = HeldTime(0.0, 0.0)
+            times[name] = FlatClippedDuration(0.0, 0.0)
             continue
         values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         low, high = ends.min(), ends.max()
         clipped = ((values == low) | (values == high)) & (low < high)
         flat = ~clipped & (lengths >= _FLAT * sfreq)
-        times[name] = HeldTime(*(float(lengths[which].sum() / sfreq) for which in (flat, clipped)))
+        times[name] = FlatClippedDuration(
+            *(float(lengths[which].sum() / sfreq) for which in (flat, clipped))
+        )
     return times
 
 
-def held_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
+def flat_clipped_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
     """Return the channels that are flat or clipped in more than a quarter of a recording."""
-    times = held_time(raw, names).items()
+    times = flat_clipped_durations(raw, names).items()
     return [name for name, time in times if time.flat + time.clipped > raw.duration / 4]
 
 
@@ -450,8 +454,8 @@ def prepare_as_trained(
     places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
     if not places:
         raise ValueError(
-            f"The recording has none of the channels of the model ({listed(wanted) or 'EEG'}); it "
-            f"has {listed(raw.ch_names)} (marked as bad: {listed(raw.info['bads']) or 'none'})."
+            f"The recording has none of the channels of the model ({format_list(wanted) or 'EEG'}); it "
+            f"has {format_list(raw.ch_names)} (marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
                 or " Rename them with raw.rename_channels if they are the same electrodes."

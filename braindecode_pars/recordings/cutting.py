@@ -23,7 +23,7 @@ from braindecode_pars.windows.marks import are_good, continuous_stretches
 log = logging.getLogger(__name__)
 
 
-class Omission(NamedTuple):
+class ExcludedItem(NamedTuple):
     """Something of a recording that is left out.
 
     Attributes
@@ -46,11 +46,11 @@ class Omission(NamedTuple):
         return f"{self.number} of {self.of} {self.what} {self.why}"
 
 
-_OMISSIONS: ContextVar[list[Omission] | None] = ContextVar("_OMISSIONS", default=None)
+_OMISSIONS: ContextVar[list[ExcludedItem] | None] = ContextVar("_OMISSIONS", default=None)
 
 
 @contextmanager
-def collected_omissions() -> Iterator[list[Omission]]:
+def collected_omissions() -> Iterator[list[ExcludedItem]]:
     """Collect what is left out inside, also by functions that return no window.
 
     Examples
@@ -61,7 +61,7 @@ def collected_omissions() -> Iterator[list[Omission]]:
     >>> omissions[0].why
     'too noisy'
     """
-    omissions: list[Omission] = []
+    omissions: list[ExcludedItem] = []
     token = _OMISSIONS.set(omissions)
     try:
         yield omissions
@@ -70,10 +70,10 @@ def collected_omissions() -> Iterator[list[Omission]]:
 
 
 def omit(what: str, why: str, number: int, of: int, *, is_asked: bool = False) -> None:
-    """Note what is left out, if it is anything; see :class:`Omission`."""
+    """Note what is left out, if it is anything; see :class:`ExcludedItem`."""
     omissions = _OMISSIONS.get()
     if number and omissions is not None:
-        omissions.append(Omission(what, why, int(number), int(of), is_asked))
+        omissions.append(ExcludedItem(what, why, int(number), int(of), is_asked))
     elif number:
         log.info("Left out: %d of %d %s, %s.", number, of, what, why)
 

@@ -110,7 +110,7 @@ def shared_channels(
     some = f"{n - odd.sum()} of {n} recordings" if odd.any() else f"The {n} recordings"
     text = (
         f"{some} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
-        f"{checks.listed(names, 20)}"
+        f"{checks.format_list(names, 20)}"
         f"{'; their average is the reference' if average else ''}. "
         f"Left out:{exclusions}"
     )
@@ -132,7 +132,7 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
     of_key["why"] = of_key["why"].where(of_key["why"] != "", lacking)
     groups = []
     for (count, reason), part in of_key.groupby(["n", "why"], sort=False):
-        names = checks.listed(channel_names.odd_first(part["name"]), 8)
+        names = checks.format_list(channel_names.odd_first(part["name"]), 8)
         groups.append((names, f"in {count} of {n} recordings", reason))
     return table_text(groups)
 
@@ -146,7 +146,7 @@ N_LOOKED_AT, _SECONDS = 10, 30.0
 _PLAIN, _NONE = 10.0, 3.0
 
 
-def mains_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
+def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     """Return how far the power at the frequencies of the mains is above that of their neighbors.
 
     Parameters
@@ -164,11 +164,11 @@ def mains_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.recordings.first_look import mains_peaks
+    >>> from braindecode_pars.recordings.first_look import line_noise_peaks
     >>> noise = np.random.default_rng(0).normal(size=(1, 6000))
     >>> noise += np.sin(2 * np.pi * 50 * np.arange(6000) / 200)
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 200.0, "eeg"), verbose="error")
-    >>> {mains: round(peak, -1) for mains, peak in mains_peaks(raw).items()}
+    >>> {mains: round(peak, -1) for mains, peak in line_noise_peaks(raw).items()}
     {50.0: 20.0, 60.0: 0.0}
     """
     sfreq, middle = raw.info["sfreq"], raw.n_times // 2
@@ -187,13 +187,15 @@ def mains_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     return peaks
 
 
-def warn_of_other_mains(found: Sequence[Mapping[float, float]], mains: float, sfreq: float) -> None:
+def warn_of_line_frequency(
+    found: Sequence[Mapping[float, float]], mains: float, sfreq: float
+) -> None:
     """Warn if most recordings have the mains at another frequency than that of the notch filter.
 
     Parameters
     ----------
     found : sequence of dict
-        What :func:`mains_peaks` returned for some recordings.
+        What :func:`line_noise_peaks` returned for some recordings.
     mains : float
         Frequency of the notch filter in Hz.
     sfreq : float
@@ -201,8 +203,8 @@ def warn_of_other_mains(found: Sequence[Mapping[float, float]], mains: float, sf
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.first_look import warn_of_other_mains
-    >>> warn_of_other_mains([{50.0: 1.2, 60.0: 25.0}], mains=60.0, sfreq=200.0)
+    >>> from braindecode_pars.recordings.first_look import warn_of_line_frequency
+    >>> warn_of_line_frequency([{50.0: 1.2, 60.0: 25.0}], mains=60.0, sfreq=200.0)
     """
     for other in MAINS:
         plain = [p.get(other, 0) > _PLAIN and p.get(mains, 0) < _NONE for p in found]

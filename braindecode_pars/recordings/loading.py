@@ -64,7 +64,7 @@ class Recording:
         return self.description["subject"]
 
     @property
-    def person(self) -> Any:
+    def corpus_subject(self) -> Any:
         """Subject with the corpus in front, where the description has one."""
         return in_corpus(self.description.get("corpus"), self.subject)
 
@@ -119,15 +119,15 @@ def choose_subjects(
     if not subjects:
         raise ValueError("subjects is an empty list; omit it to read all subjects.")
     all_subjects = list(dict.fromkeys(recording.subject for recording in recordings))
-    known = {*all_subjects, *(recording.person for recording in recordings)}
+    known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent:
         raise FileNotFoundError(
             f"{where} contains no recording of subject {', '.join(map(str, absent))}; it has "
-            f"{checks.listed(list(map(str, all_subjects))) or 'none'}."
+            f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
-    return [r for r in recordings if r.subject in wanted or r.person in wanted]
+    return [r for r in recordings if r.subject in wanted or r.corpus_subject in wanted]
 
 
 def read_corpus(
@@ -231,7 +231,7 @@ def read_corpus(
     )
     datasets, failures, lost = [], [], []
     rows = [
-        (file.name, cutting.Omission("recordings", why, 1, 1)) for file, why in left_out.items()
+        (file.name, cutting.ExcludedItem("recordings", why, 1, 1)) for file, why in left_out.items()
     ]
     for recording, (windows, problem, omissions, said) in zip(recordings, bar, strict=True):
         for text in said:
@@ -248,7 +248,7 @@ def read_corpus(
             whole = [omission for omission in omissions if omission.what == "recordings"]
             why = ", ".join(map(str, omissions))
             reason = f"no window left: {why}" if why else "no label as long as a window"
-            omissions = whole[:1] or [cutting.Omission("recordings", reason, 1, 1)]
+            omissions = whole[:1] or [cutting.ExcludedItem("recordings", reason, 1, 1)]
             lost += [recording.subject] if not omissions[0].is_asked else []
         else:
             windows.set_description(dict(recording.description), overwrite=True)
@@ -264,12 +264,12 @@ def read_corpus(
     nothing = [] if expected is None else _nothing_left(datasets, lost, classes, expected)
     if nothing and on_error == "raise":
         raise ValueError(
-            f"Nothing is left of {checks.listed(nothing)}. Correct the labels, pass a shorter "
+            f"Nothing is left of {checks.format_list(nothing)}. Correct the labels, pass a shorter "
             f"window, or choose other subjects or classes (on_error='warn', or --on-error warn, "
             f"goes on without).{table}"
         )
     messages = [skipped_message(failures, len(recordings))] if failures else []
-    messages += [f"Nothing is left of {checks.listed(nothing)}."] if nothing else []
+    messages += [f"Nothing is left of {checks.format_list(nothing)}."] if nothing else []
     if messages or (expected is not None and not all(row.is_asked for _, row in rows)):
         checks.warn_user(("\n".join(messages) + table).strip())
     elif table and verbose:
@@ -297,7 +297,7 @@ def _nothing_left(
 _MOST_LINES = 12
 
 
-def _table_of_omissions(rows: Iterable[tuple[str, cutting.Omission]], n_recordings: int) -> str:
+def _table_of_omissions(rows: Iterable[tuple[str, cutting.ExcludedItem]], n_recordings: int) -> str:
     """Return a table of how much is left out, of how much, why, and of which files."""
     columns = ["file", "what", "why", "number", "of", "is_asked"]
     frame = pd.DataFrame([(file, *omission) for file, omission in rows], columns=columns)
@@ -305,7 +305,7 @@ def _table_of_omissions(rows: Iterable[tuple[str, cutting.Omission]], n_recordin
     for (what, why), part in frame.groupby(["what", "why"], sort=False):
         of = n_recordings if what == "recordings" else part["of"].sum()
         cells.append(
-            (f"{part['number'].sum()} of {of} {what}", why, checks.listed([*part["file"]], 3))
+            (f"{part['number'].sum()} of {of} {what}", why, checks.format_list([*part["file"]], 3))
         )
     return f"\nLeft out:{table_text(cells)}" if cells else ""
 
@@ -321,7 +321,7 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
-) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.Omission], list[str]]:
+) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.ExcludedItem], list[str]]:
     """Return the windows of a recording, or why it cannot be read, and what is left out of it.
 
     The last are its warnings, which would not leave a process of a worker.
@@ -445,7 +445,7 @@ def set_splits(
     if without:
         raise ValueError(
             f"The splits do not name {len(without)} subjects of the data: "
-            f"{checks.listed(sorted(without))}; add them to the splits, or leave them out of "
+            f"{checks.format_list(sorted(without))}; add them to the splits, or leave them out of "
             "the data."
         )
     windows_ds.set_description({"split": new_splits}, overwrite=True)
@@ -589,7 +589,7 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
     others = [repr(name) for name in filled_columns if name not in texts and re.search(looks, name)]
     if others and not {*texts} <= {*filled_columns}:
         raise ValueError(
-            f"{where} has {checks.listed(others)}, which look like times and are not read. Read "
+            f"{where} has {checks.format_list(others)}, which look like times and are not read. Read "
             "are 'onset' and 'duration', in seconds from the first sample: rename or remove others."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)

@@ -19,7 +19,7 @@ from braindecode_pars._common.channel_names import (
     match_channels,
     other_system,
 )
-from braindecode_pars._common.checks import check_positive, instance, listed, warn_user
+from braindecode_pars._common.checks import check_positive, format_list, instance, warn_user
 from braindecode_pars.windows import marks
 from braindecode_pars.windows.preprocessing import AVERAGE
 from braindecode_pars.windows.recorded_steps import remember_steps, rename_channels
@@ -127,7 +127,7 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
     others = [ch["ch_name"] for ch in chs if is_eeg_by_type(ch) and not is_eeg(ch)]
     if others:
         warn_user(
-            f"{listed(others)}: EEG by the type and another signal by the name, and not used. "
+            f"{format_list(others)}: EEG by the type and another signal by the name, and not used. "
             "Rename an EEG channel, or set the type of the others."
         )
 

@@ -304,7 +304,7 @@ def _check_voltages(signals: pd.DataFrame) -> None:
     """Check that signals are in volts."""
     if names := _with_units(signals[~_are_volts(signals)]):
         raise ValueError(
-            f"its signal {checks.listed(names, most=5)} must have a scale, and be in uV, mV or V, "
+            f"its signal {checks.format_list(names, most=5)} must have a scale, and be in uV, mV or V, "
             "to be read as EEG. Correct the header; or, if you know the unit of an EDF file, read "
             "it with mne.io.read_raw_edf(file, units='uV') and use the Raw."
         )
@@ -326,7 +326,7 @@ def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
     unknown = eeg[~_are_volts(eeg)]
     if len(unknown) == len(eeg):
         _check_voltages(unknown)
-    names = checks.listed(_with_units(unknown), 5)
+    names = checks.format_list(_with_units(unknown), 5)
     cutting.omit("signals", f"without a known unit of voltage: {names}", len(unknown), len(signals))
     not_volts = signals.index[~_are_volts(signals)].tolist()
     raw.info["temp"] = {**(raw.info.get("temp") or {}), _NOT_VOLTS: not_volts}
@@ -562,13 +562,13 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     """Return type and status of channels in a table, in upper case; NaN where it has none."""
     table = loading.read_table(file, file.parent)
     if "name" not in table:
-        raise ValueError(f"{file} has no column 'name'; it has {checks.listed(list(table))}.")
+        raise ValueError(f"{file} has no column 'name'; it has {checks.format_list(list(table))}.")
     table = table.dropna(subset=["name"]).set_index("name")
     facts = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
     facts = facts.apply(lambda column: column.str.upper())
     facts["status"] = facts["status"].mask(facts["status"].str.startswith("BAD", na=False), "BAD")
     odd = facts["status"][~facts["status"].isin(["GOOD", "BAD"])].dropna()
-    why = f"of channels.tsv whose status is neither good nor bad: {checks.listed([*odd.index], 5)}"
+    why = f"of channels.tsv whose status is neither good nor bad: {checks.format_list([*odd.index], 5)}"
     cutting.omit("rows", why, len(odd), len(facts))
     facts = facts[~facts.reset_index().duplicated().to_numpy()]
     if (doubled := facts.index[facts.index.duplicated()]).size:
@@ -581,8 +581,8 @@ def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     absent = facts[~facts.index.isin([*map(subjects.normalized, ch_names)])]
     if not unlisted:
         absent = absent[absent["type"].isin(_BRAIN) | (absent["status"] == "BAD")]
-    why = f"of channels.tsv that name no channel: {checks.listed(list(absent.index), 5)}"
-    why += f" (the file has {checks.listed(unlisted, 5)})" if unlisted else ""
+    why = f"of channels.tsv that name no channel: {checks.format_list(list(absent.index), 5)}"
+    why += f" (the file has {checks.format_list(unlisted, 5)})" if unlisted else ""
     cutting.omit("rows", why, len(absent), len(facts))
     return ch_facts
 
@@ -674,7 +674,7 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     lacking = [name for name in good if name not in good_by_tables]
     n_bad = len(raw_copy.annotations)
     if lacking or n_bad > len(marks.marks_of(raw)):
-        said = [f"{checks.listed(lacking)} as bad or as another signal"] * bool(lacking)
+        said = [f"{checks.format_list(lacking)} as bad or as another signal"] * bool(lacking)
         said += [f"{n_bad} times as bad"] * (n_bad > 0)
         checks.warn_user(
             f"The tables beside {header.name} have {' and '.join(said)}, and the Raw has not: a "

@@ -19,7 +19,7 @@ from typing import Any
 import mne
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.recordings.loading import Recording, read_corpus
@@ -160,7 +160,7 @@ class Recipe:
         included, excluded, absent = self._excluding(recordings, exclude)
         if absent:
             warn_user(
-                f"{len(absent)} subjects in exclude have no recording: {listed([*absent])}. Check "
+                f"{len(absent)} subjects in exclude have no recording: {format_list([*absent])}. Check "
                 "their spelling, or they are trained on."
             )
         if self.overlap and not exclude:
@@ -319,13 +319,14 @@ class Recipe:
                 "subjects with other corpora; pass a list of its subjects."
             )
         listed_subjects = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
-        present = SubjectKeys(recording.person for recording in recordings)
+        present = SubjectKeys(recording.corpus_subject for recording in recordings)
         absent = tuple(str(name) for name in listed_subjects if name not in present)
         if self.leave_out is not None:
             return *self.leave_out(recordings, exclude), absent
         keys = SubjectKeys(listed_subjects)
         included, excluded = (
-            [r for r in recordings if (r.person in keys) == is_named] for is_named in (False, True)
+            [r for r in recordings if (r.corpus_subject in keys) == is_named]
+            for is_named in (False, True)
         )
         return included, excluded, absent
 
@@ -359,7 +360,7 @@ class Recipe:
         if not labeled or (are_requested and len(labeled) < len(recordings)):
             unlabeled = [str(r.subject) for r in recordings if r not in labeled]
             raise ValueError(
-                f"No labels are published for {listed(unlabeled)}. Request other subjects, or "
+                f"No labels are published for {format_list(unlabeled)}. Request other subjects, or "
                 f"store these for pretraining: braindecode-pars store --recipe {self.name}=FOLDER "
                 "STORE."
             )
@@ -426,9 +427,9 @@ class ContinuousCorpus:
     has_labels: bool = False
 
     @property
-    def people_left_out(self) -> list:
+    def excluded_subjects(self) -> list:
         """Validation, test and excluded subjects, once for each of their recordings."""
-        return [recording.person for recording in (*self.held_out, *self.excluded)]
+        return [recording.corpus_subject for recording in (*self.held_out, *self.excluded)]
 
     @property
     def summary(self) -> str:
@@ -485,12 +486,12 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     ValueError
         When no recording of a corpus is left.
     """
-    exclusions = [corpus.people_left_out for corpus in corpora]
+    exclusions = [corpus.excluded_subjects for corpus in corpora]
     remaining_corpora = []
     for i, corpus in enumerate(corpora):
         keys = SubjectKeys(p for other in (*exclusions[:i], *exclusions[i + 1 :]) for p in other)
-        dropped = tuple(r for r in corpus.recordings if r.person in keys)
-        included = tuple(r for r in corpus.recordings if r.person not in keys)
+        dropped = tuple(r for r in corpus.recordings if r.corpus_subject in keys)
+        included = tuple(r for r in corpus.recordings if r.corpus_subject not in keys)
         if dropped:
             message = "%s: left out %d recordings of people that the other corpora leave out."
             log.warning(message, corpus.name, len(dropped))

@@ -282,11 +282,11 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
         others = [part.name for part in parts if part.stem != header.stem]
         # The signals of a WFDB record may be in several files.
         if others and (header.suffix != ".hea" or len(others) == len(parts)):
-            renamed.append(f"{recording.name} ({checks.listed(others)})")
+            renamed.append(f"{recording.name} ({checks.format_list(others)})")
     if renamed:
         checks.warn_user(
             f"{len(renamed)} headers name files of another name, which are read: "
-            f"{checks.listed(renamed, most=8)}. Check that they belong together."
+            f"{checks.format_list(renamed, most=8)}. Check that they belong together."
         )
 
 
@@ -476,7 +476,7 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
             first, other = first_recordings.setdefault(match["person"], (name, path))
             if first != name:
                 what = rf"{re.escape(match['what'])}\d"
-                raise _of_one_person(match["person"], other, path, what)
+                raise _several_files_of_subject(match["person"], other, path, what)
     # The same words behind several names, as in P01_open, P01_closed, P02_open and P02_closed.
     words: dict[str, dict[str, PurePath]] = {}
     for path, name in guesses.items():
@@ -486,7 +486,9 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     for (subject, files), (_, others) in combinations(several, 2):
         if files.keys() == others.keys():
             file, other_file, *_ = files.values()
-            raise _of_one_person(subject, file, other_file, f"[ _-](?:{'|'.join(sorted(files))})")
+            raise _several_files_of_subject(
+                subject, file, other_file, f"[ _-](?:{'|'.join(sorted(files))})"
+            )
 
 
 def _check_data_sets(paths: Iterable[PurePath]) -> None:
@@ -504,7 +506,9 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
                 )
 
 
-def _of_one_person(subject: str, first: PurePath, second: PurePath, what: str) -> ValueError:
+def _several_files_of_subject(
+    subject: str, first: PurePath, second: PurePath, what: str
+) -> ValueError:
     return ValueError(
         f"{first} and {second} look like two recordings of one person, {subject}. State the "
         f"subject by a regular expression with one group, such as '(?i)([^/]+){what}' for "

@@ -23,7 +23,7 @@ _RULES = {
     **dict.fromkeys(("embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)),
     "epochs": checks.optional(checks.integer(1)),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
-    "window_seconds": checks.Rule(
+    "window_seconds": checks.ParameterRule(
         "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
     ),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),

@@ -102,7 +102,7 @@ class StoredForm:
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
             raise ValueError(
-                f"it has no EEG channel{wanted}, only {checks.listed(raw.ch_names)}."
+                f"it has no EEG channel{wanted}, only {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
         if raw.n_times == 0:
@@ -195,7 +195,9 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
     if bad.any():
         names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
-        raise SkippedError(f"channel {checks.listed(names, 5)} contains NaN or infinite samples.")
+        raise SkippedError(
+            f"channel {checks.format_list(names, 5)} contains NaN or infinite samples."
+        )
     n_chans = len(signals)
     stored = np.empty(signals.shape, DTYPES[dtype])
     scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)

@@ -30,7 +30,7 @@ from braindecode_pars.signal_store.index import (
     read_labels,
 )
 from braindecode_pars.windows import duplicates
-from braindecode_pars.windows.door import windows_of
+from braindecode_pars.windows.convert import windows_of
 from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
@@ -39,7 +39,9 @@ log = logging.getLogger(__name__)
 _RULES = dict(
     dtype=checks.choice("int16", "float32"),
     on_error=checks.choice("raise", "warn"),
-    n_jobs=checks.Rule("a number of processes, or -1", (Integral,), lambda value: value != 0),
+    n_jobs=checks.ParameterRule(
+        "a number of processes, or -1", (Integral,), lambda value: value != 0
+    ),
 )
 _BIG = 1 << 30  # a store of more bytes is checked with a progress bar
 _COMPARED_SECONDS = 10.0  # duration of the windows in which recordings are compared
@@ -509,7 +511,7 @@ class SignalStore:
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
                 f"{self.path} contains no recording of {', '.join(absent)}; it has "
-                f"{checks.listed(list(map(str, self.subjects))) or 'no subjects'}."
+                f"{checks.format_list(list(map(str, self.subjects))) or 'no subjects'}."
             )
         return subjects
 
@@ -643,5 +645,5 @@ class SignalStore:
         if altered:
             raise ValueError(
                 f"{self._samples.file} was altered since these were stored: "
-                f"{checks.listed(altered, 5)}. Copy the store again."
+                f"{checks.format_list(altered, 5)}. Copy the store again."
             )

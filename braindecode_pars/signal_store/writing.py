@@ -295,10 +295,10 @@ def _store(
             writer.add(source, usable)
     if left_out:
         level = logging.WARNING if verbose else logging.INFO
-        listed = checks.listed([*dict.fromkeys(left_out)])
+        listed = checks.format_list([*dict.fromkeys(left_out)])
         log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", listed)
     _warn_of_problems(problems)
-    if len(outliers := amplitudes.far_from_others(pd.Series(levels, dtype=float))):
+    if len(outliers := amplitudes.is_outlier(pd.Series(levels, dtype=float))):
         checks.warn_user(amplitudes.other_units_text(outliers.tolist(), len(levels)))
     common_steps = preprocessing.agreed([recording.prepared for recording in index.recordings])
     stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
@@ -333,7 +333,7 @@ def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
     """Warn about problems of the signals, by their kind."""
     for kind, text in _WARNINGS.items():
         if problem_texts := [what for of, what in problems if of == kind]:
-            checks.warn_user(text.format(checks.listed(problem_texts, 20)))
+            checks.warn_user(text.format(checks.format_list(problem_texts, 20)))
 
 
 @contextmanager
@@ -526,7 +526,7 @@ def _encoded(
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),
-        flat=", ".join(as_trained.held_channels(piece, ch_names)),
+        flat=", ".join(as_trained.flat_clipped_channels(piece, ch_names)),
         # A file is read in volts.
         amplitude=amplitudes.amplitude_problem(
             parts, 1.0 if isinstance(source.origin, Path) else prepared.scale

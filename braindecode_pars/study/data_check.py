@@ -16,8 +16,8 @@ from scipy.stats import contingency
 from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
-from braindecode_pars._common.checks import choice, listed
-from braindecode_pars.windows import Windows, amplitudes, door, duplicates, labels, table
+from braindecode_pars._common.checks import choice, format_list
+from braindecode_pars.windows import Windows, amplitudes, convert, duplicates, labels, table
 from braindecode_pars.windows.preprocessing import agreed
 
 #: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
@@ -161,7 +161,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     """
     for topic in in_spite_of:
         choice(CONFOUNDS).check("in_spite_of", topic)
-    windows = door.as_windows(windows_ds)
+    windows = convert.as_windows(windows_ds)
     windows.check_not_empty()
     recordings = _recordings(windows, windows_ds)
     labeled = _labeled(windows, recordings)
@@ -192,7 +192,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     return DataCheck(_facts(data), classes, by_subject, findings)
 
 
-def check_origin(windows_ds: Any) -> list[Finding]:
+def check_confounds(windows_ds: Any) -> list[Finding]:
     """Return whether the classes follow the site, rate, reference or channels of the recordings.
 
     This part of :func:`check_data` reads no signal, and is for those who only fit a classifier: all
@@ -206,11 +206,11 @@ def check_origin(windows_ds: Any) -> list[Finding]:
     Examples
     --------
     >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.study.data_check import check_origin
-    >>> check_origin(datasets.mental_arithmetic())
+    >>> from braindecode_pars.study.data_check import check_confounds
+    >>> check_confounds(datasets.mental_arithmetic())
     []
     """
-    windows = door.as_windows(windows_ds)
+    windows = convert.as_windows(windows_ds)
     recordings = _recordings(windows, windows_ds)
     return [*_confounds(recordings, _labeled(windows, recordings), (CONFOUNDS,))]
 
@@ -278,7 +278,9 @@ def _facts(data: _Data) -> dict[str, str]:
     sfreq, length = windows.sfreq or np.nan, windows[0].shape[1]
     names = [montage.names for montage in windows.montages]
     is_one_set = len({tuple(sorted(ch_names)) for ch_names in names}) == 1
-    channels = f"{len(names[0])}: {listed(names[0])}" if is_one_set else "differ between recordings"
+    channels = (
+        f"{len(names[0])}: {format_list(names[0])}" if is_one_set else "differ between recordings"
+    )
     steps = windows.recordings["preprocessing"].dropna()
     level = data.sampled["level"].median()
     facts = {
@@ -315,7 +317,7 @@ def _counted(values: Any) -> str:
     counts = pd.Series(list(values), dtype=object).dropna().value_counts()
     if len(counts) == 1:
         return str(counts.index[0])
-    return listed([f"{value} ({n} recordings)" for value, n in counts.items()], most=6)
+    return format_list([f"{value} ({n} recordings)" for value, n in counts.items()], most=6)
 
 
 # The checks -------------------------------------------------------------------------------------
@@ -341,7 +343,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
             "subjects",
         )
     elif data.by_subject and (few := subjects[subjects < _FEWEST_OF_A_CLASS]).size:
-        shown = listed([f"{name!r} has {n}" for name, n in few.items()])
+        shown = format_list([f"{name!r} has {n}" for name, n in few.items()])
         yield _stop(
             f"Each subject has one class, and too few subjects are of one: {shown}, and at least "
             f"{_FEWEST_OF_A_CLASS} subjects of every class are needed, so that there are some to "
@@ -386,7 +388,7 @@ def _confounds(
             name = _shown(value) if len(_shown(value)) <= 40 else f"{_shown(value)[:37]}..."
             class_counts = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
             texts.append(f"{name} has {class_counts}")
-        shown = listed(texts, most=4)
+        shown = format_list(texts, most=4)
         # The best guess of the class from the value, with equal weight of each class
         accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
         is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
@@ -415,13 +417,13 @@ def _copies(data: _Data) -> Iterator[Finding]:
         pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
     if pairs[True]:
         yield _stop(
-            f"Recordings of different subjects contain the same signals: {listed(pairs[True])}. "
+            f"Recordings of different subjects contain the same signals: {format_list(pairs[True])}. "
             "Remove one, or give both one subject: training and test data would overlap.",
             "copies",
         )
     if pairs[False]:
         yield _warning(
-            f"Recordings of one subject contain the same signals: {listed(pairs[False])}. They "
+            f"Recordings of one subject contain the same signals: {format_list(pairs[False])}. They "
             "count twice, and if their labels differ, one of them is wrong. Remove the duplicates.",
             "copies",
         )
@@ -463,15 +465,15 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
     if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in looked_at), scale):
         yield _warning(problem, "amplitudes")
     name = data.recordings["name"]
-    if len(far := amplitudes.far_from_others(by_recording)):
+    if len(far := amplitudes.is_outlier(by_recording)):
         text = amplitudes.other_units_text(name[far].tolist(), len(by_recording))
         yield _warning(text, "amplitudes")
     montages, channels = data.windows.recordings["channels"], []
     for number, levels in sampled.groupby("recording")["levels"]:
-        _, far = amplitudes.level_and_far_channels([*levels], montages[number].names)
-        channels += [f"{listed(far)} of {name[number]}"] if len(far) else []
+        _, far = amplitudes.find_outlier_channels([*levels], montages[number].names)
+        channels += [f"{format_list(far)} of {name[number]}"] if len(far) else []
     if channels:
-        text = amplitudes.OTHER_CHANNELS.format(listed(channels, most=5))
+        text = amplitudes.OTHER_CHANNELS.format(format_list(channels, most=5))
         yield _warning(text, "amplitudes")
 
 

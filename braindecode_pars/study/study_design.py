@@ -308,7 +308,7 @@ def usable_encoders(
     for name, encoder in encoders.items():
         card = pretrained.load_encoder(encoder).card
         seen = subjects.SeenSubjects(card.seen_subjects)
-        n_seen = sum(subject in seen for subject in corpus.people.values())
+        n_seen = sum(subject in seen for subject in corpus.corpus_subjects.values())
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
                 f"Encoder {name}: it requires {card.sfreq:g} Hz, but the windows have "
@@ -318,7 +318,7 @@ def usable_encoders(
             reasons.append(f"Encoder {name}: it was pretrained on {n_seen} of the subjects.")
         else:
             usable[name], usable_cards[name] = encoder, [card]
-    cards.warn_of_unknown_corpora(usable_cards, corpus.people.values())
+    cards.warn_unknown_corpora(usable_cards, corpus.corpus_subjects.values())
     return usable, reasons
 
 
@@ -470,7 +470,7 @@ def choose_steps(
     lower = {name.lower(): name for name in known}
     if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
         raise ValueError(
-            f"{checks.listed(unknown)} is no method of this study. Use names of groups or methods: "
+            f"{checks.format_list(unknown)} is no method of this study. Use names of groups or methods: "
             f"{', '.join(sorted(known))}."
         )
     wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))

@@ -90,7 +90,7 @@ def plan_study(
         names = [f"{subject} ({n})" for subject, n in design.left_out.items()]
         reasons.append(
             f"Subjects with fewer than {transformers.MIN_WINDOWS} labeled windows, which centering "
-            f"requires; their windows are used without labels: {checks.listed(names, most=20)}."
+            f"requires; their windows are used without labels: {checks.format_list(names, most=20)}."
         )
     elif not (design.is_centered or design.by_subject):
         reasons.append(
@@ -109,7 +109,7 @@ def check_settings(
     """Check the arguments of a study, and that its folder has nothing else, before all else."""
     checks.choice(*study_design.EFFORTS).check("effort", settings.effort)
     # Disjoint sets come in equal numbers from each shuffle, so that their variance can be estimated
-    is_even = checks.Rule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
+    is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
     is_even.check("draws", settings.draws)
     checks.optional(checks.positive()).check("minutes", settings.minutes)
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from braindecode_pars import plotting
-from braindecode_pars._common.checks import listed
+from braindecode_pars._common.checks import format_list
 from braindecode_pars.evaluation.controls import LEVEL, joined
 from braindecode_pars.plotting import style
 from braindecode_pars.study.study_design import WORTHWHILE_GAIN
@@ -132,7 +132,7 @@ def _method_answer(study: Any) -> Answer:
     status = "Preliminary" if _n_to_come(study) else "Recommended"
     reason, names = "It has the highest mean score.", chosen.equivalent
     if names:
-        others = joined(names, " and ") if len(names) < 4 else listed(names, 3)
+        others = joined(names, " and ") if len(names) < 4 else format_list(names, 3)
         reason = f"It is the simplest of {len(names) + 1} equally good methods, like {others}."
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",

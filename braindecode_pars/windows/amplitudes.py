@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import listed, warn_user
+from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
@@ -129,7 +129,7 @@ def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
         (i, rows), *_ = flat_rows.items()
         warn_user(
             f"{len(flat_rows)} of {len(flat)} windows looked at have channels that do not change, "
-            f"such as row {listed([*map(str, rows)], most=3)} of window {i}: zeros or a constant. "
+            f"such as row {format_list([*map(str, rows)], most=3)} of window {i}: zeros or a constant. "
             "Mark an electrode that is off in info['bads'], or leave it out with channels=."
         )
 
@@ -229,7 +229,7 @@ def levels_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
 #: one may be wrong.
 _OTHER_UNIT, _OTHER_CHANNEL = 20.0, 30.0
 #: Entry of a description: channels that are flat or clipped in much of a recording, with commas.
-HELD = "held_channels"
+HELD = "flat_clipped_channels"
 OTHER_CHANNELS = (
     f"The amplitude of channels is more than {_OTHER_CHANNEL:g} times larger or smaller than that "
     "of the recording's other channels, or they are flat or clipped: {}. Their unit may be wrong, "
@@ -237,21 +237,21 @@ OTHER_CHANNELS = (
 )
 
 
-def far_from_others(levels: pd.Series, times: float = _OTHER_UNIT) -> pd.Index:
+def is_outlier(levels: pd.Series, times: float = _OTHER_UNIT) -> pd.Index:
     """Return which recordings are far from the others; levels are decimal logarithms.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from braindecode_pars.windows.amplitudes import far_from_others
-    >>> far_from_others(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
+    >>> from braindecode_pars.windows.amplitudes import is_outlier
+    >>> is_outlier(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
     ['c']
     """
     middle = levels[np.isfinite(levels)].median()  # a flat channel is minus infinity
     return levels.index[(levels - middle).abs() > np.log10(times)]
 
 
-def level_and_far_channels(
+def find_outlier_channels(
     levels: Sequence[np.ndarray], ch_names: Sequence[str]
 ) -> tuple[float, list[str]]:
     """Return the level of a recording by its windows, and its channels far from the others."""
@@ -260,7 +260,7 @@ def level_and_far_channels(
     if level < np.log10(LOWEST):  # the rounding in a file makes such channels differ
         return level, []
     plain = plain.dropna(how="all").fillna(-np.inf)
-    far = (far_from_others(table.median(), _OTHER_CHANNEL) for table in (plain, rest))
+    far = (is_outlier(table.median(), _OTHER_CHANNEL) for table in (plain, rest))
     rows = sorted(set().union(*far))
     return level, [ch_names[i] if ch_names else f"row {i}" for i in rows]
 
@@ -269,7 +269,7 @@ def other_units_text(names: list[str], of: int) -> str:
     """Return a sentence about recordings, of so many, whose amplitude is far from the others."""
     return (
         f"The amplitude of {len(names)} of {of} recordings is more than {_OTHER_UNIT:g} times "
-        f"larger or smaller than that of the others: {listed(names, most=5)}. Their unit may be "
+        f"larger or smaller than that of the others: {format_list(names, most=5)}. Their unit may be "
         "wrong. Correct it in the file, or leave them out."
     )
 
@@ -300,7 +300,7 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     sources: dict[int, Any] = {}
     for number, recording_levels in by_recording.items():
         row = windows.recordings.loc[number]
-        log_amplitude[number], odd = level_and_far_channels(recording_levels, row["channels"].names)
+        log_amplitude[number], odd = find_outlier_channels(recording_levels, row["channels"].names)
         source = getattr(row["reader"], "source", None)
         if getattr(source, "has_doubtful_unit", False):
             continue
@@ -317,11 +317,11 @@ def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None 
     volts = 10 ** varying.median() / scale if scale and len(varying) else _USUAL
     if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway
         warn_user(problem)
-    if far := [number for number in far_from_others(level) if number in names]:
+    if far := [number for number in is_outlier(level) if number in names]:
         warn_user(other_units_text([names[number] for number in far], len(log_amplitude)))
     if odd_channels:
-        texts = [f"{listed(channels)} of {names[n]}" for n, channels in odd_channels.items()]
-        warn_user(OTHER_CHANNELS.format(listed(texts, most=5)))
+        texts = [f"{format_list(channels)} of {names[n]}" for n, channels in odd_channels.items()]
+        warn_user(OTHER_CHANNELS.format(format_list(texts, most=5)))
     # Marked only when recordings are loaded, because a fit may hide its warnings.
     for number in {*far, *odd_channels} if read is None else ():
         with suppress(AttributeError):  # arrays

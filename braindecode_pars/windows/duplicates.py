@@ -54,7 +54,7 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.windows.door import as_windows
+    >>> from braindecode_pars.windows.convert import as_windows
     >>> from braindecode_pars.windows.duplicates import find_duplicates
     >>> first, other = np.random.default_rng(0).normal(size=(2, 3, 4, 1000))
     >>> rounded = first.round(1)
@@ -77,7 +77,7 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
 def warn_of_duplicates(windows: Windows, names: Sequence[str]) -> None:
     """Warn of recordings with the same signals; ``names`` has one for each recording."""
     if pairs := find_duplicates(windows):
-        shown = checks.listed([f"{names[a]} and {names[b]}" for a, b in pairs], most=5)
+        shown = checks.format_list([f"{names[a]} and {names[b]}" for a, b in pairs], most=5)
         checks.warn_user(
             f"The same signals are in two recordings: {shown}. They count twice, and under two "
             "names of subjects they would be in training and test data. Remove the duplicates."

@@ -12,7 +12,7 @@ import torch
 
 from braindecode_pars._common.channel_names import electrode_positions
 from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
-from braindecode_pars.windows import amplitudes, door, labels, picking, table
+from braindecode_pars.windows import amplitudes, convert, labels, picking, table
 
 
 class Examples(torch.utils.data.Dataset):
@@ -127,11 +127,14 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             inputs = inputs if is_window else [*dataset]
         # Recordings of a store are cut into windows of the length of a crop.
         inputs = [
-            corpus if door.is_continuous(corpus) else door.as_windows(corpus) for corpus in inputs
+            corpus if convert.is_continuous(corpus) else convert.as_windows(corpus)
+            for corpus in inputs
         ]
         known = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
-        corpora = [door.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in inputs]
+        corpora = [
+            convert.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in inputs
+        ]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
             check_same_rate(rate, rates[0], "A corpus is", "another one")
@@ -321,7 +324,7 @@ def as_sklearn(
     >>> X.shape, y.shape, sorted(set(groups.tolist()))
     ((24, 2, 3000), (24,), [1, 2])
     """
-    windows = door.as_windows(windows_ds)
+    windows = convert.as_windows(windows_ds)
     y = labels.labels_of(windows)
     if windows.groups is None:
         n_unknown = (~windows.has_subject).sum()

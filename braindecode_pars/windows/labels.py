@@ -280,7 +280,7 @@ def to_score(
     labeled = np.flatnonzero(where_labeled(windows, unlabeled_label, known))
     y = windows.labels[labeled]
     if unseen := sorted(set(y.tolist()) - {*known}, key=str):
-        names = checks.listed(list(map(repr, unseen)))
+        names = checks.format_list(list(map(repr, unseen)))
         checks.warn_user(f"No window of fit has the label {names}; windows with it count as wrong.")
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, len(windows))[labeled]
@@ -387,7 +387,7 @@ def similar_classes(names: Iterable[str]) -> str | None:
         by_look.setdefault("".join(subjects.visible(name).split()), []).append(ascii(name))
     similar = [" and ".join(texts) for texts in by_look.values() if len(texts) > 1]
     ending = "look the same; if they are one class, use one name."
-    return f"The classes {checks.listed(similar)} {ending}" if similar else None
+    return f"The classes {checks.format_list(similar)} {ending}" if similar else None
 
 
 def warn_of_similar_classes(
@@ -559,8 +559,10 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         return windows
     held = set(valid.places())
     keep = np.array([place not in held for place in windows.places()], dtype=bool)
-    trained_on = set(_people(train[train.has_subject]))
-    held_out = [subject for subject in dict.fromkeys(_people(valid)) if subject not in trained_on]
+    trained_on = set(_corpus_subjects(train[train.has_subject]))
+    held_out = [
+        subject for subject in dict.fromkeys(_corpus_subjects(valid)) if subject not in trained_on
+    ]
     known = np.flatnonzero(windows.has_subject)
     if held_out and len(known) < len(windows):
         checks.warn_user(
@@ -569,12 +571,12 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
         )
     if held_out and len(known):
         keys = subjects.SubjectKeys(held_out)
-        keep[known] &= [subject not in keys for subject in _people(windows.take(known))]
+        keep[known] &= [subject not in keys for subject in _corpus_subjects(windows.take(known))]
     return windows.take(np.flatnonzero(keep)) if keep.any() else None
 
 
-def _people(windows: Windows) -> list:
-    return [] if windows.people is None else windows.people.tolist()
+def _corpus_subjects(windows: Windows) -> list:
+    return [] if windows.corpus_subjects is None else windows.corpus_subjects.tolist()
 
 
 def are_validation(
@@ -614,7 +616,7 @@ def are_validation(
         trained = subjects.SubjectKeys(groups[named & ~is_valid].tolist())
         both = [s for s in dict.fromkeys(groups[named & is_valid].tolist()) if s in trained]
         if both:
-            who = checks.listed([*map(str, both)])
+            who = checks.format_list([*map(str, both)])
             raise ValueError(
                 f"Subjects in both splits, 'train' and 'valid': {who}; put all recordings of a "
                 "subject in one split."

@@ -182,7 +182,7 @@ def pick_as_fitted(
     if problem:
         used = sorted({len(fitted) - places.count(None) for places in matched})
         checks.warn_user(
-            f"{problem} The other channels of the fit ({checks.listed([*map(str, used)])} of "
+            f"{problem} The other channels of the fit ({checks.format_list([*map(str, used)])} of "
             f"{len(fitted)}) are used, or all if there are none."
         )
     montages = windows.montages
@@ -304,7 +304,7 @@ def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
 
 
 def _list(names: Iterable[str]) -> str:
-    return checks.listed(channel_names.odd_first(names))
+    return checks.format_list(channel_names.odd_first(names))
 
 
 def _channels(names: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ def are_positive(values: Sequence[Any]) -> bool:
 _RULES = dict(
     sfreq=checks.optional(checks.positive()),
     band=checks.optional(
-        checks.Rule(
+        checks.ParameterRule(
             "two rising edges in Hz, such as (0.3, None)",
             (tuple,),
             lambda band: (
@@ -38,11 +38,13 @@ _RULES = dict(
             ),
         )
     ),
-    notch=checks.optional(checks.Rule("a list of positive numbers (Hz)", (tuple,), are_positive)),
+    notch=checks.optional(
+        checks.ParameterRule("a list of positive numbers (Hz)", (tuple,), are_positive)
+    ),
     reference=checks.optional(checks.instance("a text", str)),
     scale=checks.optional(checks.positive()),
     channels=checks.optional(
-        checks.Rule(
+        checks.ParameterRule(
             "a list of names", (tuple,), lambda x: len(x) > 0 and all(isinstance(n, str) for n in x)
         )
     ),
@@ -206,7 +208,7 @@ def text_of(name: str, value: Any) -> str:
     if name == "notch":
         return f"{', '.join(f'{freq:g}' for freq in value)} Hz" if value else "none"
     if name in ("channels", "reference"):
-        return checks.listed(
+        return checks.format_list(
             channel_names.odd_first(value.split(", ") if isinstance(value, str) else value)
         )
     units = dict(sfreq=" Hz", window_seconds=" s")
@@ -437,7 +439,7 @@ def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
         text = "; ".join(dict.fromkeys(odd.values()))
         checks.warn_user(
             f"The average reference is over {len(reasons)} channels, not all of them electrodes of "
-            f"the scalp: {checks.listed([*odd])} ({text}). Leave these out before the average "
+            f"the scalp: {checks.format_list([*odd])} ({text}). Leave these out before the average "
             "is made."
         )
 

@@ -78,7 +78,7 @@ class ItemReader:
                 bad = [str(known[c]) for c in np.flatnonzero(~finite)]
                 raise ValueError(
                     f"Window {i} contains NaN or infinite samples in channel "
-                    f"{checks.listed(bad, 5)}; repair it."
+                    f"{checks.format_list(bad, 5)}; repair it."
                 )
             windows.append(window)
         return windows
@@ -317,7 +317,7 @@ class Windows(Sequence):
         return self.subjects if self.has_subject.all() else None
 
     @property
-    def people(self) -> np.ndarray | None:
+    def corpus_subjects(self) -> np.ndarray | None:
         """Subjects with their corpus in front where it is known, if every window has a subject."""
         if self.groups is None:
             return None

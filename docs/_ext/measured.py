@@ -20,11 +20,9 @@ from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
-from stored_new_person import FOLDER as NEW_PERSON
-from stored_new_person import new_person_table
+from stored_new_subject import FOLDER as NEW_PERSON
+from stored_new_subject import new_subject_table
 from stored_numbers import stored, summary
-from stored_person import FILE as PERSON
-from stored_person import person_rows
 from stored_pretraining import FOLDER as PRETRAINING
 from stored_pretraining import RANDOM, SCRATCH, pretraining_table, temporal_cue
 from stored_rates import (
@@ -63,6 +61,8 @@ from stored_sleep import (
 )
 from stored_space_time import FOLDER as SPACE_TIME
 from stored_space_time import SETS, space_time_losses, space_time_table, space_time_tests
+from stored_subject_information import FILE as PERSON
+from stored_subject_information import person_rows
 
 from braindecode_pars.evaluation import describe_controls, summarize
 
@@ -227,7 +227,7 @@ class NewPerson(_Computed):
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
         file = NEW_PERSON / f"{name}.csv"
-        return self.parse([*_list_table(new_person_table(name)), "", *_origin(file)], [file])
+        return self.parse([*_list_table(new_subject_table(name)), "", *_origin(file)], [file])
 
 
 class Audits(_Computed):

@@ -11,7 +11,7 @@ or two with " - " between them; and, of a difference, another part of its test.
 ``controls/hands | 16 slow | small``, ``audits | both | pars-eegmmidb tokens | slope``
     A score on changed windows; what features hold (the tokens, or those of an encoder).
 ``person | none | small | class balanced accuracy | all people``
-    A number of ``audit_person``: what it is of, and what is erased.
+    A number of ``audit_subjects``: what it is of, and what is erased.
 ``sleep/losses | phase | PARS | all``
     A loss relative to chance: of all pairs of patches, or of those that are apart.
 """
@@ -26,8 +26,8 @@ from stored_audits import read_audits
 from stored_controls import control_scores
 from stored_few_labels import long_scores
 from stored_networks import network_scores
-from stored_person import person_number
 from stored_scores import MEASURED, RESULTS, result_scores
+from stored_subject_information import person_number
 
 from braindecode_pars.evaluation import paired_tests
 
@@ -92,7 +92,7 @@ def stored(name: str) -> str:
         audits = read_audits(selection).set_index(["encoder", "features"]).sort_index()
         own = audits.loc[(encoder, features or "encoder")].set_index("property")
         return f"{own.loc[part[0], 'value']:z.2f}"
-    if file == "person":
+    if file == "subject":
         return f"{person_number(selection, what, *part):z.2f}"
     if file == "sleep/losses":
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")

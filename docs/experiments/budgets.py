@@ -34,7 +34,7 @@ from torch import Tensor
 from braindecode_pars import PARSEmbedder, PatchEncoder, as_sklearn, datasets
 from braindecode_pars._common import held_out, settings
 from braindecode_pars.pretext import PARS
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 MEASURED = Path(__file__).parents[1] / "measured" / "budgets"
 #: Steps in a minute of one quiet core (Intel Xeon with AVX-512), of batches of 32 and of 64.

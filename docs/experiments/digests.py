@@ -308,7 +308,7 @@ def methods(folder: Path, saved: Path) -> Values:
     names = [name for name in METHODS if name != "slow-voltages"]  # there is no frontal channel
     classifiers = make_methods(names, **TRAINING)
     yield from columns("costs", evaluation.cost_table(classifiers, nights()))
-    slow = evaluation.SlowVoltages(channels=["C3", "F3"])
+    slow = evaluation.LowFrequencyAmplitude(channels=["C3", "F3"])
     classifiers["slow voltages"] = LinearProbe(slow, classifier="lda")
     for settings in (dict(subject_centering=True), dict(smoothing=True)):
         some = ["scratch", "few-labels", "band-power", "tangent-space"]
@@ -571,7 +571,7 @@ def controls(folder: Path, saved: Path) -> Values:
     """Yield changed signals, scores on them, and what is left of a gain."""
     X = as_sklearn(arithmetic())[0][:6]
     for name in ("slow", "detrended", "phase", "aperiodic", "amplitude", "order", "sham"):
-        changed = evaluation.ChangedSignals(name).fit_transform(X)
+        changed = evaluation.ControlSignals(name).fit_transform(X)
         yield f"signals.{name}", [changed[number] for number in range(6)]
     draws: dict[str, Any] = dict(n_train_subjects=[4], cv=2, seeds=[0, 1])
     scores = evaluation.controls(probes(), arithmetic(), **draws, verbose=0)
@@ -586,7 +586,7 @@ def audits(folder: Path, saved: Path) -> Values:
     table = evaluation.audit_encoder({"one": fitted}, arithmetic(), n_windows=60)
     yield from columns("encoder", table)
     features = np.asarray(evaluation.LogBandPower().fit_transform(X)).reshape(len(y), -1)
-    table = evaluation.audit_person(features, y, subjects, n_permutations=20)
+    table = evaluation.audit_subjects(features, y, subjects, n_permutations=20)
     yield from columns("subject", table)
     erasure = evaluation.LinearErasure().fit(features, subjects)
     yield "LinearErasure", erasure.transform(features)

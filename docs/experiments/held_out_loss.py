@@ -14,8 +14,8 @@ from braindecode_pars._common.checks import (
     check_parameters,
     check_same_rate,
     choice,
+    format_list,
     integer,
-    listed,
 )
 from braindecode_pars._common.computing import find_device, seeded
 from braindecode_pars._common.files import read_json
@@ -170,7 +170,7 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
     both = [str(subject) for subject in store.subjects if subject in seen]
     if both:
         raise ValueError(
-            f"{run} was trained on {listed(both)} of this store; use store.select(exclude=...)."
+            f"{run} was trained on {format_list(both)} of this store; use store.select(exclude=...)."
         )
 
 

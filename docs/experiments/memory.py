@@ -1,6 +1,6 @@
 """Measure the memory of each stage on simulated people: docs/measured/memory.csv.
 
-    python docs/experiments/memory.py FOLDER --people 1000
+    python docs/experiments/memory.py FOLDER --subjects 1000
 
 Each person has ten minutes of 19 channels at 128 Hz, which are stored, and windows of 30 s with one
 class. FOLDER gets a store (2.8 MB a person) and what the commands write. Each row is a process of
@@ -101,19 +101,19 @@ def measured(stage: Any, **folders: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--people", type=int, required=True)
+    parser.add_argument("--subjects", type=int, required=True)
     given = parser.parse_args()
     source, store = given.folder / "people", given.folder / "store"
     source.mkdir(parents=True, exist_ok=True)
-    for number in range(given.people):
+    for number in range(given.subjects):
         if not (file := source / f"{number:04}.edf").exists():
             file.touch()
     SignalStore.create(store, Recipe("simulated", CARD, recordings, prepare, cut).labeled(source))
     rows = [
-        dict(stage=name, people=given.people) | measured(stage, store=store, out=given.folder)
+        dict(stage=name, people=given.subjects) | measured(stage, store=store, out=given.folder)
         for name, stage in STAGES.items()
     ]
-    command = f"python docs/experiments/memory.py FOLDER --people {given.people}"
+    command = f"python docs/experiments/memory.py FOLDER --subjects {given.subjects}"
     file = Path(__file__).parents[1] / "measured" / "memory.csv"
     store_table(pd.DataFrame(rows), file, command, index=False, float_format="%.0f")
     print(file.read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from braindecode_pars import PARSEmbedder, as_sklearn, datasets
 from braindecode_pars.evaluation import ChannelFeatures, LogBandPower
-from braindecode_pars.evaluation.person import accuracies
+from braindecode_pars.evaluation.subject_information import accuracies
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.windows import Windows
 

@@ -80,7 +80,7 @@ CASES = [
         run=RunConfig.for_laptop(epochs=50, batch_size=64, **CPU),
     ),
     Case(
-        "Motor imagery of 50 people, as for the encoders in the package; 16 people labeled",
+        "Motor imagery of 50 subjects, as for the encoders in the package; 16 labeled subjects",
         **dict(sfreq=128, window_seconds=10),
         **TRIALS,
         n_unlabeled=1800,

@@ -43,8 +43,8 @@ from braindecode_pars.baselines.linear_probe import logistic_regression
 from braindecode_pars.datasets.ucddb import SAMPLE_STAGES as STAGES
 from braindecode_pars.datasets.ucddb import scored_epochs
 from braindecode_pars.evaluation import (
-    ChangedSignals,
     ChannelFeatures,
+    ControlSignals,
     LogBandPower,
     label_efficiency,
 )
@@ -58,7 +58,7 @@ from braindecode_pars.evaluation.splitting import draw_subjects
 from braindecode_pars.pretext.base import PretextTask, find_task
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings.loading import Recording
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.table import Windows
 
 MEASURED = Path(__file__).parents[1] / "measured" / "sleep"
@@ -278,7 +278,7 @@ def what_it_needs(out: Path, eeg: Path) -> None:
         for control in (UNCHANGED, "slow", "phase", "amplitude", "order"):
             changed = asked.windows
             if control != UNCHANGED:
-                changed = ChangedSignals(control, edge=EDGE).transform(asked.windows)
+                changed = ControlSignals(control, edge=EDGE).transform(asked.windows)
             for half in range(2):
                 for method, source in sources(out, half, windows).items():
                     variant, _, seed = method.partition(", seed ")

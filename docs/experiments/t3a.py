@@ -1,4 +1,4 @@
-"""T3A (Iwasawa and Matsuo 2021) on a linear probe, for docs/experiments/new_person.py."""
+"""T3A (Iwasawa and Matsuo 2021) on a linear probe, for docs/experiments/new_subject.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
 How many labeled subjects does pretraining save?
-=================================================
+================================================
 
 On left or right fist, imagined: with 2 labeled subjects, a network that is fine-tuned from an
 encoder of PARS reaches .59, about as much as the same network from scratch with 8 (.60; chance is

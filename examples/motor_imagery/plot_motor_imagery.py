@@ -1,6 +1,6 @@
 """
 Does pretraining help motor imagery with two labeled subjects?
-===============================================================
+==============================================================
 
 Yes, by its score: with two labeled subjects, a pretrained encoder gets .63 of the trials of ten
 others right, the same network from scratch .52, and band power .56 (chance is .5). But a linear

@@ -20,11 +20,11 @@ from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogAmplitude,
     LogBandPower,
-    SlowVoltages,
+    LowFrequencyAmplitude,
     SpatialCovariance,
 )
 from braindecode_pars.pretext import SignalFeatures
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 #: Many windows here are flat on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:.* do not change")
@@ -149,7 +149,7 @@ def test_a_band_that_ends_at_half_the_sampling_rate_is_used(array):
 
 
 def test_the_sampling_rate_must_be_known_and_windows_long_enough():
-    for features in (LogBandPower, ChannelFeatures, SlowVoltages):
+    for features in (LogBandPower, ChannelFeatures, LowFrequencyAmplitude):
         with pytest.raises(ValueError, match="sfreq"):
             features().transform(np.zeros((2, 1, 300)))
     for n_times in (1, 2, 20):
@@ -262,7 +262,7 @@ def test_channel_features_have_names(epochs):
         (LogBandPower(), "O1_absolute_alpha"),
         (LogBandPower(power="relative"), "O1_relative_low beta"),
         (LogAmplitude(), "O1_relative_amplitude"),
-        (SlowVoltages(channels=["C3", "O1"]), "O1_mean_from_1.5s"),
+        (LowFrequencyAmplitude(channels=["C3", "O1"]), "O1_mean_from_1.5s"),
         (SubjectCentering(LogBandPower()), "C3_relative_gamma"),
     ],
 )
@@ -324,7 +324,7 @@ def test_amplitudes_hold_nothing_of_the_waveform(array):
 
 
 def test_slow_voltages_against_a_plain_recomputation(epochs):
-    found = SlowVoltages().fit_transform(epochs)  # 12 segments of 25 samples
+    found = LowFrequencyAmplitude().fit_transform(epochs)  # 12 segments of 25 samples
     expected = [
         [np.mean(x[25 * i : 25 * (i + 1)]) for x in window for i in range(12)]
         for window in epochs.get_data()
@@ -334,10 +334,10 @@ def test_slow_voltages_against_a_plain_recomputation(epochs):
 
 def test_slow_voltages_of_windows_that_are_no_whole_number_of_segments():
     ramp = np.arange(70.0)[None, None]
-    features = SlowVoltages(sfreq=100).transform(ramp)
+    features = LowFrequencyAmplitude(sfreq=100).transform(ramp)
     np.testing.assert_array_equal(features, [[12, 37]])
-    np.testing.assert_array_equal(SlowVoltages(sfreq=100).transform(ramp[..., :11]), [[5]])
-    longer = SlowVoltages(sfreq=100, segment_seconds=0.5).transform(ramp)
+    np.testing.assert_array_equal(LowFrequencyAmplitude(sfreq=100).transform(ramp[..., :11]), [[5]])
+    longer = LowFrequencyAmplitude(sfreq=100, segment_seconds=0.5).transform(ramp)
     np.testing.assert_array_equal(longer, [[24.5]])
 
 
@@ -345,7 +345,7 @@ def test_slow_voltages_are_those_of_frontal_channels(epochs):
     """In any spelling; of those that are there, not bad, and in all recordings."""
 
     def used(*recordings):
-        return [ch["ch_name"] for ch in SlowVoltages().fit([*recordings]).chs_info_]
+        return [ch["ch_name"] for ch in LowFrequencyAmplitude().fit([*recordings]).chs_info_]
 
     def renamed(*names):
         return epochs.copy().rename_channels(dict(zip(epochs.ch_names, names, strict=True)))
@@ -357,5 +357,5 @@ def test_slow_voltages_are_those_of_frontal_channels(epochs):
     assert used(bad) == ["Fp1", "F7"]
     with pytest.raises(ValueError, match=r"Fp1, Fp2, F7, F8.* has C3, Cz, C4\. List .*channels="):
         used(renamed("C3", "Cz", "C4"))
-    picked = SlowVoltages(channels=["Cz"]).fit(renamed("C3", "Cz", "C4"))
+    picked = LowFrequencyAmplitude(channels=["Cz"]).fit(renamed("C3", "Cz", "C4"))
     assert [ch["ch_name"] for ch in picked.chs_info_] == ["Cz"]

@@ -24,7 +24,7 @@ from braindecode_pars import (
     SubjectCentering,
     as_sklearn,
 )
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.baselines import linear_probe, make_methods
 from braindecode_pars.baselines.linear_probe import (
     GRID,
@@ -39,7 +39,7 @@ from braindecode_pars.evaluation import (
     leave_one_subject_out,
 )
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 VIEWS = ["encoder", "tangent_space", "band_power"]
 
@@ -180,9 +180,12 @@ def test_a_class_of_a_subject_is_not_centered_away(donor, data, caplog):
     caplog.set_level("INFO")
     X, _, groups = data
     clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
-    assert (clf.recenter_, clf.access_) == (None, Access.NONE)
+    assert (clf.recenter_, clf.test_subject_data_) == (None, TestSubjectData.NONE)
     assert "recenter='auto' is None. Each subject has one class" in caplog.text
-    assert vote(donor, C=0.1).fit(X, np.arange(96) % 2).access_ is Access.UNLABELED
+    assert (
+        vote(donor, C=0.1).fit(X, np.arange(96) % 2).test_subject_data_
+        is TestSubjectData.ALL_UNLABELED
+    )
     with pytest.warns(UserWarning, match="Each subject has one class, which the mean"):
         vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, SubjectCentering, as_sklearn
-from braindecode_pars._common.tables import Access
+from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.baselines.linear_probe import GRID
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe
 from braindecode_pars.evaluation import LogBandPower
@@ -113,8 +113,10 @@ def test_of_the_steps_of_a_pipeline_the_largest_access_counts(data):
     X, y, _ = data
     running = SubjectCentering(LogBandPower(), running=True)
     steps = make_pipeline(EuclideanAlignment(), running)
-    assert LinearProbe(steps, C=0.1).fit(X, y).access_ is Access.UNLABELED
-    assert LinearProbe(running, C=0.1).fit(X, y).access_ is Access.CAUSAL
+    assert LinearProbe(steps, C=0.1).fit(X, y).test_subject_data_ is TestSubjectData.ALL_UNLABELED
+    assert (
+        LinearProbe(running, C=0.1).fit(X, y).test_subject_data_ is TestSubjectData.PAST_UNLABELED
+    )
 
 
 def test_a_protocol_computes_the_features_of_a_window_once(data, monkeypatch):

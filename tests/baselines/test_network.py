@@ -14,7 +14,7 @@ from torch.utils.data import Subset
 from braindecode_pars import as_sklearn
 from braindecode_pars.baselines.network import root_mean_square
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 def network(**arguments) -> NetworkClassifier:

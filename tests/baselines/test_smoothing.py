@@ -20,7 +20,7 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import HMMSmoothing, LinearProbe, NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower, label_efficiency
 from braindecode_pars.predictions import smoothed
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.transitions import Transitions
 
 MATRIX = np.array([[0.7, 0.2, 0.1], [0.3, 0.6, 0.1], [0.05, 0.15, 0.8]])

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.examples import Examples, WindowLoader
 
 BATCH, N_BATCHES = 512, 20

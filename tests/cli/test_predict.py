@@ -18,14 +18,14 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import locked, write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
-from braindecode_pars.baselines.new_person import first_of_each_class
+from braindecode_pars.baselines.new_subject import first_of_each_class
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import find_recordings, predict_recordings, show_summary
 from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night_figures, sleep_statistics
 from braindecode_pars.predictions.recording import class_texts
 from braindecode_pars.predictions.results import summary_row, write_summary
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 def touch(root, *names):

@@ -24,7 +24,13 @@ from braindecode_pars.baselines import METHODS
 from braindecode_pars.cli import app, commands, evaluate
 from braindecode_pars.cli.evaluate import PROTOCOLS
 from braindecode_pars.cli.evaluation_report import show_differences, show_scores
-from braindecode_pars.cli.terminal import Echo, pairs, print_frame, report_failures, values
+from braindecode_pars.cli.terminal import (
+    ConsoleHandler,
+    pairs,
+    print_frame,
+    report_failures,
+    values,
+)
 from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation import GRIDS, FoldError
 from braindecode_pars.evaluation.controls import CONTROLS
@@ -38,11 +44,11 @@ def test_the_log_is_printed_once():
     for _ in range(2):
         CliRunner().invoke(app, ["store", "--help"])
     handlers = logging.getLogger("braindecode_pars").handlers
-    assert sum(isinstance(handler, Echo) for handler in handlers) <= 1
+    assert sum(isinstance(handler, ConsoleHandler) for handler in handlers) <= 1
 
 
 def test_a_line_of_the_log_comes_once_with_its_number(capsys):
-    echo = Echo()
+    echo = ConsoleHandler()
     for text in ("Channel X is not used.", "Read.", "Channel X is not used."):
         echo.emit(logging.makeLogRecord(dict(msg=text, levelno=logging.INFO)))
     echo.end()

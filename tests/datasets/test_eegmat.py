@@ -12,7 +12,7 @@ from support.recipe_contract import RecipeContract
 
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 def write(file, sfreq, extra=()):

@@ -20,7 +20,7 @@ from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.predictions.recording import prepare_recording
 from braindecode_pars.recordings.first_look import shared_channels
 from braindecode_pars.recordings.readers import read_recording
-from braindecode_pars.study.data_check import check_data, check_origin
+from braindecode_pars.study.data_check import check_confounds, check_data
 
 SFREQ = 100.0
 SCALP = ("Fp1", "Fp2", "C3", "C4", "T3", "O2")
@@ -77,7 +77,7 @@ def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
     probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     assert cross_val_score(probe, X, y, groups=groups, cv=GroupKFold(5)).mean() < 0.65
     # The files still tell the groups apart, and that is said.
-    [finding] = check_origin(windows)
+    [finding] = check_confounds(windows)
     assert (finding.kind, finding.topic) == ("warning", "confounds")
     assert "no channel more has 3 of 'control', 15 of 'patient'" in finding.text
     assert "EEG 23A-23R, EEG 24A-24R has 12 of 'control'" in finding.text

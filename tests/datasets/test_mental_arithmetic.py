@@ -15,7 +15,7 @@ from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.datasets import eegmat
 from braindecode_pars.models import electrode_positions
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.recorded_steps import recorded
 
 #: The file as it was made; it must never change without a reason in the changelog.

@@ -15,7 +15,7 @@ from support.small_estimators import classifier
 from braindecode_pars import as_sklearn, datasets, plotting
 from braindecode_pars.datasets.ucddb import SAMPLE
 from braindecode_pars.predictions import sleep_statistics
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 #: The file as it was made; it must never change without a reason in the changelog.
 SHA256 = "0adc2f30527515f31d627e27b1e66cf669ee37f6088b4b73be2abce7d0e8f6cd"

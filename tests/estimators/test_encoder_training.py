@@ -19,7 +19,7 @@ from braindecode_pars.estimators.fine_tuning import (
     fine_tuning_net,
     fine_tuning_of,
 )
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 TINY = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=16)
 #: A few windows of two channels, and a schedule with the same steps for all tests.

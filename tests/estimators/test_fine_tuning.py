@@ -17,7 +17,7 @@ from torch import nn
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 KINDS = [PARSClassifier, NetworkClassifier]
 TRAINING = dict(finetune_epochs=7, finetune_lr=0.02, finetune_batch_size=5, weight_decay=0.3)

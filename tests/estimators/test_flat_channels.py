@@ -17,7 +17,7 @@ from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
 from braindecode_pars.windows.amplitudes import warn_of_amplitudes
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 CHANNELS = ["C3", "Cz", "C4", "Pz"]
 

@@ -27,7 +27,7 @@ from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.windows import SingleChannelWindows
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.examples import WindowLoader
 
 N = 48

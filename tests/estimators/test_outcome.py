@@ -13,7 +13,7 @@ from support.small_estimators import classifier, same_weights
 from braindecode_pars.datasets.simulated import STAGES
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import _chance_loss, _some_of_each
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.labels import cross_entropy_weights
 
 

@@ -19,7 +19,7 @@ from braindecode_pars.estimators.windows_estimator import (
     read_to_predict,
     read_windows,
 )
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing
 
 ARRAY = np.random.default_rng(0).normal(size=(6, 2, 50)).astype(np.float32)

@@ -20,7 +20,7 @@ from support.small_estimators import FAST, same_weights
 from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.recordings.cutting import name_classes
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 def regressor(**arguments) -> PARSRegressor:

@@ -10,7 +10,7 @@ from support.small_estimators import classifier
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.estimators.windows_classifier import WindowsClassifier
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 class Fixed(WindowsClassifier):

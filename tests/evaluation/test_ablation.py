@@ -70,7 +70,13 @@ def test_scores_have_a_column_for_each_setting(nights, tmp_path):
     grid = {"sampling": ("random", "grid"), "embed_dim": (16,)}
     wanted = dict(seeds=[3], n_train_subjects=2, out=tmp_path, verbose=0)
     scores = ablation(classifier(pretrain_epochs=2), with_split(nights, SPLIT), grid, **wanted)
-    assert scores.columns.tolist() == [*SCORES, "access", "chance", "sampling", "embed_dim"]
+    assert scores.columns.tolist() == [
+        *SCORES,
+        "test_subject_data",
+        "chance",
+        "sampling",
+        "embed_dim",
+    ]
     names = ["sampling=random, embed_dim=16", "sampling=grid, embed_dim=16"]
     assert scores["method"].unique().tolist() == names
     assert scores["sampling"].tolist() == ["random", "random", "grid", "grid"]

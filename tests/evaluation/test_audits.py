@@ -11,11 +11,16 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars.evaluation import audit_encoder, audits
-from braindecode_pars.evaluation.person import SHARE, accuracies, permuted_shares, variance_share
+from braindecode_pars.evaluation.subject_information import (
+    EXPLAINED,
+    accuracies,
+    explained_variance,
+    permuted_explained_variances,
+)
 from braindecode_pars.models import embed_signals
 from braindecode_pars.pretrained import EncoderCard
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 NAMES = ["C3", "Cz", "C4", "Pz", "Oz", "Fz", "F3", "F4", "P3", "P4"]
 SFREQ = 96.0
@@ -74,7 +79,7 @@ def test_one_row_for_each_encoder_features_and_property(audit):
     assert measures.loc[[*QUESTIONS], "chance"].tolist() == [1 / 4, 1 / 2, 1 / 3, 1 / 2]
     held_out = ["recordings", "subjects", "subjects", "subjects"]
     assert measures.loc[[*QUESTIONS], "held_out"].tolist() == held_out
-    assert measures.loc["variance by subject", ["measure", "chance"]].tolist() == [SHARE, 0]
+    assert measures.loc["variance by subject", ["measure", "chance"]].tolist() == [EXPLAINED, 0]
     erased = audit[audit["property"] == "subject, erased"]
     np.testing.assert_allclose(erased["value"], 1 / 4)
     assert audit.attrs == dict(n_signals=144, n_windows=48, n_subjects=4)
@@ -132,13 +137,13 @@ def test_the_share_of_subjects_is_corrected_for_that_of_chance():
     """Ten means of noise differ, too: 9 of 199 degrees of freedom."""
     features = np.random.default_rng(0).standard_normal((200, 300))
     subjects = np.repeat(np.arange(10), 20)
-    assert variance_share(features, subjects) == pytest.approx(9 / 199, abs=0.005)
+    assert explained_variance(features, subjects) == pytest.approx(9 / 199, abs=0.005)
     row = read(features, pd.DataFrame({"trait": features[:, 0]}), subjects)["variance by subject"]
     assert row["value"] == pytest.approx(0, abs=0.01)
     features += subjects[:, None] / 10
     row = read(features, pd.DataFrame({"trait": features[:, 0]}), subjects)["variance by subject"]
-    share = variance_share(features, subjects)
-    null = permuted_shares(features, subjects, subjects, subjects * 0).mean()
+    share = explained_variance(features, subjects)
+    null = permuted_explained_variances(features, subjects, subjects, subjects * 0).mean()
     assert row["value"] == pytest.approx((share - null) / (1 - null))
     assert row["value"] < share - 0.01
 

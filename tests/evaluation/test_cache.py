@@ -41,7 +41,7 @@ from braindecode_pars.evaluation.cache import (
     digest_array,
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 SETTINGS = {"protocol": "compare", "datasets": {"d": {"n": 3}}, "methods": {"A/ä b": {"C": 1}}}
 FOLD = Fold(

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import as_sklearn, datasets
-from braindecode_pars.evaluation import ChangedSignals, LogBandPower, features_computed_once
+from braindecode_pars.evaluation import ControlSignals, LogBandPower, features_computed_once
 from braindecode_pars.evaluation.cache import describe_estimator
 from braindecode_pars.evaluation.changed_signals import (
     CHANGES,
@@ -27,7 +27,7 @@ from braindecode_pars.evaluation.changed_signals import (
     without_eyes,
 )
 from braindecode_pars.pretext import features
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 SFREQ = 100.0
 
@@ -260,7 +260,7 @@ def test_arrays_are_changed_by_the_function_of_the_control(control):
     windows = as_windows(X, groups=[1, 1, 1, 2, 2], sfreq=SFREQ)
     if control == "eyes":
         with pytest.raises(ValueError, match=r"no EOG channel and no pair of frontal.*none with a"):
-            ChangedSignals("eyes").transform(windows)
+            ControlSignals("eyes").transform(windows)
         return
     expected = {
         "slow": lambda: high_passed(X, SFREQ, 5.0),
@@ -271,7 +271,7 @@ def test_arrays_are_changed_by_the_function_of_the_control(control):
         "amplitude": lambda: equal_amplitudes(X),
         "order": lambda: shuffled_patches(X, 50, 7),
     }[control]()
-    changed = ChangedSignals(control, edge=5, patch_seconds=0.5, random_state=7).transform(windows)
+    changed = ControlSignals(control, edge=5, patch_seconds=0.5, random_state=7).transform(windows)
     atol = 1e-5 * np.abs(expected).max()
     np.testing.assert_allclose(np.array(changed), expected, rtol=1e-4, atol=atol)
     np.testing.assert_array_equal(changed.subjects, [1, 1, 1, 2, 2])
@@ -281,11 +281,11 @@ def test_a_recording_is_filtered_before_it_is_cut():
     windows = recording(NAMES)
     raw = windows.datasets[0].raw
     filtered = high_passed(raw.get_data()[None], SFREQ)[0]
-    changed = ChangedSignals("slow").transform(as_windows(windows)[1:])
+    changed = ControlSignals("slow").transform(as_windows(windows)[1:])
     np.testing.assert_allclose(changed[0], filtered[:, 200:400], atol=1e-11)
     # Windows that are not read from it as it is are filtered one by one.
     windows.datasets[0].transform = lambda x: 2 * x
-    changed = ChangedSignals("slow").transform(windows)
+    changed = ControlSignals("slow").transform(windows)
     expected = high_passed(2 * raw.get_data()[None, :, 200:400], SFREQ)[0]
     np.testing.assert_allclose(changed[1], expected, atol=1e-11)
 
@@ -293,7 +293,7 @@ def test_a_recording_is_filtered_before_it_is_cut():
 def test_eog_channels_come_before_frontal_ones():
     windows = recording([*NAMES, "EOG"], ["eeg"] * 6 + ["eog"])
     signals = windows.datasets[0].raw.get_data()
-    changed = ChangedSignals("eyes").transform(windows)
+    changed = ControlSignals("eyes").transform(windows)
     expected = without_eyes(signals[None, :6], signals[None, 6:])[0]
     np.testing.assert_allclose(changed[0][:6], expected[:, :200], atol=1e-10)
 
@@ -305,7 +305,7 @@ def pairs_of(x):
 def test_each_subject_has_a_regression_of_all_own_recordings():
     parts = [recording(NAMES, seed=seed, subject=who) for seed, who in enumerate([1, 2, 1])]
     joined = BaseConcatDataset([part.datasets[0] for part in parts])
-    changed = ChangedSignals("eyes").transform(joined)
+    changed = ControlSignals("eyes").transform(joined)
     signals = [part.datasets[0].raw.get_data() for part in parts]
     for own, which in (([0, 2], 2), ([1], 1)):
         flat = np.concatenate([signals[i] for i in own], axis=1)
@@ -326,7 +326,7 @@ def test_the_regression_is_of_all_windows_where_a_recording_is_not_at_hand():
     parts = [recording(NAMES, seed=seed, subject=1) for seed in (0, 1)]
     parts[1].datasets[0].transform = lambda window: 2 * window  # not the samples of the Raw
     joined = BaseConcatDataset([part.datasets[0] for part in parts])
-    changed = ChangedSignals("eyes").transform(joined)
+    changed = ControlSignals("eyes").transform(joined)
     flat = np.concatenate([*as_windows(joined)], axis=1).astype(float)
     eyes = pairs_of(flat)
     coefficients = eye_coefficients(flat[None], eyes[None])
@@ -335,15 +335,15 @@ def test_the_regression_is_of_all_windows_where_a_recording_is_not_at_hand():
 
 
 def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
-    pair = ChangedSignals("eyes").transform(recording(["F7", "F8", "Fp1", "Cz"]))
+    pair = ControlSignals("eyes").transform(recording(["F7", "F8", "Fp1", "Cz"]))
     assert not pair[0][:2].any()
     assert pair[0][2:].any(axis=1).all()
     with pytest.raises(ValueError, match="channels are F7, Fp2, Cz"):
-        ChangedSignals("eyes").transform(recording(["F7", "Fp2", "Cz"]))
+        ControlSignals("eyes").transform(recording(["F7", "Fp2", "Cz"]))
     bad = recording(["Fp1.", "EEG FP2-REF", "F7", "F8", "Cz"])
     bad.datasets[0].raw.info["bads"] = ["F8"]
-    assert not ChangedSignals("eyes").transform(bad)[0][:2].any()
-    assert ChangedSignals("eyes").transform(bad)[0][2:].any(axis=1).all()
+    assert not ControlSignals("eyes").transform(bad)[0][:2].any()
+    assert ControlSignals("eyes").transform(bad)[0][2:].any(axis=1).all()
 
 
 @pytest.mark.parametrize(
@@ -359,35 +359,35 @@ def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
 def test_wrong_arguments_are_named(arguments, error, message):
     X = np.random.default_rng(0).normal(size=(2, 2, 300))
     with pytest.raises(error, match=message):
-        ChangedSignals(**{"sfreq": 100, **arguments}).transform(X)
+        ControlSignals(**{"sfreq": 100, **arguments}).transform(X)
 
 
 @pytest.mark.parametrize("control", ["slow", "aperiodic", "order"])
 def test_an_unknown_rate_is_named(control):
     with pytest.raises(ValueError, match="rate of the windows is unknown"):
-        ChangedSignals(control).transform(np.zeros((2, 2, 300)))
+        ControlSignals(control).transform(np.zeros((2, 2, 300)))
 
 
 def test_in_a_pipeline_windows_do_not_depend_on_the_batch():
     X, y, _ = as_sklearn(datasets.mental_arithmetic(["Subject00", "Subject01"]))
     for control in ("slow", "detrended", "phase", "aperiodic", "amplitude", "order"):
-        features = make_pipeline(ChangedSignals(control), LogBandPower())
+        features = make_pipeline(ControlSignals(control), LogBandPower())
         whole = clone(features).fit(X).transform(X)
         np.testing.assert_allclose(features.fit(X[:3]).transform(X[5:8]), whole[5:8], rtol=1e-5)
         with features_computed_once():
             np.testing.assert_allclose(features.transform(X[5:8]), whole[5:8], rtol=1e-5)
             np.testing.assert_allclose(features.transform(X), whole, rtol=1e-5)
-    probe = make_pipeline(ChangedSignals("phase"), LogBandPower(), LogisticRegression(C=1e-3))
+    probe = make_pipeline(ControlSignals("phase"), LogBandPower(), LogisticRegression(C=1e-3))
     assert probe.fit(X, y).predict(X).shape == y.shape
 
 
 def test_windows_of_several_lengths_are_changed():
     X = [np.random.default_rng(0).normal(size=(2, n)) for n in (200, 300)]
-    changed = ChangedSignals("aperiodic").transform(as_windows(X, sfreq=SFREQ))
+    changed = ControlSignals("aperiodic").transform(as_windows(X, sfreq=SFREQ))
     assert [window.shape for window in changed] == [(2, 200), (2, 300)]
 
 
 def test_a_saved_fold_of_another_change_is_not_used_again():
-    described = [describe_estimator(make_pipeline(ChangedSignals(name))) for name in CHANGES]
-    described.append(describe_estimator(make_pipeline(ChangedSignals("slow", edge=6.0))))
+    described = [describe_estimator(make_pipeline(ControlSignals(name))) for name in CHANGES]
+    described.append(describe_estimator(make_pipeline(ControlSignals("slow", edge=6.0))))
     assert len({str(each) for each in described}) == len(CHANGES) + 1

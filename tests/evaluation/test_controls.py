@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from braindecode_pars import datasets
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import (
-    ChangedSignals,
+    ControlSignals,
     LogBandPower,
     compare,
     control_gains,
@@ -27,7 +27,7 @@ from braindecode_pars.evaluation import (
 )
 from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.random_effects import corrected_mean, crossed_mean
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 SFREQ, N_SUBJECTS, N_WINDOWS = 100, 12, 20
 
@@ -112,7 +112,7 @@ def test_a_gain_in_a_drift_is_found_to_be_slow():
     assert "powers" in second
     assert third.startswith("Low-frequency activity is of eyes, sweat, movement and brain")
     assert last.startswith("With labels permuted within each subject, the scores of all methods")
-    assert list(scores) == [*SCORES, "access", "chance", "control", "note"]
+    assert list(scores) == [*SCORES, "test_subject_data", "chance", "control", "note"]
     assert [*scores["control"].unique()] == ["none", *(c for c in CONTROLS if c != "eyes")]
     assert set(scores["chance"]) == {0.5}
     [note] = scores["note"].dropna().unique()
@@ -181,7 +181,7 @@ def test_scores_are_those_of_the_protocols():
     settings = dict(cv=2, n_train_subjects=[2], seeds=[0, 1], metrics=["kappa"], verbose=0)
     found = controls(methods, windows, controls=["slow", "amplitude"], dataset="d", **settings)
     for control, rows in found.groupby("control", sort=False):
-        changed = windows if control == "none" else ChangedSignals(control).transform(windows)
+        changed = windows if control == "none" else ControlSignals(control).transform(windows)
         expected = label_efficiency(methods, changed, dataset="d", **settings)
         rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
@@ -423,7 +423,7 @@ def test_labels_are_permuted_within_each_subject(fits):
 def test_patches_have_the_given_length(fits):
     windows = simulated("drift")
     controls(REMEMBERED, windows, controls=["order"], patch_seconds=0.5, **TESTED)
-    expected = ChangedSignals("order", patch_seconds=0.5).transform(windows)
+    expected = ControlSignals("order", patch_seconds=0.5).transform(windows)
     people, _, X = fits[-1]
     changed = np.array(expected[np.isin(windows.groups, people)])
     np.testing.assert_array_equal(X, changed)

@@ -223,7 +223,7 @@ RESULT = dict(
     probabilities=dict(classes=[0, 1], columns=[(1 - ABNORMAL).tolist(), ABNORMAL.tolist()]),
     subjects=["7"] * 30 + ["8"] * 30,
     seen={},
-    access="none",
+    test_subject_data="none",
 )
 FOLD = Fold("p", "d", "A", 3, 0, LogisticRegression(), IS_ABNORMAL, IS_ABNORMAL, [7, 8])
 

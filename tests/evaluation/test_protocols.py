@@ -33,7 +33,7 @@ from braindecode_pars.evaluation import (
     transfer,
 )
 from braindecode_pars.evaluation.folds import seen_before, warn_of_leaks
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
 
@@ -65,7 +65,7 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         for held_out in (1, 2, 3, 4)
         for seed in (3, 4)
     ]
-    columns = "protocol dataset method subject n_train_subjects seed metric value access chance"
+    columns = "protocol dataset method subject n_train_subjects seed metric value test_subject_data chance"
     assert " ".join(scores) == columns
     assert len(scores) == 8
     _, y, groups = as_sklearn(nights)

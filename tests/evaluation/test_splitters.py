@@ -52,7 +52,7 @@ from braindecode_pars.evaluation.splitting import (
     in_order,
 )
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 PROBE = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
 #: Each splitter, with values that suit four subjects of 24 windows.
@@ -299,7 +299,7 @@ def test_random_labels_stay_at_chance(splitter):
 
 
 def test_what_is_given_of_the_test_subject_is_a_column(nights):
-    told_of_centering = "unlabeled windows of the test person"
+    told_of_centering = "all unlabeled"
     methods = {
         "probe": PROBE,
         "centered": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
@@ -307,22 +307,22 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     scores = evaluate(
         methods, nights, LabeledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
     )
-    assert HMMSmoothing(PROBE).access_ == told_of_centering
-    told = scores.groupby(["method", "n_windows"])["access"].unique().map(list)
+    assert HMMSmoothing(PROBE).test_subject_data_ == told_of_centering
+    told = scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
     assert told["probe", 0] == ["none"]
     assert told["centered", 0] == [told_of_centering]
-    assert told["probe", 2] == told["centered", 2] == ["labeled windows of the test person"]
+    assert told["probe", 2] == told["centered", 2] == ["labeled"]
     assert set(scores["n_train_subjects"]) == {3}
     means = summarize(scores)
     assert len(means) == 4
-    assert set(means["access"]) == set(scores["access"])
+    assert set(means["test_subject_data"]) == set(scores["test_subject_data"])
     shown = score_table(scores)
-    assert shown.index.names[2:] == ["method", "access", "n_windows"]
+    assert shown.index.names[2:] == ["method", "test_subject_data", "n_windows"]
     assert len(shown) == 4
     others = LeaveOneSubjectOut()
     others = evaluate({"guess": methods["probe"]}, nights, others, metrics=["kappa"], verbose=0)
     assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
-    plain = score_table(scores[scores["access"] == "none"])
+    plain = score_table(scores[scores["test_subject_data"] == "none"])
     assert plain.index.names[2:] == ["method", "n_windows"]
     tests = paired_tests(scores, "balanced_accuracy")
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
@@ -336,7 +336,7 @@ def test_methods_without_access_predict_each_window_alone():
     names = ["band-power", "classical-features", "tangent-space"]
     for name, method in make_methods(names).items():
         scores = evaluate({name: method}, windows, LeaveOneSubjectOut(["Subject02"]), verbose=0)
-        assert set(scores["access"]) == {"none"}
+        assert set(scores["test_subject_data"]) == {"none"}
         fitted = method.fit(X[~new], y[~new])
         alone = [fitted.predict(X[new][[i]])[0] for i in order.tolist()]
         assert alone == fitted.predict(X[new])[order].tolist()
@@ -346,7 +346,7 @@ def test_within_subjects_the_test_is_an_ordinary_t_test(nights):
     methods = {"probe": PROBE, "guess": make_pipeline(LogBandPower(), DummyClassifier())}
     scores = evaluate(methods, nights, WithinSubject(3), metrics=["accuracy"], verbose=0)
     assert scores["block"].tolist()[:4] == [0, 0, 1, 1]
-    assert set(scores["access"]) == {"labeled windows of the test person"}
+    assert set(scores["test_subject_data"]) == {"labeled"}
     (row,) = paired_tests(scores, "accuracy").to_dict("records")
     table = scores.pivot_table("value", "subject", "method")
     assert row["test"] == "within"
@@ -450,7 +450,7 @@ def test_blocks_within_a_subject_are_of_labeled_windows():
     corpus = Corpus.of_arrays(None, LABELS, SUBJECTS)
     rows = np.arange(96)
     corpus = replace(corpus, labeled=(rows < 48) | (rows > 57))
-    first, second = WithinSubject(2, gap=0, test_subjects=[3]).rounds(corpus)
+    first, second = WithinSubject(2, gap=0, test_subjects=[3]).splits_of(corpus)
     assert first.test.tolist() == second.train.tolist() == [*range(58, 65)]
     assert second.test.tolist() == first.train.tolist() == [*range(65, 72)]
     assert (first.n_labeled, second.n_labeled) == (7, 7)

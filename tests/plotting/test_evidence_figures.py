@@ -146,18 +146,18 @@ def of_person():
         dict(features=name, property=what, measure=measure, erased=erased, value=value, null=0.1)
         for name in ("a", "b")
         for what, measure, erased, value in (
-            ("person", "share of variance", "nothing", 0.5),
-            ("class", "share of variance", "nothing", 0.2),
-            ("person", "balanced accuracy", "nothing", 0.9),
-            ("person", "balanced accuracy", "training people", 0.1),
+            ("subject", "explained variance", "nothing", 0.5),
+            ("class", "explained variance", "nothing", 0.2),
+            ("subject", "balanced accuracy", "nothing", 0.9),
+            ("subject", "balanced accuracy", "training subjects", 0.1),
         )
     ]
     return pd.DataFrame(rows)
 
 
 def test_each_measure_has_a_panel_with_values_and_nulls():
-    panels = plotting.person_in_features(of_person())
-    assert [ax.get_xlabel() for ax in panels] == ["share of variance", "balanced accuracy"]
+    panels = plotting.subjects_in_features(of_person())
+    assert [ax.get_xlabel() for ax in panels] == ["explained variance", "balanced accuracy"]
     for ax, values in zip(panels, ((0.5, 0.2), (0.9, 0.1)), strict=True):
         lines = [line for line in ax.get_lines() if np.isfinite(line.get_xdata()).any()]
         assert [line.get_xdata().tolist() for line in lines[::2]] == [[v, v] for v in values]
@@ -166,9 +166,9 @@ def test_each_measure_has_a_panel_with_values_and_nulls():
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["a", "b"]
     [legend] = panels[0].figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
-    assert texts == ["person", "class", "person, training people erased"]
+    assert texts == ["subject", "class", "subject, training subjects erased"]
 
 
 def test_a_table_of_the_person_without_a_column_is_refused():
     with pytest.raises(ValueError, match="null"):
-        plotting.person_in_features(of_person().drop(columns="null"))
+        plotting.subjects_in_features(of_person().drop(columns="null"))

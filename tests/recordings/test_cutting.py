@@ -17,7 +17,7 @@ from braindecode_pars.recordings.cutting import (
     name_classes,
     split_at_gaps,
 )
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.marks import continuous_stretches, usable_stretches
 
 

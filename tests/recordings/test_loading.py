@@ -16,7 +16,7 @@ from braindecode_pars.recordings.loading import (
     set_splits,
     split_subjects,
 )
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 NAME = "synthetic"
 

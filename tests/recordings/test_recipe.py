@@ -151,7 +151,7 @@ def test_all_splits_are_kept_except_unpublished_labels(labeled_folder):
     assert [r.subject for r in corpus.recordings] == ["P01", "P02", "P03"]
     assert (corpus.has_labels, corpus.settings["classes"]) == (True, ["rest", "task"])
     assert corpus.settings == {"corpus": "Own", "version": "1", "classes": ["rest", "task"]}
-    assert corpus.people_left_out == []
+    assert corpus.excluded_subjects == []
     chosen = RECIPE.labeled(labeled_folder, ["P03"])
     assert [r.subject for r in chosen.recordings] == ["P03"]
 

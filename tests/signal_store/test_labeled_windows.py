@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 @pytest.fixture(scope="module")

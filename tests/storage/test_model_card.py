@@ -46,7 +46,7 @@ def test_the_header_is_that_of_the_hub():
 
 
 @pytest.mark.parametrize(
-    ("license", "expected"),
+    ("name", "expected"),
     [
         ("CC BY 4.0", {"license": "cc-by-4.0"}),
         ("ODC-BY 1.0", {"license": "odc-by"}),
@@ -54,8 +54,8 @@ def test_the_header_is_that_of_the_hub():
         (None, {}),
     ],
 )
-def test_licenses(license, expected):
-    described = {"pretraining": {"about": {"license": license}}, "encoder": {}}
+def test_licenses(name, expected):
+    described = {"pretraining": {"about": {"license": name}}, "encoder": {}}
     header = header_of(model_card("PatchEncoder", described))
     assert {key: value for key, value in header.items() if "license" in key} == expected
 

@@ -15,7 +15,7 @@ from braindecode_pars import datasets
 from braindecode_pars.datasets import folder
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 from braindecode_pars.study.data_check import check_data
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 SFREQ = 100.0
 FIRST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)

@@ -46,7 +46,7 @@ from braindecode_pars.study.study_design import (
     make_steps,
     usable_encoders,
 )
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 PARS = "PARS pretraining"
 #: The module, which the package hides behind the function of the same name.

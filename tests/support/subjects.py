@@ -10,7 +10,7 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 class LoggingClassifier(ClassifierMixin, BaseEstimator):

@@ -9,7 +9,7 @@ from support.convergence import said
 from support.small_runs import make_store, small_config
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars._common.training import EnoughSteps, warn_of_chance, warn_of_validation
+from braindecode_pars._common.training import StepCountWarning, warn_of_chance, warn_of_validation
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs import pretrain
 
@@ -26,7 +26,7 @@ def fitted(n_epochs, lr, trained=True):
         lr=lr,
         batch_size=4,
         optimizer=torch.optim.AdamW,
-        callbacks=[EnoughSteps()],
+        callbacks=[StepCountWarning()],
         callbacks__print_log=None,
         train_split=None,
     )

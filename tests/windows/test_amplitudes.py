@@ -17,7 +17,7 @@ from braindecode_pars.windows.amplitudes import (
     warn_of_another_unit,
     warn_of_other_units,
 )
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing
 from braindecode_pars.windows.table import Windows
 

@@ -8,7 +8,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.duplicates import find_duplicates
 
 SFREQ, SECONDS = 100, 60

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from braindecode_pars.windows.door import as_windows, windows_of
+from braindecode_pars.windows.convert import as_windows, windows_of
 from braindecode_pars.windows.labels import (
     are_validation,
     drop_held_out,

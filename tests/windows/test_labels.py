@@ -17,7 +17,7 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier, as_sklearn
 from braindecode_pars.datasets.simulated import STAGES
 from braindecode_pars.estimators import LinearProbe, NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower
-from braindecode_pars.windows.door import as_windows, joined_labels_by_name
+from braindecode_pars.windows.convert import as_windows, joined_labels_by_name
 from braindecode_pars.windows.labels import (
     check_class_labels,
     cross_entropy_weights,

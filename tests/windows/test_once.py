@@ -11,7 +11,7 @@ from braindecode_pars.evaluation import (
     ChannelFeatures,
     LogAmplitude,
     LogBandPower,
-    SlowVoltages,
+    LowFrequencyAmplitude,
     SpatialCovariance,
     features_computed_once,
 )
@@ -46,7 +46,7 @@ MADE = {
     "two channels": lambda: LogBandPower(channels=["Pz", "F3"]),
     "covariance": lambda: SpatialCovariance(),
     "classical": lambda: ChannelFeatures(),
-    "voltages": lambda: SlowVoltages(channels=["F3", "F4"]),
+    "voltages": lambda: LowFrequencyAmplitude(channels=["F3", "F4"]),
     "amplitudes": lambda: LogAmplitude(),
     "encoder": lambda: PARSEmbedder(encoder=SHARED, verbose=0),
     "its tokens": lambda: PARSEmbedder(encoder=SHARED, layer=0, verbose=0),

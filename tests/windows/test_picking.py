@@ -13,7 +13,7 @@ from support.montages import NAMES, recording, windows_of
 from torch.utils.data import TensorDataset
 
 from braindecode_pars.windows import SingleChannelWindows
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.picking import pick_as_fitted, pick_eeg, pick_for_fit
 
 

@@ -13,7 +13,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from torch.utils.data import ConcatDataset, Subset, default_collate
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows.door import as_windows, windows_of
+from braindecode_pars.windows.convert import as_windows, windows_of
 from braindecode_pars.windows.examples import Examples, WindowLoader
 from braindecode_pars.windows.picking import pick_for_fit
 from braindecode_pars.windows.table import ItemReader, Montage, SignalReader

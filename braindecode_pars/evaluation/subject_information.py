@@ -26,7 +26,7 @@ from braindecode_pars.evaluation.changed_signals import permuted_labels
 from braindecode_pars.windows.table import known_column
 
 #: What is measured: shares of variance, accuracies, and how well directions agree.
-SHARE, ACCURACY, COSINE = "share of variance", "balanced accuracy", "cosine"
+EXPLAINED, ACCURACY, COSINE = "explained variance", "balanced accuracy", "cosine"
 
 #: Inverse penalty of the logistic regressions, and the largest number of folds.
 _C, _FOLDS = 0.01, 5
@@ -129,7 +129,7 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.mean_ + np.where(np.abs(remainder) > 1e-9 * self.sd_, remainder, 0)
 
 
-def variance_share(X: Any, labels: Any) -> float:
+def explained_variance(X: Any, labels: Any) -> float:
     r"""Return the share of the variance of features that labels explain, the mean over features.
 
     For a feature with the values :math:`x_i`, and :math:`n_k` rows with label :math:`k` and mean
@@ -156,8 +156,8 @@ def variance_share(X: Any, labels: Any) -> float:
 
     Examples
     --------
-    >>> from braindecode_pars.evaluation.person import variance_share
-    >>> variance_share([[0.0, 1.0], [0.0, 3.0], [2.0, 1.0], [2.0, 3.0]], [0, 0, 1, 1])
+    >>> from braindecode_pars.evaluation.subject_information import explained_variance
+    >>> explained_variance([[0.0, 1.0], [0.0, 3.0], [2.0, 1.0], [2.0, 3.0]], [0, 0, 1, 1])
     0.5
     """
     scaled, codes = _scaled(X), _codes("labels", labels)
@@ -165,7 +165,7 @@ def variance_share(X: Any, labels: Any) -> float:
     return _share(scaled, np.ones(len(scaled)), codes)
 
 
-def permuted_shares(
+def permuted_explained_variances(
     X: Any,
     people: Any,
     recordings: Any,
@@ -200,29 +200,29 @@ def permuted_shares(
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.evaluation.person import permuted_shares
+    >>> from braindecode_pars.evaluation.subject_information import permuted_explained_variances
     >>> X, people = np.random.default_rng(0).normal(size=(80, 5)), np.repeat(range(8), 10)
-    >>> permuted_shares(X, people, np.repeat(range(16), 5)).mean().round(2)
+    >>> permuted_explained_variances(X, people, np.repeat(range(16), 5)).mean().round(2)
     np.float64(0.09)
     """
     scaled = _scaled(X)
     rows = _rows(people, np.zeros(len(scaled)) if classes is None else classes, recordings)
     check_consistent_length(scaled, rows)
-    if rows.groupby("person")["recording"].nunique().min() > 1:
+    if rows.groupby("subject")["recording"].nunique().min() > 1:
         blocks = rows["recording"]
         alike = rows.groupby(blocks)["class"].transform(lambda column: str(sorted(set(column))))
     else:
-        cells = rows.groupby(["person", "class"])
+        cells = rows.groupby(["subject", "class"])
         half = 2 * cells.cumcount() // cells["class"].transform("size")
-        blocks, alike = rows.groupby(["person", "class", half]).ngroup(), rows["class"]
+        blocks, alike = rows.groupby(["subject", "class", half]).ngroup(), rows["class"]
     _, first, inverse, sizes = np.unique(blocks, True, True, True)
     sums = _sums(scaled, inverse)
-    block_subjects, alike = rows["person"].to_numpy()[first], pd.factorize(alike)[0][first]
+    block_subjects, alike = rows["subject"].to_numpy()[first], pd.factorize(alike)[0][first]
     permutations = (permuted_labels(block_subjects, alike, seed) for seed in range(n_permutations))
     return np.array([_share(sums, sizes, permutation) for permutation in permutations])
 
 
-def audit_person(
+def audit_subjects(
     features: Any | Mapping[str, Any],
     classes: Any,
     people: Any,
@@ -259,7 +259,7 @@ def audit_person(
         ============ ================= =================================================
         property     measure           what it is
         ============ ================= =================================================
-        person,      share of variance :func:`variance_share` by person and by class
+        person,      share of variance :func:`explained_variance` by person and by class
         class
         person       balanced accuracy of a logistic regression, on later or earlier
                                        windows of the same people
@@ -269,8 +269,8 @@ def audit_person(
         ============ ================= =================================================
 
         Accuracies are there once with ``erased="nothing"``, and again after
-        :class:`LinearErasure` of people: ``"training people"``, fitted on training windows, and
-        for classes also ``"all people"``. The last one uses the unlabeled windows of the test
+        :class:`LinearErasure` of people: ``"training subjects"``, fitted on training windows, and
+        for classes also ``"all subjects"``. The last one uses the unlabeled windows of the test
         people, as centering does.
 
     Raises
@@ -282,7 +282,7 @@ def audit_person(
     Notes
     -----
     Nulls keep windows of a recording together, because these are alike. Of the share by person,
-    recordings are given to other people (:func:`permuted_shares`). Of the share by class and the
+    recordings are given to other people (:func:`permuted_explained_variances`). Of the share by class and the
     cosine, runs of windows of one class change their labels within a recording, or within a person
     where a recording has one class. Where each person has one class, people change theirs, and
     there is no direction within a person.
@@ -303,11 +303,11 @@ def audit_person(
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.evaluation import audit_person
+    >>> from braindecode_pars.evaluation import audit_subjects
     >>> rng, people, classes = np.random.default_rng(0), np.repeat(range(8), 20), np.arange(160) % 2
     >>> X = rng.normal(size=(160, 12)) + 3 * rng.normal(size=(8, 12))[people]
     >>> X[:, 0] += 2 * classes
-    >>> table = audit_person(X, classes, people, n_permutations=50)
+    >>> table = audit_subjects(X, classes, people, n_permutations=50)
     >>> table[table["measure"] == "balanced accuracy"][["property", "erased", "value"]].round(2)
       property           erased  value
     2   person          nothing   1.00
@@ -319,7 +319,7 @@ def audit_person(
     checks.integer(1).check("n_permutations", n_permutations)
     recording_names = people if recordings is None else recordings
     rows = _rows(people, classes, recording_names)
-    of_class = rows.groupby("class")["person"].nunique()
+    of_class = rows.groupby("class")["subject"].nunique()
     if len(of_class) < 2 or of_class.min() < 2:
         raise ValueError(
             "An audit of the person needs at least two classes, and two people of each; it has "
@@ -336,12 +336,14 @@ def audit_person(
 
 def _numbers(X: np.ndarray, rows: pd.DataFrame, n_permutations: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table."""
-    groups, classes = rows["person"].to_numpy(), rows["class"].to_numpy()
-    permuted = permuted_shares(X, groups, rows["recording"], classes, n_permutations=n_permutations)
-    yield _beside("person", SHARE, "nothing", variance_share(X, groups), permuted)
+    groups, classes = rows["subject"].to_numpy(), rows["class"].to_numpy()
+    permuted = permuted_explained_variances(
+        X, groups, rows["recording"], classes, n_permutations=n_permutations
+    )
+    yield _beside("subject", EXPLAINED, "nothing", explained_variance(X, groups), permuted)
     # Windows of a run keep one label, and runs of a recording change theirs; those of a person
     # where each recording has one class; and people where each person has one.
-    of_recording, of_person = (rows.groupby(unit)["class"] for unit in ("recording", "person"))
+    of_recording, of_person = (rows.groupby(unit)["class"] for unit in ("recording", "subject"))
     varies = of_person.nunique().max() > 1
     runs = rows[["recording", "class"]].diff().ne(0).any(axis=1).cumsum() - 1 if varies else groups
     mixed = of_recording.transform("nunique") > 1
@@ -351,18 +353,18 @@ def _numbers(X: np.ndarray, rows: pd.DataFrame, n_permutations: int) -> Iterator
     within = np.asarray(strata)[first]
     null_classes = [permuted_labels(classes[first], within, seed) for seed in range(n_permutations)]
     shares = np.array([_share(sums, sizes, labels) for labels in null_classes])
-    yield _beside("class", SHARE, "nothing", variance_share(X, classes), shares)
+    yield _beside("class", EXPLAINED, "nothing", explained_variance(X, classes), shares)
 
-    n_folds = min(_FOLDS, rows.groupby("class")["person"].nunique().min())
+    n_folds = min(_FOLDS, rows.groupby("class")["subject"].nunique().min())
     folds = list(StratifiedGroupKFold(n_folds).split(X, classes, groups))
     in_time = list(_blocks_of_time(rows))
     of_all = LinearErasure().fit(X, groups).transform(X)
     for what, y, pairs, held_out, erased, features, concept in (
-        ("person", groups, in_time, "time blocks", "nothing", X, None),
-        ("person", groups, in_time, "time blocks", "training people", X, groups),
-        ("class", classes, folds, "people", "nothing", X, None),
-        ("class", classes, folds, "people", "training people", X, groups),
-        ("class", classes, folds, "people", "all people", of_all, None),
+        ("subject", groups, in_time, "time blocks", "nothing", X, None),
+        ("subject", groups, in_time, "time blocks", "training subjects", X, groups),
+        ("class", classes, folds, "subjects", "nothing", X, None),
+        ("class", classes, folds, "subjects", "training subjects", X, groups),
+        ("class", classes, folds, "subjects", "all subjects", of_all, None),
     ):
         if pairs:
             scores = accuracies(features, y, pairs, erased=concept)
@@ -374,7 +376,7 @@ def _numbers(X: np.ndarray, rows: pd.DataFrame, n_permutations: int) -> Iterator
     if len(cosines) > 1:
         nulls = [_agreement(sums, sizes, groups[first], labels).mean() for labels in null_classes]
         sd = cosines.std(ddof=1)
-        yield _beside("class", COSINE, "people", cosines.mean(), np.array(nulls), sd)
+        yield _beside("class", COSINE, "subjects", cosines.mean(), np.array(nulls), sd)
 
 
 def _beside(
@@ -410,7 +412,7 @@ def accuracies(
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.evaluation.person import accuracies
+    >>> from braindecode_pars.evaluation.subject_information import accuracies
     >>> y = np.repeat([0, 1], 20)
     >>> accuracies(y[:, None] + 0.0, y, [(np.arange(0, 40, 2), np.arange(1, 40, 2))])
     array([1.])
@@ -429,9 +431,9 @@ def accuracies(
 
 def _rows(subjects: Any, classes: Any, recordings: Any) -> pd.DataFrame:
     """Return numbers from 0 of the person, the class and the recording of each row."""
-    named = {"person": subjects, "class": classes, "recording": recordings}
+    named = {"subject": subjects, "class": classes, "recording": recordings}
     rows = pd.DataFrame({name: _codes(name, values) for name, values in named.items()})
-    recording = rows.groupby(["person", "recording"]).ngroup()
+    recording = rows.groupby(["subject", "recording"]).ngroup()
     return rows.assign(recording=pd.factorize(recording)[0])
 
 
@@ -442,14 +444,14 @@ def _codes(name: str, values: Any) -> np.ndarray:
 
 def _blocks_of_time(rows: pd.DataFrame) -> Folds:
     """Yield training and test rows: a fifth of each person's windows of a class is tested."""
-    cells = rows.groupby(["person", "class"])
+    cells = rows.groupby(["subject", "class"])
     block = _FOLDS * cells.cumcount() // cells["class"].transform("size")
     for fold in range(_FOLDS):
         tested = block == fold
         of_recording = tested.groupby(rows["recording"])
         near = of_recording.shift(1, fill_value=False) | of_recording.shift(-1, fill_value=False)
         train, test = np.flatnonzero(~tested & ~near), np.flatnonzero(tested)
-        if len(test) and rows["person"].iloc[train].nunique() > 1:
+        if len(test) and rows["subject"].iloc[train].nunique() > 1:
             yield train, test
 
 

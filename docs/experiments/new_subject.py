@@ -1,14 +1,14 @@
 """What helps on a new person: windows without labels, or a few with labels?
 
-    python docs/experiments/new_person.py arithmetic
-    python docs/experiments/new_person.py sleep
+    python docs/experiments/new_subject.py arithmetic
+    python docs/experiments/new_subject.py sleep
 
 One person at a time is new, and all others are labeled. Of the new person, the first k windows of
 each class in time have labels. The next window of each class is left out, so that none that is
 tested touches one with a label, and the windows after the first 16 and this gap are tested: the
 same for every k. Arithmetic is rest or arithmetic in windows of two seconds; sleep is wake or deep
 sleep (stages 3 and 4). All features are given the same, and have a logistic regression with
-C = 0.01. The results are written to ``docs/measured/new_person/TASK.csv``.
+C = 0.01. The results are written to ``docs/measured/new_subject/TASK.csv``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from t3a import t3a
 from tqdm import tqdm
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn, datasets
-from braindecode_pars._common.tables import Access
-from braindecode_pars.baselines import new_person
+from braindecode_pars._common.tables import TestSubjectData
+from braindecode_pars.baselines import new_subject
 from braindecode_pars.estimators import LinearProbe, RiemannianCentering
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -39,7 +39,7 @@ from braindecode_pars.evaluation import (
     features_computed_once,
 )
 
-MEASURED = Path(__file__).parents[1] / "measured" / "new_person"
+MEASURED = Path(__file__).parents[1] / "measured" / "new_subject"
 #: Windows of each class that have labels, and those of each class that no k tests.
 N_LABELED, N_NOT_TESTED = (1, 2, 4, 8, 16), 17
 
@@ -67,14 +67,14 @@ def main() -> None:
             for subject in tqdm(np.unique(subjects).tolist(), desc=name):
                 new = subjects == subject
                 fold = X[~new], y[~new], X[new], y[new]
-                keys = ("method", "access", "n_labeled", "value")
+                keys = ("method", "test_subject_data", "n_labeled", "value")
                 rows += [
                     dict(zip(keys, each, strict=True), features=name, subject=subject)
                     for each in scores_of(transformer, *fold)
                 ]
-    keys = ["features", "method", "access", "n_labeled"]
+    keys = ["features", "method", "test_subject_data", "n_labeled"]
     table = pd.DataFrame(rows).pivot(index=keys, columns="subject", values="value").reset_index()
-    command = f"python docs/experiments/new_person.py {task}"
+    command = f"python docs/experiments/new_subject.py {task}"
     store_table(table, MEASURED / f"{task}.csv", command, index=False, float_format="%.4g")
 
 
@@ -88,9 +88,9 @@ def features_of(X: Any) -> Iterator[tuple[str, TransformerMixin]]:
 
 def scores_of(
     transformer: TransformerMixin, X: Any, y: np.ndarray, own: Any, labels: np.ndarray
-) -> Iterator[tuple[str, Access, int, float]]:
+) -> Iterator[tuple[str, TestSubjectData, int, float]]:
     """Yield method, access, number of labeled windows a class, and balanced accuracy."""
-    test = ~new_person.first_of_each_class(labels, N_NOT_TESTED)
+    test = ~new_subject.first_of_each_class(labels, N_NOT_TESTED)
 
     def score(predicted: np.ndarray) -> float:
         return balanced_accuracy_score(labels[test], predicted[test])
@@ -109,21 +109,21 @@ def scores_of(
         riemannian = RiemannianCentering(SpatialCovariance())
         without_labels["recentered, rescaled"] = fitted(make_pipeline(riemannian, TangentSpace()))
     for method, probe in without_labels.items():
-        yield method, probe.access_, 0, score(probe.predict(own))
+        yield method, probe.test_subject_data_, 0, score(probe.predict(own))
     features = plain.transformer_.transform(own)
     for method, causal in (("T3A", False), ("T3A, running", True)):
-        access = Access.CAUSAL if causal else Access.UNLABELED
+        access = TestSubjectData.PAST_UNLABELED if causal else TestSubjectData.ALL_UNLABELED
         logits = t3a(plain.classifier_, features, causal=causal)
         yield method, access, 0, score(logits.argmax(axis=1))
     for n in N_LABELED:
-        first = new_person.first_of_each_class(labels, n)
+        first = new_subject.first_of_each_class(labels, n)
         known = np.where(first, labels, -1)
         for method, probe in (
             ("own only", fitted(transformer, own[first], labels[first])),
             ("prior", plain.adapt(own[first], labels[first])),
             ("prior, centered", centered.adapt(own, known)),
         ):
-            yield method, Access.LABELED, n, score(probe.predict(own))
+            yield method, TestSubjectData.LABELED, n, score(probe.predict(own))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,15 @@ from sklearn.svm import LinearSVC
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from braindecode_pars.evaluation import LinearErasure, audit_person, person
-from braindecode_pars.evaluation.person import (
+from braindecode_pars.evaluation import LinearErasure, audit_subjects
+from braindecode_pars.evaluation.subject_information import (
     ACCURACY,
     COSINE,
-    SHARE,
+    EXPLAINED,
     _blocks_of_time,
     _rows,
-    permuted_shares,
-    variance_share,
+    explained_variance,
+    permuted_explained_variances,
 )
 
 N_PEOPLE, N_WINDOWS, N_FEATURES = 12, 40, 30
@@ -45,7 +45,7 @@ def number(table, what, measure, erased="nothing"):
 @pytest.fixture
 def untrained(monkeypatch):
     """An audit without the accuracies of classifiers, which take most of its time."""
-    monkeypatch.setattr(person, "accuracies", lambda *_, **__: np.zeros(5))
+    monkeypatch.setattr(subject_information, "accuracies", lambda *_, **__: np.zeros(5))
 
 
 # Shares of variance ------------------------------------------------------------------------------
@@ -62,18 +62,18 @@ def test_a_share_of_variance_is_that_of_an_anova():
             squares = anova_lm(model)["sum_sq"]
             assert model.rsquared == pytest.approx(squares["C(k)"] / squares.sum())
             expected.append(model.rsquared)
-        assert variance_share(X, labels) == pytest.approx(np.mean(expected))
+        assert explained_variance(X, labels) == pytest.approx(np.mean(expected))
 
 
 def test_a_recording_is_not_taken_for_a_person(untrained):
     """Recordings differ, and people do not: windows alone would be far above their permutations."""
     X, classes, people, recordings = simulated(of_person=0.0, of_recording=2.0)
-    found = number(audit_person(X, classes, people, recordings), "person", SHARE)
+    found = number(audit_subjects(X, classes, people, recordings), "subject", EXPLAINED)
     assert found["p"] > 0.05
-    single = permuted_shares(X, people, np.arange(len(X)))
+    single = permuted_explained_variances(X, people, np.arange(len(X)))
     assert found["value"] > 5 * single.max()
     X, classes, people, recordings = simulated(of_person=1.0, of_recording=1.0)
-    found = number(audit_person(X, classes, people, recordings), "person", SHARE)
+    found = number(audit_subjects(X, classes, people, recordings), "subject", EXPLAINED)
     assert found["p"] == 1 / 201
     assert found["value"] > found["null_high"] > found["null"]
 
@@ -84,7 +84,7 @@ def test_permuted_shares_are_those_of_a_plain_permutation():
     kept = np.flatnonzero(one_class | (recordings % 3 > 0))
     X, classes, people, recordings = (each[kept] for each in (X, classes, people, recordings))
     X[recordings % 3 == 0] += 10  # what all of these share is not of a person
-    found = permuted_shares(X, people, recordings, classes, n_permutations=40)
+    found = permuted_explained_variances(X, people, recordings, classes, n_permutations=40)
     rng = np.random.default_rng(0)
     plain = []
     for _ in range(400):
@@ -94,7 +94,7 @@ def test_permuted_shares_are_those_of_a_plain_permutation():
             of = [people[recordings == r][0] for r in own]
             for recording, one in zip(own, rng.permutation(of), strict=True):
                 given[recordings == recording] = one
-        plain.append(variance_share(X, given))
+        plain.append(explained_variance(X, given))
     assert found.mean() == pytest.approx(np.mean(plain), rel=0.03)
     assert found.std() == pytest.approx(np.std(plain), rel=0.4)
 
@@ -103,7 +103,7 @@ def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(u
     p = []
     for seed in range(40):
         X, classes, people, recordings = simulated(0.0, 1.0, 0.0, seed=seed)
-        table = audit_person(X[:, :4], classes, people, recordings, n_permutations=19)
+        table = audit_subjects(X[:, :4], classes, people, recordings, n_permutations=19)
         p.append(table["p"].dropna().to_numpy())
     assert np.shape(p) == (40, 3)
     for each in np.transpose(p):
@@ -117,7 +117,9 @@ def test_where_nothing_can_be_permuted_p_is_one(untrained):
     # The classes a; b, c; a, b; c of the recordings
     classes = np.concatenate([np.resize(own, 20) for own in ([0], [1, 2], [0, 1], [2])])
     X = np.random.default_rng(0).normal(size=(80, 3)) + 5 * people[:, None]
-    found = number(audit_person(X, classes, people, recordings, n_permutations=19), "person", SHARE)
+    found = number(
+        audit_subjects(X, classes, people, recordings, n_permutations=19), "subject", EXPLAINED
+    )
     assert found["p"] == 1
     assert found["value"] == pytest.approx(found["null"])
 
@@ -126,10 +128,12 @@ def test_one_person_with_one_recording_makes_all_nulls_those_of_time():
     X, classes, people, recordings = simulated()
     some = recordings.copy()
     some[people == 3] = recordings[people == 3].min()
-    found = permuted_shares(X, people, some, classes, n_permutations=5)
-    expected = permuted_shares(X, people, people, classes, n_permutations=5)
+    found = permuted_explained_variances(X, people, some, classes, n_permutations=5)
+    expected = permuted_explained_variances(X, people, people, classes, n_permutations=5)
     np.testing.assert_array_equal(found, expected)
-    assert not np.allclose(found, permuted_shares(X, people, recordings, classes, n_permutations=5))
+    assert not np.allclose(
+        found, permuted_explained_variances(X, people, recordings, classes, n_permutations=5)
+    )
 
 
 @pytest.mark.parametrize(("of_class", "low", "high"), [(0.0, 0.05, 0.999), (3.0, 0.0, 0.05)])
@@ -140,11 +144,13 @@ def test_a_class_that_is_frequent_in_some_people_is_not_significant(untrained, o
     recordings = np.arange(len(people)) // n
     classes = (recordings % 4 == 0) ^ (people % 2 == 0)
     X = rng.normal(size=(len(people), 4)) + 3 * (people % 2)[:, None] + of_class * classes[:, None]
-    found = number(audit_person(X, classes, people, recordings, n_permutations=99), "class", SHARE)
+    found = number(
+        audit_subjects(X, classes, people, recordings, n_permutations=99), "class", EXPLAINED
+    )
     assert low < found["p"] <= high
 
 
-@pytest.mark.parametrize("measure", [variance_share, lambda X, y: LinearErasure().fit(X, y)])
+@pytest.mark.parametrize("measure", [explained_variance, lambda X, y: LinearErasure().fit(X, y)])
 def test_missing_values_are_refused(measure):
     X, classes, people, recordings = simulated()
     for missing in (np.nan, None):
@@ -154,9 +160,9 @@ def test_missing_values_are_refused(measure):
             measure(X, unknown)
         for given in ((unknown, classes, recordings), (people, unknown, recordings)):
             with pytest.raises(ValueError, match="5 missing"):
-                audit_person(X, given[1], given[0], given[2])
+                audit_subjects(X, given[1], given[0], given[2])
         with pytest.raises(ValueError, match="recording: 5 missing"):
-            permuted_shares(X, people, unknown)
+            permuted_explained_variances(X, people, unknown)
     with pytest.raises(ValueError, match="inconsistent"):
         measure(X, people[:-1])
     X[3, 2] = np.nan
@@ -213,7 +219,7 @@ def test_nothing_linear_that_changes_less_erases_as_much():
     means = pd.DataFrame(X).groupby(people).mean().to_numpy()
     axes = np.linalg.svd(means - X.mean(0), full_matrices=False)[2][: N_PEOPLE - 1]
     projected = X - (X - X.mean(0)) @ axes.T @ axes
-    assert variance_share(projected, people) < 1e-12
+    assert explained_variance(projected, people) < 1e-12
     assert change < np.square(projected - X).sum()
 
 
@@ -244,19 +250,19 @@ def test_what_is_erased_completely_is_constant():
 
 def test_people_are_at_chance_on_later_windows_and_the_class_stays():
     X, classes, people, recordings = simulated(of_person=3.0, of_class=3.0)
-    table = audit_person(X, classes, people, recordings, n_permutations=20)
-    assert number(table, "person", ACCURACY)["value"] > 0.95
-    erased = number(table, "person", ACCURACY, "training people")
+    table = audit_subjects(X, classes, people, recordings, n_permutations=20)
+    assert number(table, "subject", ACCURACY)["value"] > 0.95
+    erased = number(table, "subject", ACCURACY, "training subjects")
     assert erased["value"] == pytest.approx(erased["null"], abs=0.01)
     assert number(table, "class", ACCURACY)["value"] < 0.8
-    assert number(table, "class", ACCURACY, "all people")["value"] > 0.88
+    assert number(table, "class", ACCURACY, "all subjects")["value"] > 0.88
     assert set(table["held_out"]) == {"nothing", "time blocks", "people"}
 
 
 def test_directions_agree_where_people_have_the_same(untrained):
     for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
         given = simulated(of_class=3.0 * (own_way == 0), own_way=own_way)
-        found = number(audit_person(*given, n_permutations=50), "class", COSINE)
+        found = number(audit_subjects(*given, n_permutations=50), "class", COSINE)
         assert low < found["value"] < high
         assert (found["p"] < 0.05) == (own_way == 0)
 
@@ -276,7 +282,7 @@ def test_the_cosine_is_that_of_a_plain_computation(untrained):
     kept = (people < N_PEOPLE - 1) | (classes == 0)
     X = np.concatenate([X[kept], X[~kept] * 0])[: kept.sum()]
     given = [each[kept] for each in (classes, people, recordings)]
-    found = number(audit_person(X, *given, n_permutations=5), "class", COSINE)
+    found = number(audit_subjects(X, *given, n_permutations=5), "class", COSINE)
     assert found["value"] == pytest.approx(np.mean(cosines), abs=0.02)
 
 
@@ -296,18 +302,18 @@ def test_no_window_is_trained_on_next_to_a_test_window():
 
 def test_where_a_person_has_one_class():
     X, _, people, recordings = simulated()
-    table = audit_person(X, people % 2, people, recordings, n_permutations=30)
+    table = audit_subjects(X, people % 2, people, recordings, n_permutations=30)
     assert COSINE not in set(table["measure"])
     # With the people the class is gone, which is a trait of them.
-    assert number(table, "class", ACCURACY, "all people")["value"] == pytest.approx(0.5)
-    assert number(table, "class", SHARE)["p"] > 0.05
+    assert number(table, "class", ACCURACY, "all subjects")["value"] == pytest.approx(0.5)
+    assert number(table, "class", EXPLAINED)["p"] > 0.05
 
 
 def test_several_features_have_one_table():
     X, classes, people, _ = simulated()
-    table = audit_person({"a": X, "b": X[:, :3]}, classes, people, n_permutations=3)
+    table = audit_subjects({"a": X, "b": X[:, :3]}, classes, people, n_permutations=3)
     assert table["features"].tolist() == ["a"] * 8 + ["b"] * 8
-    alone = audit_person(X[:, :3], classes, people, n_permutations=3)
+    alone = audit_subjects(X[:, :3], classes, people, n_permutations=3)
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(table[8:][columns], alone[columns])
 
@@ -327,4 +333,4 @@ def test_what_cannot_be_audited(change, message):
     for name, value in change.items():
         given[name] = X[1:] if value is None else given[name] * value
     with pytest.raises(ValueError, match=message):
-        audit_person(**given)
+        audit_subjects(**given)

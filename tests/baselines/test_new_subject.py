@@ -18,11 +18,11 @@ from support.small_estimators import embedder
 from t3a import t3a
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier, SubjectCentering, as_sklearn
-from braindecode_pars._common.tables import Access
-from braindecode_pars.baselines import linear_probe, new_person
+from braindecode_pars._common.tables import TestSubjectData
+from braindecode_pars.baselines import linear_probe, new_subject
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, RiemannianCentering
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 class Means(TransformerMixin, BaseEstimator):
@@ -62,11 +62,11 @@ def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
         scores = []
         for person in range(25):
             own, labels = Z[people == person].mean(axis=2), t[people == person]
-            first, rest = (new_person.first_of_each_class(labels, k) for k in (n, 16))
+            first, rest = (new_subject.first_of_each_class(labels, k) for k in (n, 16))
             train = own[first], labels[first]
             own_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
             given = others, clf, others.prior_strength_, *train
-            prior = new_person.adapted(*given, is_centered=False)
+            prior = new_subject.adapted(*given, is_centered=False)
             scores.append([one.score(own[~rest], labels[~rest]) for one in (clf, own_only, prior)])
         of_others, of_own, of_prior = np.mean(scores, axis=0)
         assert of_prior > max(of_others, of_own) - 0.02, n
@@ -123,7 +123,7 @@ def test_a_running_prediction_does_not_depend_on_later_windows(data):
     counted = Counted(signals)
     clf.predict_proba(X[new].read_by(counted)[:5])
     assert set(counted.read) == set(range(5))
-    assert clf.access_ is Access.CAUSAL
+    assert clf.test_subject_data_ is TestSubjectData.PAST_UNLABELED
 
 
 def fitted_pipeline(n_classes, rng, n_features=6):
@@ -196,11 +196,11 @@ def test_a_ridge_towards_weights_has_the_lowest_loss(n_classes):
         change = np.sum((w - linear.coef_) ** 2) * 0.2 * 9 + np.sum((b - linear.intercept_) ** 2)
         return -weights @ logs[np.arange(5), codes] + change / 2
 
-    flat = np.concatenate([part.ravel() for part in new_person.ridge_towards(*given, 0.2)])
+    flat = np.concatenate([part.ravel() for part in new_subject.ridge_towards(*given, 0.2)])
     assert np.abs(approx_fprime(flat, loss, 1e-7)).max() < 1e-5
     best = minimize(loss, np.zeros_like(flat), method="BFGS")
     np.testing.assert_allclose(flat, best.x, atol=1e-4)
-    coef, _ = new_person.ridge_towards(*given, 1e9)
+    coef, _ = new_subject.ridge_towards(*given, 1e9)
     np.testing.assert_allclose(coef, linear.coef_, atol=1e-6)
 
 
@@ -214,7 +214,7 @@ def test_people_who_differ_have_a_weak_prior():
     assert differing < alike
     two = groups < 2
     unknown = searching.fit(X[two], y[two], groups=groups[two])
-    assert unknown.prior_strength_ == new_person.DEFAULT_STRENGTH
+    assert unknown.prior_strength_ == new_subject.DEFAULT_STRENGTH
     assert LinearProbe(Means(), prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
 
 
@@ -244,11 +244,11 @@ def plain_strength(clf, features, codes, groups, folds):
                 rest = [i for i in rows if i not in known]
                 scaled = scaler.transform(features)
                 weights = [
-                    new_person.ridge_towards(
+                    new_subject.ridge_towards(
                         *(linear.coef_, linear.intercept_),
                         *(scaled[known], codes[known], np.ones(len(known)), strength),
                     )
-                    for strength in new_person.STRENGTHS
+                    for strength in new_subject.STRENGTHS
                 ]
                 predicted = [scaled[rest] @ w[0] + b[0] > 0 for w, b in weights]
                 scores.append([balanced_accuracy_score(codes[rest], row) for row in predicted])
@@ -263,11 +263,11 @@ def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
         folds = linear_probe.folds_of_subjects(windows)
         means = plain_strength(clf, features, windows.labels, windows.groups, folds)
         best = [
-            s for s, mean in zip(new_person.STRENGTHS, means, strict=True) if mean == means.max()
+            s for s, mean in zip(new_subject.STRENGTHS, means, strict=True) if mean == means.max()
         ]
-        assert new_person.chosen_strength(clf, features, windows, folds) == max(best)
+        assert new_subject.chosen_strength(clf, features, windows, folds) == max(best)
     features = 9.0 * windows.labels[:, None] + np.arange(2)  # all strengths are right everywhere
-    assert new_person.chosen_strength(clf, features, windows, folds) == new_person.STRENGTHS[0]
+    assert new_subject.chosen_strength(clf, features, windows, folds) == new_subject.STRENGTHS[0]
 
 
 @pytest.mark.parametrize("class_weight", [{0: 5.0}, "balanced", None], ids=str)
@@ -296,7 +296,7 @@ def test_adapted_weights_are_those_of_a_plain_computation(
             "None": [1.0, 1.0],
         }.get(str(class_weight), [5.0, 1.0])
         scaled = ((features - mean) / fitted_scaler.scale_)[known]
-        coef, intercept = new_person.ridge_towards(
+        coef, intercept = new_subject.ridge_towards(
             coef, intercept, scaled, codes, np.array(of_class)[codes], clf.prior_strength_
         )
     np.testing.assert_allclose(linear.coef_, coef, atol=1e-6)
@@ -330,7 +330,9 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
     np.testing.assert_array_equal(clf.predict_proba(X), predicted)
     assert type(adapted) is type(clf)
     is_labeled = given == "labels"
-    assert adapted.access_ is (Access.LABELED if is_labeled else Access.UNLABELED)
+    assert adapted.test_subject_data_ is (
+        TestSubjectData.LABELED if is_labeled else TestSubjectData.ALL_UNLABELED
+    )
     alone = np.concatenate([adapted.predict_proba(own[[i]]) for i in range(len(own))])
     together = adapted.predict_proba(own)
     np.testing.assert_allclose(alone, together, atol=1e-6)  # the mean is that of adapt
@@ -353,9 +355,9 @@ def test_an_adapted_vote_is_saved(data, vote, tmp_path):
     adapted.save(tmp_path / "adapted")
     loaded = FewLabelsClassifier.load(tmp_path / "adapted")
     np.testing.assert_allclose(loaded.predict_proba(own), adapted.predict_proba(own), atol=1e-6)
-    assert loaded.access_ is Access.LABELED
+    assert loaded.test_subject_data_ is TestSubjectData.LABELED
     assert loaded.prior_strength_ == vote.prior_strength_
-    assert vote.access_ is Access.UNLABELED
+    assert vote.test_subject_data_ is TestSubjectData.ALL_UNLABELED
 
 
 @pytest.mark.filterwarnings("ignore:24 of 24 windows", "ignore:These parameters are not saved")
@@ -391,7 +393,7 @@ def test_what_cannot_be_adapted_to_is_refused(data, vote):
         with pytest.raises(ValueError, match=message):
             vote.adapt(*given)
     plain = LinearProbe(LogBandPower(), C=0.01).fit(X, y)
-    assert plain.adapt(*few).access_ is Access.LABELED  # no mean is needed
+    assert plain.adapt(*few).test_subject_data_ is TestSubjectData.LABELED  # no mean is needed
     # The mean of few windows is better than that of other subjects, and not a good one.
     with pytest.warns(UserWarning, match=r"mean of 4 windows.* 10 or more.*recenter=None"):
         adapted = vote.adapt(*few)
@@ -413,13 +415,13 @@ def test_access_is_that_of_the_transformer(data):
     X, y, _ = data
     riemann = make_pipeline(RiemannianCentering(SpatialCovariance()), FunctionTransformer(flat))
     for features, access in (
-        (LogBandPower(), Access.NONE),
-        (running(), Access.CAUSAL),
-        (SubjectCentering(LogBandPower()), Access.UNLABELED),
-        (riemann, Access.UNLABELED),
+        (LogBandPower(), TestSubjectData.NONE),
+        (running(), TestSubjectData.PAST_UNLABELED),
+        (SubjectCentering(LogBandPower()), TestSubjectData.ALL_UNLABELED),
+        (riemann, TestSubjectData.ALL_UNLABELED),
     ):
-        assert LinearProbe(features, C=0.01).fit(X, y).access_ is access
-    assert EuclideanAlignment().access_ is Access.UNLABELED
+        assert LinearProbe(features, C=0.01).fit(X, y).test_subject_data_ is access
+    assert EuclideanAlignment().test_subject_data_ is TestSubjectData.ALL_UNLABELED
 
 
 def flat(covariances):

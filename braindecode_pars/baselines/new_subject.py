@@ -38,7 +38,7 @@ def adapted_views(
     features_of: Callable[[Windows], Mapping[str, np.ndarray]],
     *,
     is_centered: bool,
-) -> tuple[dict[str, Pipeline], tables.Access]:
+) -> tuple[dict[str, Pipeline], tables.TestSubjectData]:
     """Return the classifier of each view for one person, and what it was given of the person.
 
     Parameters
@@ -85,7 +85,7 @@ def adapted_views(
         if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
             raise ValueError(
                 f"adapt expects labels of fit, {classes}, or {unlabeled!r} for unlabeled windows, "
-                f"got {checks.listed(unknown, most=3)}."
+                f"got {checks.format_list(unknown, most=3)}."
             )
         codes = np.array([code_of[label] for label in passed_labels])
         if len(present := {*codes.tolist()} - {-1}) < 2:
@@ -97,7 +97,10 @@ def adapted_views(
         view: adapted(estimator, *views[view], features, codes, is_centered=is_centered)
         for view, features in features_of(windows).items()
     }
-    return classifiers, tables.Access.UNLABELED if codes is None else tables.Access.LABELED
+    return (
+        classifiers,
+        tables.TestSubjectData.ALL_UNLABELED if codes is None else tables.TestSubjectData.LABELED,
+    )
 
 
 def adapted(
@@ -130,7 +133,7 @@ def adapted(
     scaler, linear = clf = copy.deepcopy(clf)
     if is_centered or codes is None:
         lacking = np.isnan(features).all(axis=0)
-        scaler.mean_ = np.where(lacking, scaler.mean_, transformers.own_mean(features))
+        scaler.mean_ = np.where(lacking, scaler.mean_, transformers.subject_mean(features))
         if is_centered:  # the mean of centered features is none of the person's
             linear.coef_[:, lacking] = 0
     if codes is not None:
@@ -183,7 +186,7 @@ def ridge_towards(
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.baselines.new_person import ridge_towards
+    >>> from braindecode_pars.baselines.new_subject import ridge_towards
     >>> others = np.array([[1.0, 0.0]]), np.zeros(1)
     >>> x, codes = np.array([[-1.0, 1.0], [1.0, -1.0]]), np.array([0, 1])
     >>> coef, _ = ridge_towards(*others, x, codes, np.ones(2), 1.0)

@@ -1,4 +1,4 @@
-"""Tables and figure of ``docs/measured/person.csv``: how much of the features is the person."""
+"""Tables and figure of ``docs/measured/subject_information.csv``: how much of the features is the person."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from braindecode_pars import plotting
 
 __all__ = ["FILE", "person_figure", "person_number", "person_rows"]
 
-FILE = MEASURED / "person.csv"
+FILE = MEASURED / "subject_information.csv"
 #: Title of a column, and the number in it: property, measure and what is erased.
 COLUMNS = {
-    "variance: person": ("person", "share of variance", "nothing"),
-    "variance: class": ("class", "share of variance", "nothing"),
-    "accuracy: person": ("person", "balanced accuracy", "nothing"),
+    "variance: person": ("subject", "explained variance", "nothing"),
+    "variance: class": ("class", "explained variance", "nothing"),
+    "accuracy: person": ("subject", "balanced accuracy", "nothing"),
     "accuracy: class": ("class", "balanced accuracy", "nothing"),
-    "class, training people erased": ("class", "balanced accuracy", "training people"),
-    "class, all people erased": ("class", "balanced accuracy", "all people"),
+    "class, training people erased": ("class", "balanced accuracy", "training subjects"),
+    "class, all people erased": ("class", "balanced accuracy", "all subjects"),
     "cosine": ("class", "cosine", "nothing"),
 }
 
@@ -49,7 +49,7 @@ def person_rows(control: str) -> pd.DataFrame:
 
 def person_figure(control: str) -> np.ndarray:
     """Draw the numbers on windows as they are, or of a control."""
-    return plotting.person_in_features(_table(control))
+    return plotting.subjects_in_features(_table(control))
 
 
 def _table(control: str) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows.door import as_windows
+from braindecode_pars.windows.convert import as_windows
 
 
 def test_metadata_of_a_braindecode_dataset(nights):
@@ -183,7 +183,7 @@ def test_subject_1_of_two_corpora_is_two_people(nights):
     windows = as_windows(in_corpora(nights, "day", "day", "night", None))
     names = ["day:1", "day:2", "night:1", 2]
     assert list(dict.fromkeys(windows.groups.tolist())) == names
-    assert list(dict.fromkeys(windows.people.tolist())) == names
+    assert list(dict.fromkeys(windows.corpus_subjects.tolist())) == names
     assert list(dict.fromkeys(windows.take(np.arange(24)).groups.tolist())) == ["day:1"]
 
 
@@ -191,9 +191,9 @@ def test_subjects_of_one_corpus_keep_their_names(nights):
     of_one = in_corpora(nights, *["day"] * 4)
     windows = as_windows(of_one)
     assert list(dict.fromkeys(windows.groups.tolist())) == [1, 2]
-    assert list(dict.fromkeys(windows.people.tolist())) == ["day:1", "day:2"]
+    assert list(dict.fromkeys(windows.corpus_subjects.tolist())) == ["day:1", "day:2"]
     given = as_windows(of_one, groups=np.repeat(["A", "B"], 48))
-    assert list(dict.fromkeys(given.people.tolist())) == ["day:A", "day:B"]
+    assert list(dict.fromkeys(given.corpus_subjects.tolist())) == ["day:A", "day:B"]
 
 
 def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):

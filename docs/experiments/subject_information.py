@@ -1,12 +1,12 @@
 """How much of the features is the person, in rest and mental arithmetic of 24 people?
 
-    python docs/experiments/person.py ENCODERS
+    python docs/experiments/subject_information.py ENCODERS
 
 The sample of EEGMAT in the package: two minutes of each person, eight channels, windows of 10 s.
 The features are those of encoders in the package, of ENCODERS/noise (``synthetic_signals.py``) and
 of an untrained one, each channel for itself, and classical ones; of windows as they are, without
-the aperiodic part of their spectra, and with it put back. ``docs/measured/person.csv`` gets the
-tables of ``audit_person``. The command takes two minutes of one core.
+the aperiodic part of their spectra, and with it put back. ``docs/measured/subject_information.csv`` gets the
+tables of ``audit_subjects``. The command takes two minutes of one core.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, PatchEncoder, as_sklearn, datasets
 from braindecode_pars.evaluation import (
-    ChangedSignals,
     ChannelFeatures,
+    ControlSignals,
     LogBandPower,
     SpatialCovariance,
-    audit_person,
+    audit_subjects,
 )
 from braindecode_pars.pretrained import load_encoder
 
 __all__ = ["transformers"]
 
-MEASURED = Path(__file__).parents[1] / "measured" / "person.csv"
+MEASURED = Path(__file__).parents[1] / "measured" / "subject_information.csv"
 ENCODERS = ("small", "pars-sleep")
 
 
@@ -42,16 +42,16 @@ def main(encoders: Path) -> None:
     recordings = X.table["recording"].to_numpy()
     found = []
     for control in ("none", "aperiodic", "sham"):
-        changed = X if control == "none" else ChangedSignals(control).transform(X)
+        changed = X if control == "none" else ControlSignals(control).transform(X)
         methods = transformers(encoders)
         features = {name: own.fit_transform(changed) for name, own in methods.items()}
-        table = audit_person(features, y, people, recordings)
+        table = audit_subjects(features, y, people, recordings)
         table.insert(0, "control", control)
         found.append(table)
     store_table(
         pd.concat(found),
         MEASURED,
-        "python docs/experiments/person.py ENCODERS",
+        "python docs/experiments/subject_information.py ENCODERS",
         index=False,
         float_format="%.4f",
     )

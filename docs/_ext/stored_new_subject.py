@@ -1,4 +1,4 @@
-"""Scores of ``docs/measured/new_person``: what was given of a new person, and what it helps."""
+"""Scores of ``docs/measured/new_subject``: what was given of a new person, and what it helps."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stored_scores import MEASURED
 
 from braindecode_pars.plotting import style
 
-__all__ = ["FOLDER", "new_person_curves", "new_person_scores", "new_person_table"]
+__all__ = ["FOLDER", "new_subject_curves", "new_subject_scores", "new_subject_table"]
 
-FOLDER = MEASURED / "new_person"
+FOLDER = MEASURED / "new_subject"
 TITLES = {"arithmetic": "rest or arithmetic", "sleep": "wake or deep sleep"}
 FEATURES = ("small", "classical features", "band power", "tangent space")
 #: Rows of the table, and numbers of labeled windows a class.
@@ -24,10 +24,10 @@ _ROWS = (
 )
 
 
-def new_person_scores(task: str) -> pd.DataFrame:
+def new_subject_scores(task: str) -> pd.DataFrame:
     """Return balanced accuracies: a row for each features, method and number; people as columns."""
     wide = pd.read_csv(FOLDER / f"{task}.csv", comment="#")
-    return wide.drop(columns="access").set_index(["features", "method", "n_labeled"])
+    return wide.drop(columns="test_subject_data").set_index(["features", "method", "n_labeled"])
 
 
 def difference(scores: pd.DataFrame, features: str, method: str, n: int) -> tuple[float, float]:
@@ -37,9 +37,9 @@ def difference(scores: pd.DataFrame, features: str, method: str, n: int) -> tupl
     return float(gains.mean()), float(half)
 
 
-def new_person_table(task: str) -> pd.DataFrame:
+def new_subject_table(task: str) -> pd.DataFrame:
     """Return means, and gains over nothing with their intervals, by method and features."""
-    scores, rows = new_person_scores(task), []
+    scores, rows = new_subject_scores(task), []
     for method, n in _ROWS:
         row = {}
         for features in FEATURES:
@@ -52,11 +52,11 @@ def new_person_table(task: str) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("")
 
 
-def new_person_curves() -> Figure:
+def new_subject_curves() -> Figure:
     """Draw the scores over the number of labeled windows of the new person."""
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 4.0), sharey=True, layout="constrained")
     for ax, (task, title) in zip(axes, TITLES.items(), strict=True):
-        means = new_person_scores(task).mean(axis=1)
+        means = new_subject_scores(task).mean(axis=1)
         numbers = sorted({n for _, _, n in means.index if n})
         for i, features in enumerate(FEATURES):
             if features in means.index.levels[0]:
