@@ -48,7 +48,7 @@ from stored_sleep import (
     sleep_scores,
     sleep_tests,
 )
-from stored_subject_information import COLUMNS, person_figure, person_rows
+from stored_subject_information import COLUMNS, subject_figure, subject_rows
 from stored_table import add_rows, store_table
 
 from braindecode_pars import as_sklearn
@@ -514,8 +514,8 @@ def test_erasing_people_helps_with_their_own_windows_only():
     assert plain.xs(("subject", "balanced accuracy", "training subjects"), level=[1, 2, 3])[
         "value"
     ].to_numpy() == pytest.approx(1 / 24, abs=1e-3)
-    assert list(person_rows("none")) == ["features", *COLUMNS]
-    assert len(person_figure("none")) == 3
+    assert list(subject_rows("none")) == ["features", *COLUMNS]
+    assert len(subject_figure("none")) == 3
 
 
 def test_a_stored_audit_of_the_person_is_measured_again():

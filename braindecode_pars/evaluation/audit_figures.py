@@ -137,7 +137,7 @@ def subjects_in_features(
         >>> axes = plotting.subjects_in_features(table)
 
     >>> [ax.get_xlabel() for ax in axes]
-    ['share of variance', 'balanced accuracy', 'cosine']
+    ['explained variance', 'balanced accuracy', 'cosine']
     """
     columns = ["features", "property", "measure", "erased", "value", "null"]
     tables.check_table(table, "table", columns)

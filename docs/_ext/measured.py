@@ -62,7 +62,7 @@ from stored_sleep import (
 from stored_space_time import FOLDER as SPACE_TIME
 from stored_space_time import SETS, space_time_losses, space_time_table, space_time_tests
 from stored_subject_information import FILE as PERSON
-from stored_subject_information import person_rows
+from stored_subject_information import subject_rows
 
 from braindecode_pars.evaluation import describe_controls, summarize
 
@@ -220,7 +220,7 @@ class FewLabelsLarger(_Computed):
 
 
 class NewPerson(_Computed):
-    """Show what helps on a new person: ``.. new-person:: TASK``."""
+    """Show what helps on a new person: ``.. new-subject:: TASK``."""
 
     required_arguments = 1
 
@@ -241,12 +241,12 @@ class Audits(_Computed):
 
 
 class Person(_Computed):
-    """Show how much of the features is the person: ``.. person:: CONTROL``."""
+    """Show how much of the features is the person: ``.. subjects:: CONTROL``."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        table = _list_table(person_rows(self.arguments[0]))
+        table = _list_table(subject_rows(self.arguments[0]))
         return self.parse([*table, "", *_origin(PERSON)], [PERSON])
 
 
@@ -491,9 +491,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
-    app.add_directive("new-person", NewPerson)
+    app.add_directive("new-subject", NewPerson)
     app.add_directive("space-time", SpaceTime)
-    app.add_directive("person", Person)
+    app.add_directive("subjects", Person)
     app.add_directive("rhythms", Rhythms)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)

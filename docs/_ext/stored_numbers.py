@@ -10,7 +10,7 @@ or two with " - " between them; and, of a difference, another part of its test.
     A difference, or its interval of 95 %, or the smallest one that could be found ("detectable").
 ``controls/hands | 16 slow | small``, ``audits | both | pars-eegmmidb tokens | slope``
     A score on changed windows; what features hold (the tokens, or those of an encoder).
-``person | none | small | class balanced accuracy | all people``
+``subjects | none | small | class balanced accuracy | all subjects``
     A number of ``audit_subjects``: what it is of, and what is erased.
 ``sleep/losses | phase | PARS | all``
     A loss relative to chance: of all pairs of patches, or of those that are apart.
@@ -27,7 +27,7 @@ from stored_controls import control_scores
 from stored_few_labels import long_scores
 from stored_networks import network_scores
 from stored_scores import MEASURED, RESULTS, result_scores
-from stored_subject_information import person_number
+from stored_subject_information import subject_number
 
 from braindecode_pars.evaluation import paired_tests
 
@@ -93,7 +93,7 @@ def stored(name: str) -> str:
         own = audits.loc[(encoder, features or "encoder")].set_index("property")
         return f"{own.loc[part[0], 'value']:z.2f}"
     if file == "subject":
-        return f"{person_number(selection, what, *part):z.2f}"
+        return f"{subject_number(selection, what, *part):z.2f}"
     if file == "sleep/losses":
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")
         keys = ["control", "method", "pairs"]

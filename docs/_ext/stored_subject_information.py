@@ -8,7 +8,7 @@ from stored_scores import MEASURED
 
 from braindecode_pars import plotting
 
-__all__ = ["FILE", "person_figure", "person_number", "person_rows"]
+__all__ = ["FILE", "subject_figure", "subject_number", "subject_rows"]
 
 FILE = MEASURED / "subject_information.csv"
 #: Title of a column, and the number in it: property, measure and what is erased.
@@ -23,7 +23,7 @@ COLUMNS = {
 }
 
 
-def person_number(control: str, features: str, what: str, erased: str = "nothing") -> float:
+def subject_number(control: str, features: str, what: str, erased: str = "nothing") -> float:
     """Return a value, or the mean of its permutations: "person share of variance null"."""
     column = "null" if what.endswith(" null") else "value"
     named, _, measure = what.removesuffix(" null").partition(" ")
@@ -31,7 +31,7 @@ def person_number(control: str, features: str, what: str, erased: str = "nothing
     return rows.loc[(features, named, measure, erased), column]
 
 
-def person_rows(control: str) -> pd.DataFrame:
+def subject_rows(control: str) -> pd.DataFrame:
     """Return a row for each kind of features; in brackets the mean of permutations."""
     table = _table(control)
     rows = []
@@ -47,7 +47,7 @@ def person_rows(control: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def person_figure(control: str) -> np.ndarray:
+def subject_figure(control: str) -> np.ndarray:
     """Draw the numbers on windows as they are, or of a control."""
     return plotting.subjects_in_features(_table(control))
 

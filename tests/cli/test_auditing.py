@@ -78,5 +78,5 @@ def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
     names = [line[0] for line in cells(output)]
     assert names[:3] == ["R2", "slope", "curvature"]
     told = ["balanced accuracy", "subject", "channel", "subject, erased"]
-    assert names[-6:] == [*told, "share of variance", "variance by subject"]
+    assert names[-6:] == [*told, "explained variance", "variance by subject"]
     assert "Measured" not in output

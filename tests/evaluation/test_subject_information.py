@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from braindecode_pars.evaluation import LinearErasure, audit_subjects
+from braindecode_pars.evaluation import LinearErasure, audit_subjects, subject_information
 from braindecode_pars.evaluation.subject_information import (
     ACCURACY,
     COSINE,
@@ -256,7 +256,7 @@ def test_people_are_at_chance_on_later_windows_and_the_class_stays():
     assert erased["value"] == pytest.approx(erased["null"], abs=0.01)
     assert number(table, "class", ACCURACY)["value"] < 0.8
     assert number(table, "class", ACCURACY, "all subjects")["value"] > 0.88
-    assert set(table["held_out"]) == {"nothing", "time blocks", "people"}
+    assert set(table["held_out"]) == {"nothing", "time blocks", "subjects"}
 
 
 def test_directions_agree_where_people_have_the_same(untrained):
