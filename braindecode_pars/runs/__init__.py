@@ -1,4 +1,4 @@
-"""Pretraining runs on a SignalStore, in one process or several; a resumed run is bit-identical."""
+"""Pretraining runs on a SignalStore with one or several processes, resumable bit for bit."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The configuration of a pretraining run, from defaults and keyword arguments."""
+"""Configuration of a pretraining run."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -17,7 +17,7 @@ def _are_lengths(value: Any) -> bool:
     return 0 < len(lengths) == len(set(lengths))
 
 
-#: Setting -> rule, of a run.
+#: Setting of a run -> rule for its value.
 _RULES = {
     **settings.RULES,
     **dict.fromkeys(("embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)),
@@ -31,14 +31,14 @@ _RULES = {
     "device": checks.choice("auto", "cpu", "cuda", "mps"),
     "encoder": checks.optional(checks.instance("a folder or the id of a model", str)),
     "drop_prob": checks.share(),
-    # Those of encoder.TOKENIZERS; importing it takes seconds.
+    # The keys of encoder.TOKENIZERS, whose import takes seconds.
     "tokenizer": checks.choice("linear", "spectral"),
     "exclude_subjects": checks.instance("a list of subjects", list, tuple),
     "seed": checks.integer(0),
     "num_workers": checks.optional(checks.integer(0)),
 }
 
-#: Settings for two CPU cores and tens of subjects: the defaults of the estimators.
+#: Settings for two CPU cores and tens of subjects, equal to the defaults of the estimators.
 LAPTOP: dict[str, Any] = dict(
     epochs=None, batch_size=settings.BATCH_SIZE, lr=settings.LEARNING_RATE
 )
@@ -47,52 +47,53 @@ LAPTOP |= dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="
 
 @dataclass(frozen=True)
 class RunConfig(settings.PretrainingSettings):
-    """The settings of a pretraining run; the defaults are the paper's settings (section 2.5).
+    """Configuration of a pretraining run, by default with the settings of the paper (section 2.5).
 
     A configuration is immutable.
 
     Attributes
     ----------
     task, task_params, max_steps, minutes, sham, lr, weight_decay, warmup, precision, compile
-        As in :class:`~braindecode_pars.pretraining.PretrainingSettings`. The task is a name in
-        ``PRETEXT_TASKS``, or a class in a file, ``"my_task.py:Slope"``, which becomes its name.
+        See :class:`~braindecode_pars.pretraining.PretrainingSettings`. ``task`` is a name in
+        ``PRETEXT_TASKS``, or a class in a file, such as ``"my_task.py:Slope"``, which is replaced
+        by the name of the task.
     epochs : int | None
-        Length of the run, and of the learning-rate schedule: linear warm-up, then a cosine to
-        zero. If None, the run continues while the loss on held-out subjects falls, see
-        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. A tenth of the subjects of the store
-        is held out, at least one.
+        Number of epochs of the run and of the learning-rate schedule: linear warm-up, then cosine
+        decay to zero. If None, the run continues while the loss on held-out subjects decreases; see
+        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. A tenth of the subjects of the store,
+        but at least one, is held out.
     batch_size : int
-        Number of examples in a step, over all processes.
+        Number of examples in a step, summed over all processes.
     device : "auto" | "cpu" | "cuda" | "mps"
-        Device to train on. ``"auto"`` chooses CUDA if available, else MPS, else the CPU.
+        Device to train on. ``"auto"`` selects CUDA if available, otherwise MPS, otherwise the CPU.
     encoder : str | None
-        Encoder to continue with: a folder, a name in the package or a model id, as in
-        :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace ``patch_seconds`` and
-        the arguments of the encoder below. None means a new encoder.
+        Pretrained encoder with which the run continues: a folder, the name of a bundled encoder or
+        a model id; see :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace
+        ``patch_seconds`` and the encoder arguments below. If None, a new encoder is trained.
     window_seconds : float | tuple of float
-        Length of the random crops in seconds. Of several lengths, such as ``(10, 3)``, the steps
-        use one after the other in turns. Every length has a task of its own, with its own heads
-        and chance level, on the same encoder; the loss of each is relative to chance. A pass over
-        the data counts windows of the longest.
+        Length of the random crops in seconds. With several lengths, such as ``(10, 3)``,
+        successive steps cycle through them. Each length has a separate task on the same encoder,
+        with separate heads and chance level; the loss of each task is relative to its chance level.
+        A pass over the data counts windows of the longest length.
     patch_seconds : float
         Length of a patch in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
         Arguments of :class:`~braindecode_pars.PatchEncoder`.
     steps_per_epoch : int | None
-        Number of steps in an epoch. The run writes a checkpoint after each epoch. None means one
-        pass over the data.
+        Number of steps in an epoch. A checkpoint is written after each epoch. If None, an epoch is
+        one pass over the data.
     micro_batch_size : int | None
-        Number of examples that pass through the network at once. Gradients are averaged over the
-        micro-batches of a step. Smaller micro-batches need less memory. They change the result
-        only by rounding and by the random draws of the task, which are made for each micro-batch.
-        None means all examples that a process has in a step.
+        Number of examples per forward pass. Gradients are averaged over the micro-batches of a
+        step. Smaller micro-batches require less memory. They change the result only by rounding
+        and because the task makes its random draws per micro-batch. If None, all examples of a
+        process in a step.
     exclude_subjects : tuple of str
         Subjects to exclude from pretraining, such as future test subjects.
     seed : int
-        Seed of the initial weights, the order of the data, the crops and all draws of the task.
+        Seed of the initial weights, the order of the data, the crops and the draws of the task.
     num_workers : int | None
-        Number of processes that load data ahead, for each training process. None means up to four
-        on a GPU and zero on the CPU.
+        Number of data loading processes per training process. If None, up to four on a GPU and
+        zero on the CPU.
 
     Raises
     ------
@@ -126,7 +127,7 @@ class RunConfig(settings.PretrainingSettings):
     num_workers: int | None = None
 
     def __post_init__(self) -> None:
-        # This import takes seconds. The command line needs only the defaults for its help.
+        # This import takes seconds, and the help of the commands needs only the defaults.
         from braindecode_pars.pretext.base import find_task
 
         options = vars(self)
@@ -135,11 +136,13 @@ class RunConfig(settings.PretrainingSettings):
 
         # Normalize the values, so that equal settings from Python and run.json compare equal.
         subjects = sorted(set(map(str, self.exclude_subjects)))
-        # Of a file with a task only the name remains: a run never says which code is to be run.
+        # Store only the name of a task from a file: a run must not specify code to execute.
         task_class = find_task(self.task)
         task = task_class.name if checks.names_file(self.task) else self.task
         plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
-        plain |= {name: v.item() for name, v in options.items() if hasattr(v, "item")}  # of NumPy
+        plain |= {
+            name: v.item() for name, v in options.items() if hasattr(v, "item")
+        }  # NumPy scalars
         if isinstance(self.window_seconds, list | tuple):
             lengths = tuple(map(float, self.window_seconds))
             plain["window_seconds"] = lengths if len(lengths) > 1 else lengths[0]
@@ -157,16 +160,17 @@ class RunConfig(settings.PretrainingSettings):
         return [round(seconds * sfreq) for seconds in self.lengths]
 
     @classmethod
-    def for_laptop(cls, **given: Any) -> Self:
+    def for_laptop(cls, **options: Any) -> Self:
         """Return a configuration whose defaults are small enough for a CPU.
 
-        They are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64 features,
-        spectral tokens, batches of 32 windows, and training while the held-out loss falls.
+        The defaults are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64
+        features, the spectral patch embedding, batches of 32 windows, and training while the
+        held-out loss decreases.
 
         Parameters
         ----------
-        **given
-            Attributes of this class; they override these defaults.
+        **options
+            Attributes of this class, which override the defaults.
 
         Returns
         -------
@@ -180,13 +184,13 @@ class RunConfig(settings.PretrainingSettings):
         """
         from braindecode_pars.pretext.base import params_of  # takes seconds
 
-        task_params = params_of(given.get("task", cls.task), given.get("task_params"))
-        return cls(**{**LAPTOP, **given, "task_params": task_params})
+        task_params = params_of(options.get("task", cls.task), options.get("task_params"))
+        return cls(**{**LAPTOP, **options, "task_params": task_params})
 
 
 @dataclass(frozen=True)
 class SizedRunConfig(RunConfig):
-    """The settings of a run on known data and processes: no size is open."""
+    """Configuration of a run on specific data and processes, with all sizes set."""
 
     steps_per_epoch: int = 1
     micro_batch_size: int = 1

@@ -1,6 +1,6 @@
-"""What a pretraining run takes, before it is started: disk, steps and hours.
+"""Estimate disk space, number of steps and duration of a pretraining run before starting it.
 
-The size of the corpus is that of a store, or given by its numbers.
+The size of the corpus is the size of a store, or is specified by its number of windows.
 """
 
 import math
@@ -19,34 +19,34 @@ from braindecode_pars.runs.config import RunConfig
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import examples
 
-#: Bytes of a weight in a checkpoint: itself and two moments of AdamW, in float32.
-_SAVED = 12
+#: Bytes per weight in a checkpoint: the weight and two moments of AdamW, in float32.
+_CHECKPOINT_BYTES = 12
 
-#: The number of windows in a measured step grows until it takes this many seconds.
-_SECONDS = 1.0
+#: Minimum duration of a measured step in seconds. The number of windows is increased until then.
+_MIN_STEP_SECONDS = 1.0
 
 
 class RunPlan(NamedTuple):
-    """What a run takes.
+    """Estimated disk space, number of steps and duration of a run.
 
     Attributes
     ----------
     parameters : int
-        Number of parameters of the encoder and of the layers of the task.
+        Number of parameters of the encoder and of the pretext task.
     steps_per_epoch, n_steps : int
         Number of steps in an epoch and in the run.
     store_bytes, run_bytes : int
-        Disk of the store, and of the folder of the run with its checkpoints, in bytes.
+        Disk space of the store, and of the run with its checkpoints, in bytes.
     device : str
         Name of the devices.
     n_devices : int
-        Number of devices that share a step.
+        Number of devices that process a step together.
     measured_windows : int
-        Number of windows in the step that was measured.
+        Number of windows in the measured step.
     windows_per_second : float
-        Speed of one device in that step.
+        Throughput of one device in the measured step.
     hours : float
-        Length of the run on all devices, if data arrive as fast as they are used.
+        Duration of the run on all devices if loading of the data is not limiting.
 
     Examples
     --------
@@ -68,26 +68,26 @@ class RunPlan(NamedTuple):
 
 
 def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
-    """Return what a pretraining run takes, without starting it.
+    """Estimate disk space, number of steps and duration of a pretraining run.
 
-    A few training steps on noise are measured on the device, which takes seconds.
+    A few training steps on noise are timed on the device, which takes seconds.
 
     Parameters
     ----------
     corpus : CorpusSize
         Size of the corpus.
     config : RunConfig | None
-        Settings of the run. None means the paper's settings.
+        Settings of the run. If None, the settings of the paper.
 
     Returns
     -------
     RunPlan
-        Disk, steps, and hours on the devices at hand.
+        Disk space, number of steps, and duration on the available devices.
 
     Raises
     ------
     ValueError
-        When the configuration does not fit the sampling rate.
+        When the configuration is invalid for the sampling rate.
     torch.OutOfMemoryError
         When a micro-batch does not fit into the memory of the device.
 
@@ -99,32 +99,33 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     >>> planned.steps_per_epoch, planned.n_steps, planned.store_bytes
     (313, 2000, 120000000)
     """
-    # The network.
+    # Network.
     config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)
     parameters = computing.n_parameters(task)
-    # The steps.
+    # Number and duration of steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     device = computing.find_device(config.device)
     is_cpu = device.type == "cpu"
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
-    if config.batch_size % n_devices:  # GPUs that cannot share a batch equally
+    if config.batch_size % n_devices:  # the batch cannot be divided equally
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
-    # The steps have the lengths in turns.
+    # The steps cycle through the crop lengths.
     parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
         measured = [_measured(part, config, device, at_once, corpus.n_chans) for part in parts]
     rate = harmonic_mean([rate for _, rate in measured])
     n_steps = (config.epochs or 0) * steps_per_epoch
-    if config.epochs is None:  # at most
+    if config.epochs is None:  # maximum number of steps
         by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
-        n_steps = math.ceil(min(by_time, config.step_limit))  # by time, where this is NaN
+        n_steps = math.ceil(min(by_time, config.step_limit))  # by_time if step_limit is NaN
     return RunPlan(
         parameters=parameters,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         store_bytes=corpus.store_bytes,
-        run_bytes=run_folder.KEPT * _SAVED * parameters + 4 * computing.n_parameters(task.encoder),
+        run_bytes=run_folder.N_CHECKPOINTS * _CHECKPOINT_BYTES * parameters
+        + 4 * computing.n_parameters(task.encoder),
         device=f"CPU, {torch.get_num_threads()} threads"
         if is_cpu
         else computing.device_name(device),
@@ -136,15 +137,15 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
 
 
 def noise_for(task: base.PretextTask, n_windows: int, n_chans: int) -> torch.Tensor:
-    """Return noise of the shape that a task takes; ``n_chans`` counts where it takes them all."""
-    all_channels = [n_chans] * (task.encoder_kind == SPACE_TIME)
-    return torch.randn(n_windows, *all_channels, task.n_times)
+    """Return noise in the input shape of a task, with ``n_chans`` for tasks on all channels."""
+    channel_axis = [n_chans] * (task.encoder_kind == SPACE_TIME)
+    return torch.randn(n_windows, *channel_axis, task.n_times)
 
 
 def _measured(
     task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int, n_chans: int
 ) -> tuple[int, float]:
-    """Return the size of the largest step that was measured, and its windows per second."""
+    """Return the number of windows of the largest measured step, and its windows per second."""
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
 
@@ -157,16 +158,16 @@ def _measured(
     n_windows = 1
     with computing.tensor_cores(device):
         while True:
-            with net.captured_steps():  # of one size at a time
+            with net.captured_steps():  # a captured step has a fixed size
                 seconds(n_windows)  # the first step of a size allocates memory
                 took = min(seconds(n_windows) for _ in range(2))
-            if n_windows == at_once or took > _SECONDS:
+            if n_windows == at_once or took > _MIN_STEP_SECONDS:
                 return n_windows, n_windows / took
             n_windows = min(2 * n_windows, at_once)
 
 
-#: Bytes of a sample in a store of the default type, int16.
-_BYTES = 2
+#: Bytes per sample in a store of the default type, int16.
+_SAMPLE_BYTES = 2
 
 _RULES = dict(
     n_windows=checks.integer(1),
@@ -177,18 +178,19 @@ _RULES = dict(
 
 
 class CorpusSize(NamedTuple):
-    """The size of a corpus.
+    """Size of a corpus.
 
     Attributes
     ----------
     n_windows : int
-        Number of whole windows in a pass over the recordings, whatever their number of channels.
+        Number of complete windows in a pass over the recordings. Channels are not counted.
     sfreq : float
         Sampling rate in Hz.
     store_bytes : int
-        Size of a store of the corpus in bytes, with samples in int16 unless it exists already.
+        Size of a store of the corpus in bytes. For a store that does not exist yet, samples are
+        assumed to be int16.
     n_chans : int
-        Largest number of channels of a window.
+        Maximum number of channels of a window.
 
     Examples
     --------
@@ -206,7 +208,7 @@ class CorpusSize(NamedTuple):
     def of_numbers(
         cls, n_windows: int, *, sfreq: float, window_seconds: float = 30.0, n_chans: int = 1
     ) -> Self:
-        """Return the size of a corpus from its numbers.
+        """Return the size of a corpus from its number of windows.
 
         Parameters
         ----------
@@ -228,11 +230,11 @@ class CorpusSize(NamedTuple):
         """
         checks.check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
-        return cls(n_windows, float(sfreq), n_samples * _BYTES, n_chans)
+        return cls(n_windows, float(sfreq), n_samples * _SAMPLE_BYTES, n_chans)
 
     @classmethod
     def of_store(cls, store: SignalStore, window_seconds: float = 30.0) -> Self:
-        """Return the size of a store.
+        """Return the size of the corpus in a store.
 
         Parameters
         ----------
@@ -248,7 +250,8 @@ class CorpusSize(NamedTuple):
         Raises
         ------
         ValueError
-            When every recording is shorter than a window, or every one of a corpus with a share.
+            When every recording is shorter than a window, or every recording of a corpus for which
+            the store has a proportion.
         """
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
         n_chans = min(int(of_store.n_chans.max()), examples.MOST)

@@ -1,7 +1,7 @@
-"""Pretrain on a SignalStore with the available devices; a resumed run is bit-identical.
+"""Pretrain on a SignalStore with one or several devices; a resumed run is bit-identical.
 
-The training loop runs in one process or several. A step may be computed in micro-batches. After an
-epoch there are metrics and a checkpoint.
+The training loop runs in one or several processes. A step may be computed in micro-batches. Metrics
+and a checkpoint are written after each epoch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from braindecode_pars.runs.steps import (
 from braindecode_pars.signal_store import SignalStore
 
 try:
-    with warnings.catch_warnings():  # in which accelerate silences torch's warnings of schedulers
+    with warnings.catch_warnings():  # accelerate emits warnings of torch's schedulers on import
         import accelerate
         import skorch.hf
         from accelerate.utils import concatenate, send_to_device
@@ -71,27 +71,29 @@ def pretrain(
     resume: bool = False,
     verbose: int = 1,
 ) -> Path:
-    """Pretrain an encoder on a store of recordings.
+    """Pretrain an encoder on a store of recordings, for corpora larger than memory.
 
-    Under ``torchrun``, the processes share each step: their gradients are averaged, and the first
-    process writes all files. A run that was killed at any time can resume from its last
+    With ``torchrun``, each step is distributed over the processes: their gradients are averaged,
+    and the first process writes all files. A run that was killed can resume from its last
     checkpoint. On a CPU, in one process with the same number of threads, a resumed run ends with
     exactly the same parameters as an uninterrupted run.
 
     Parameters
     ----------
     store : SignalStore | path
-        Store to pretrain on. Of a store with labels, the validation and test subjects are left out.
+        Store to pretrain on. If the store has labels, its validation and test subjects are
+        excluded.
     out : path
-        Folder for the run. It gets ``run.json`` (configuration, store, versions),
-        ``metrics.csv`` and ``checkpoints/``. At the end it gets ``encoder.safetensors`` and
-        ``encoder.json``, which ``PARSClassifier(encoder=out)`` loads.
+        Folder for the run, in which ``run.json`` (configuration, store, versions),
+        ``metrics.csv`` and ``checkpoints/`` are written. At the end of the run,
+        ``encoder.safetensors`` and ``encoder.json`` are added, which
+        ``PARSClassifier(encoder=out)`` loads.
     config : RunConfig | None
-        Settings of the run. None means the paper's settings.
+        Settings of the run. If None, the settings of the paper.
     resume : bool
         Whether to resume the run in ``out``. Configuration and store must be the same.
     verbose : int
-        Level of output: 0 prints nothing, 1 prints an overview and a progress bar.
+        Verbosity: 0 prints nothing, 1 prints an overview and a progress bar.
 
     Returns
     -------
@@ -103,17 +105,18 @@ def pretrain(
     TypeError
         When ``config`` is not a RunConfig.
     ValueError
-        When the configuration does not fit the store or the processes, or the folder has another
-        run.
+        When the configuration does not match the store or the number of processes, or when the
+        folder contains a different run.
     KeyboardInterrupt
-        When the user interrupts training. The last checkpoint is kept.
+        When the user interrupts the training. The last checkpoint remains.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
+        See :func:`~braindecode_pars.pretraining.pretrain_encoder`.
     UserWarning
-        When an encoder continues on recordings with another band or reference.
+        When the frequency band or reference of the recordings differs from the pretraining data of
+        the encoder with which the run continues.
 
     Notes
     -----
@@ -151,7 +154,7 @@ def pretrain(
     accelerator = _accelerator(config)
     is_main = accelerator.is_main_process
     if not isinstance(store, SignalStore):
-        # Opening may compare the samples with their checksums. The first process does so for all.
+        # Opening may verify the checksums of the samples, which only the first process does.
         with accelerator.main_process_first():
             store = SignalStore.open(store, verbose=verbose if is_main else 0)
     store = store.select(exclude=config.exclude_subjects).without_held_out()
@@ -168,17 +171,17 @@ def pretrain(
             log.info("The run in %s is already finished.", folder.path)
         return folder.path
 
-    if before is not None and is_main and (differing := before.differences(store.preprocessing)):
+    if before is not None and is_main and (differences := before.differences(store.preprocessing)):
         checks.warn_user(
-            f"The signals were prepared otherwise than those of {config.encoder}, with which the "
-            f"run continues: {'; '.join(map(str, differing))}."
+            f"Preprocessing of the store differs from the pretraining data of {config.encoder}, "
+            f"with which the run continues: {'; '.join(map(str, differences))}."
         )
 
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()
     with folder.exclusive() if is_main else nullcontext():
         if is_main:
-            folder.check(described, resume=resume)  # another run may have used it until now
+            folder.check(described, resume=resume)  # another run may have written to it
         net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
         if is_main:
             card = _card(sized, steps, net)
@@ -207,9 +210,9 @@ def _train(
     resume: bool,
     verbose: int,
 ) -> RunNet:
-    """Train from the last checkpoint, if there is one."""
+    """Train, starting from the last checkpoint if there is one."""
     is_main = accelerator.is_main_process
-    # All processes must have read the checkpoint before the first one can remove it.
+    # All processes must have read the checkpoint before the first process can remove it.
     checkpoint = folder.newest() if resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
@@ -242,7 +245,7 @@ def _train(
     # accelerate chooses the device.
     settings = PretrainingSettings.of(vars(config), task=task, task_params={}, device=None)
     with warnings.catch_warnings():
-        if not is_main:  # only the first process warns of a training that may have learned nothing
+        if not is_main:  # only the first process warns if the training did not converge
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
             task.encoder,
@@ -260,9 +263,10 @@ def _train(
 
 
 def _accelerator(config: RunConfig) -> accelerate.Accelerator:
-    """Return the accelerate object, which connects the processes of the run."""
+    """Return the Accelerator, which connects the processes of the run."""
     wanted = computing.find_device(config.device).type
-    # A step of one length does not use the heads of the others. The net handles precision.
+    # A step with one crop length does not use the heads of the other lengths. The net handles
+    # precision.
     unused = accelerate.DistributedDataParallelKwargs(
         find_unused_parameters=len(config.lengths) > 1
     )
@@ -273,7 +277,7 @@ def _accelerator(config: RunConfig) -> accelerate.Accelerator:
     if accelerator.device.type != wanted:
         raise ValueError(
             f"device={config.device!r} cannot be used after a run on {accelerator.device.type} in "
-            "one process; start another."
+            "the same process. Start a new Python process."
         )
     return accelerator
 
@@ -281,19 +285,24 @@ def _accelerator(config: RunConfig) -> accelerate.Accelerator:
 def _sized(
     config: RunConfig, store: SignalStore, accelerator: accelerate.Accelerator
 ) -> tuple[SizedRunConfig, Steps]:
-    """Return the configuration without open sizes, and the data of this process."""
+    """Return the configuration with all sizes set, and the data of this process."""
     # Sizes of a batch.
     n_processes = accelerator.num_processes
-    share, remainder = divmod(config.batch_size, n_processes)
+    examples_per_process, remainder = divmod(config.batch_size, n_processes)
     if remainder:
-        raise ValueError(f"{n_processes} processes cannot share a batch of {config.batch_size}.")
-    micro_batch_size = config.micro_batch_size or share
-    if share % micro_batch_size:
-        raise ValueError(f"micro_batch_size={micro_batch_size} does not divide {share}.")
+        raise ValueError(
+            f"batch_size={config.batch_size} must be a multiple of the {n_processes} processes."
+        )
+    micro_batch_size = config.micro_batch_size or examples_per_process
+    if examples_per_process % micro_batch_size:
+        raise ValueError(
+            f"micro_batch_size={micro_batch_size} must divide the {examples_per_process} examples "
+            "of a process."
+        )
 
     # Data, and the length of an epoch.
-    takes_all = base.encoder_kind_of(config.task) == SPACE_TIME
-    make_steps: Any = AllChannelSteps if takes_all else Steps
+    uses_all_channels = base.encoder_kind_of(config.task) == SPACE_TIME
+    make_steps: Any = AllChannelSteps if uses_all_channels else Steps
     step_kwargs = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
     lengths, measured, longest = config.in_samples(store.sfreq), None, math.inf
     if config.epochs is None:
@@ -310,10 +319,10 @@ def _sized(
 def _split_by_subject(
     store: SignalStore, n_times: int, seed: int
 ) -> tuple[SignalStore, SignalStore]:
-    """Return a store to train on, and one of the held-out subjects.
+    """Return a store to train on, and a store of held-out subjects.
 
-    With fewer than three known subjects that have a crop of ``n_times``, both are the same: the
-    held-out loss is then that of other crops.
+    With fewer than three known subjects that have a crop of ``n_times``, both are the same store,
+    and the held-out loss is computed on other crops.
     """
     subjects: list[Any] = []
     if store.recordings["subject"].notna().all():
@@ -325,18 +334,19 @@ def _split_by_subject(
 def begun_task(
     config: RunConfig, sfreq: float
 ) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
-    """Return the task of a new run, and the card of the encoder that it continues with, if any.
+    """Return the configuration and task of a new run, and the card of ``config.encoder``.
 
-    The configuration gets the sizes of that encoder.
+    The sizes of this encoder replace those of the configuration. Without an encoder, the card is
+    None.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None
     encoder, card = saved.load_encoder(config.encoder)[:2]
     trained = f"the encoder {config.encoder} was pretrained"
-    remedy = "make the store with sfreq={expected:g}"
+    remedy = "create the store with sfreq={expected:g}"
     checks.check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
-    taken: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}
-    config = replace(config, patch_seconds=encoder.patch_size / sfreq, **taken)
+    sizes: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}
+    config = replace(config, patch_seconds=encoder.patch_size / sfreq, **sizes)
     task = build_task(config, sfreq, encoder.config)
     task.encoder.load_state_dict(encoder.state_dict())
     return config, task, card
@@ -345,7 +355,7 @@ def begun_task(
 def build_task(
     config: RunConfig, sfreq: float, encoder: dict[str, Any] | None = None
 ) -> base.PretextTask:
-    """Return the untrained task of a run; its encoder has the arguments given, or the run's."""
+    """Return the pretext task of a run with a new encoder, by default as in the configuration."""
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
     arguments["patch_size"] = round(config.patch_seconds * sfreq)
     arguments[KIND] = base.encoder_kind_of(config.task)
@@ -363,15 +373,15 @@ def _overview(
     accelerator: accelerate.Accelerator,
     first_epoch: int,
 ) -> str:
-    """Describe the data, the network and the schedule, one line each."""
+    """Describe the data, the network and the schedule in one line each."""
     mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
     mixture = f" ({mixture})" if mixture else ""
-    done = f", {first_epoch} of them done" if first_epoch else ""
+    completed = f" ({first_epoch} completed)" if first_epoch else ""
     processes = accelerator.num_processes
-    length = f"{config.epochs} epochs{done},"
+    length = f"{config.epochs} epochs{completed}"
     if config.epochs is None:
         budget = f"{config.minutes:g} minutes" if config.minutes else f"{config.step_limit:,} steps"
-        length = f"At most {budget}, in epochs{done}"
+        length = f"At most {budget}, in epochs{completed}"
     return (
         f"{steps}\n"
         f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
@@ -387,7 +397,7 @@ def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> cards.EncoderCar
         sfreq=steps.store.sfreq,
         task=config.task,
         task_params=dict(config.task_params),
-        # Held-out subjects have decided on the length, so no test subject should be one of them.
+        # The held-out subjects determined the number of epochs, so they must not be test subjects.
         subjects=cards.unique_subjects(steps.subjects, getattr(steps.held_out, "subjects", [])),
         n_windows=steps.n_windows,
         epochs=len(net.history),
@@ -401,27 +411,27 @@ def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> cards.EncoderCar
 
 
 class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
-    """A PretrainingNet for one process or several.
+    """PretrainingNet for one or several processes.
 
-    Each process reads its own part of every batch, so accelerate does not have to split the data.
-    Each micro-batch has its own seed, which depends on its number in the whole batch. The result
-    therefore depends on the sizes of batch and micro-batch, but not on the number of processes.
+    Each process reads its part of every batch, so accelerate does not split the data. The seed of a
+    micro-batch depends on its position in the whole batch. Therefore, the result depends on the
+    sizes of batch and micro-batch, but not on the number of processes.
 
     Parameters
     ----------
     module : PretextTask
         Task to train.
     accelerator : accelerate.Accelerator
-        Link to the other processes.
+        Connection to the other processes.
     micro_batch_size : int
-        Number of examples that pass through the network at once. It divides the number of
-        examples that this process has in a step.
+        Number of examples per forward pass. It must divide the number of examples of this process
+        in a step.
     steps_per_epoch : int
         Number of steps in an epoch.
     first_epoch : int
         Number of epochs that earlier sessions have completed.
     num_workers : int
-        Number of processes that load data ahead.
+        Number of processes that prefetch data.
     restore : callable | None
         Function that sets the initialized net to the state of an earlier session.
     **kwargs
@@ -474,18 +484,18 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         return self
 
     def fit_loop(self, X: Steps, y: Any = None, epochs: int | None = None, **kwargs: Any) -> RunNet:
-        """Train as skorch does, but count the epochs of earlier sessions in ``max_epochs``."""
+        """Train as in skorch, with the epochs of earlier sessions counted in ``max_epochs``."""
         last = min(self.max_epochs, held_out.decay_epochs(self.history)[1])
         epochs = int(last) - self.first_epoch if epochs is None else epochs
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Steps, y: Any = None) -> None:
-        """Let the task measure signals before the first step; a checkpoint has what it found."""
+        """Let the task measure signals before the first step; checkpoints contain the result."""
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 
     def draw_batches(self, dataset: Steps, n: int) -> list[Any]:
-        """Return random crops of the recordings, the same in every process."""
+        """Return random crops of the recordings, identical in every process."""
         crops = send_to_device(dataset.first_pass(n), self.compute_device)
         return split_examples(crops, self.micro_batch_size)
 
@@ -499,24 +509,24 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
         n_steps, on_gpu = self.steps_per_epoch, self.compute_device.type == "cuda"
         first, last = self.first_epoch * n_steps, self.max_epochs * n_steps
-        # Copies from pinned memory to a GPU do not block.
+        # Copies from pinned memory to a GPU are asynchronous.
         options = dict(num_workers=self.num_workers, pin_memory=on_gpu)
         return EpochLoader(dataset, first, last, n_steps, **options)
 
     def run_single_epoch(
         self, iterator: EpochLoader | None, training: bool, prefix: str, step_fn: Any, **kwargs: Any
     ) -> None:
-        """Train one epoch as skorch does, but read the losses only at its end.
+        """Train one epoch as in skorch, but read the losses only at the end of the epoch.
 
-        Every read of a loss makes the CPU wait for the GPU.
+        Reading a loss makes the CPU wait for the GPU.
         """
-        if iterator is None:  # there is no validation
+        if iterator is None:  # no validation data
             return
         losses = []
         for number, batch in enumerate(iterator, start=1):
             self.notify("on_batch_begin", batch=batch, training=True)
-            # step_fn checks that the loss is finite, which reads it. One check in the last step is
-            # enough: once the loss is NaN, it stays NaN.
+            # step_fn reads the loss to check that it is finite. Checking the last step suffices,
+            # because the loss remains NaN once it is NaN.
             step = (
                 step_fn if number == len(iterator) else partial(skorch.NeuralNet.train_step, self)
             )
@@ -534,23 +544,25 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
         # Gradients accumulate over the micro-batches.
         for number, part in enumerate(parts, start=1):
-            # Processes exchange gradients once in a step: in the last backward pass.
+            # Processes exchange gradients once per step, in the last backward pass.
             no_exchange = self.accelerator.no_sync(self.module_)
             with nullcontext() if number == len(parts) else no_exchange:
                 seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
                 part = send_to_device(part, self.compute_device, True)
                 with computing.seeded(int(seed), self.compute_device):
-                    done = self.run_step(partial(self._part_of_step, len(parts)), (part, None))
-            loss += done["loss"].detach()
-            results.append(done["y_pred"])
+                    step_result = self.run_step(
+                        partial(self._part_of_step, len(parts)), (part, None)
+                    )
+            loss += step_result["loss"].detach()
+            results.append(step_result["y_pred"])
 
-        # Callbacks get the predictions of the whole step.
+        # Callbacks receive the predictions of the whole step.
         with torch.no_grad():
             result = results[0] if len(results) == 1 else concatenate(results)
             return {"loss": loss, "y_pred": result}
 
     def _part_of_step(self, n_parts: int, batch: tuple[Any, None]) -> dict[str, Any]:
-        """Compute a micro-batch and its share of the gradients."""
+        """Compute the loss of a micro-batch and its contribution to the gradients."""
         result = self.infer(batch[0])
         loss = self.get_loss(result, None, training=True) / n_parts
         self.accelerator.backward(loss)
@@ -558,7 +570,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> RunNet:
         # skorch's mixin waits for all processes here. After an interruption of one process, the
-        # others may never arrive.
+        # other processes may never reach this point.
         if self.interrupted_:
             self._unwrap_accelerator()
             return self
@@ -566,7 +578,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
 
 def split_examples(examples: Any, size: int) -> list[Any]:
-    """Split examples, a tensor or a dict of tensors, into batches."""
+    """Split a tensor of examples, or a dict of such tensors, into batches."""
     if isinstance(examples, torch.Tensor):
         return list(examples.split(size))
     split = zip(*(values.split(size) for values in examples.values()), strict=True)
@@ -574,17 +586,17 @@ def split_examples(examples: Any, size: int) -> list[Any]:
 
 
 class EpochRecord(skorch.callbacks.Callback):
-    """Complete the history's row of an epoch, and write the metrics and a checkpoint.
+    """Callback that completes the history of an epoch and writes metrics and a checkpoint.
 
-    The losses become means over all processes. It adds ``step``, ``lr``, ``seconds`` and
-    ``windows_per_second``, and removes the rows of the batches because they would fill memory and
-    checkpoints in a run of millions of steps. The first process writes ``metrics.csv``, with one
-    row for each epoch so far, and a checkpoint with the history.
+    Losses are averaged over all processes. The callback adds ``step``, ``lr``, ``seconds`` and
+    ``windows_per_second`` to the row of the epoch, and removes the rows of the batches, which would
+    fill memory and checkpoints in a run of millions of steps. The first process writes
+    ``metrics.csv``, with one row per completed epoch, and a checkpoint that contains the history.
 
     Parameters
     ----------
     folder : RunFolder | None
-        Folder of the run; None in all processes but the first.
+        Folder of the run. None in all processes except the first.
     """
 
     def __init__(self, folder: RunFolder | None):

@@ -1,7 +1,7 @@
-"""The folder of a run: its files, its lock, the check before a start, and the checkpoint.
+"""Folder of a run: files, lock, checks before a run starts or resumes, and checkpoints.
 
-A checkpoint has the weights, the moments of the optimizer and the history in one safetensors file.
-Every random draw follows from the seed and the step, so a resumed run is bit-identical.
+A checkpoint contains the weights, the moments of the optimizer and the history in one safetensors
+file. All random draws depend only on the seed and the step, so a resumed run is bit-identical.
 """
 
 import json
@@ -21,20 +21,21 @@ from braindecode_pars._common import checks, files, model_files
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
 
-#: Settings that the runs of version 0.2.0 lack.
-_LATER: dict[str, Any] = dict(max_steps=None, minutes=None, sham=False)
+#: Settings that run.json of version 0.2.0 does not contain, with their values in these runs.
+_ADDED_SETTINGS: dict[str, Any] = dict(max_steps=None, minutes=None, sham=False)
 
-#: Number of checkpoints that a run keeps. If the newest cannot be used, the one before it is.
-KEPT = 2
+#: Number of checkpoints of a run. The previous checkpoint is used if the newest is damaged.
+N_CHECKPOINTS = 2
 
-#: Attributes of a checkpoint that are in the header of its file.
+#: Attributes of a checkpoint in the header of its file.
 _METADATA = ("step", "history", "run_id")
 
 
 class RunFolder:
-    """The folder of a run.
+    """Folder of a run.
 
-    It has ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end, the encoder.
+    It contains ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end of the run, the
+    encoder.
     """
 
     def __init__(self, path: Path):
@@ -51,7 +52,7 @@ class RunFolder:
 
     @property
     def run_id(self) -> str:
-        """Identity of the run in the folder."""
+        """Identifier of the run in the folder."""
         return self._described()["run_id"]
 
     def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
@@ -62,38 +63,45 @@ class RunFolder:
         described : dict
             ``configuration`` and ``store`` of the new run.
         resume : bool
-            Whether the run continues the one in the folder.
+            Whether to resume the run in the folder.
 
         Raises
         ------
         ValueError
-            When the folder has other files. Without ``resume``, when it has a run. With
-            ``resume``, when it has no run, or a run with another configuration; the message names
-            every difference.
+            When the folder contains other files. Without ``resume``, when it contains a run. With
+            ``resume``, when it contains no run, or a run with a different configuration; the
+            message contains every difference.
         """
         # Only an empty folder or the folder of a run is accepted.
         is_run = self.description.is_file()
         if resume and not is_run:
-            raise ValueError(f"{self.path} has no run to resume; start a run without resume.")
+            raise ValueError(
+                f"{self.path} contains no run to resume. Start a new run with resume=False."
+            )
         files.check_may_write(self.path, "a run", is_ours=is_run)
-        before = self._described() if is_run else {}  # another program may have written run.json
+        before = self._described() if is_run else {}  # refuses run.json of another program
 
         # A run without checkpoints has no results, so a new run may replace it.
         has_results = self.is_finished or any(self.checkpoints.glob("step-*"))
         if not resume and has_results:
-            raise ValueError(f"{self.path} already has a run: resume it, or name another folder.")
+            raise ValueError(
+                f"{self.path} already contains a run. Resume it, or pass another folder."
+            )
 
         # A resumed run must have the same configuration and the same data.
         if resume:
             settings = (
-                _LATER | run["configuration"] | {"checksum of the store": run["store"]["checksum"]}
+                _ADDED_SETTINGS
+                | run["configuration"]
+                | {"checksum of the store": run["store"]["checksum"]}
                 for run in (before, described)
             )
             if diffs := files.changed_settings(*settings, ignore=_MAY_DIFFER):
                 raise ValueError(
-                    f"{self.path} has a run with another configuration: {'; '.join(diffs)}. Resume "
-                    "it with the same, or name another folder. (The default of micro_batch_size "
-                    f"depends on the processes, which were {before['sessions'][0]['processes']}.)"
+                    f"The run in {self.path} has a different configuration: {'; '.join(diffs)}. "
+                    "Resume it with the same configuration, or pass another folder. (The default "
+                    "of micro_batch_size depends on the number of processes, which was "
+                    f"{before['sessions'][0]['processes']}.)"
                 )
 
     @contextmanager
@@ -106,7 +114,7 @@ class RunFolder:
             When another process writes to the folder.
         """
         with files.locked(
-            self.path, f"Another run is writing to {self.path}; wait until it has ended."
+            self.path, f"Another run is writing to {self.path}. Wait until it has finished."
         ):
             for folder in (self.path, self.checkpoints):
                 files.remove_abandoned(folder, at_once=True)
@@ -115,22 +123,23 @@ class RunFolder:
     def begin_session(
         self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
     ) -> None:
-        """Write ``run.json``: identity, configuration and store of the run, and all its sessions.
+        """Write ``run.json``: identifier, configuration and store of the run, and its sessions.
 
-        The identity is random. The checkpoints of the run carry it, so that one of another run is
-        noticed. A session is one call of ``pretrain``, with its device, processes and versions.
+        The identifier is random. The checkpoints contain it, so that a checkpoint of another run is
+        detected. A session is one call of ``pretrain``, with its device, processes and versions.
 
         Warns
         -----
         UserWarning
-            When the versions of packages differ from those of the last session.
+            When versions of packages differ from the last session.
         """
         before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
         versions = [entry.get("versions", {}) for entry in (*before["sessions"][-1:], session)]
         if changed := files.changed_settings(versions[0], versions[-1]):
             checks.warn_user(
-                f"The run is resumed with other versions: {'; '.join(changed)}. It may end "
-                "otherwise than an uninterrupted run; install the earlier versions to avoid that."
+                f"The run is resumed with different versions of packages: {'; '.join(changed)}. "
+                "The result may differ from an uninterrupted run. To avoid this, install the "
+                "earlier versions."
             )
         run = {"run_id": before["run_id"], **described}
         run["sessions"] = [*before["sessions"], session]
@@ -142,7 +151,7 @@ class RunFolder:
         Raises
         ------
         ValueError
-            When it is damaged.
+            When the file is damaged.
         """
         run = files.read_json(self.description)
         try:
@@ -150,22 +159,23 @@ class RunFolder:
             _ = run["run_id"], run["store"]["checksum"], run["sessions"][0]["processes"]
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(
-                f"{self.description} does not describe a run of this version ({error!r})."
+                f"{self.description} is not a valid description of a run ({error!r}). Start a new "
+                "run."
             ) from error
         return run
 
     def newest(self) -> "Checkpoint | None":
-        """Return the newest checkpoint that this run can resume from; None if there are none.
+        """Return the newest valid checkpoint of the run, or None if there is no checkpoint.
 
         Raises
         ------
         ValueError
-            When there are checkpoints, but none can be used.
+            When there are checkpoints, but none is valid.
 
         Warns
         -----
         UserWarning
-            When a newer checkpoint is damaged, or belongs to another run. The message names the
+            When a newer checkpoint is damaged, or belongs to another run. The message contains the
             file and the reason.
         """
         problems = []
@@ -181,26 +191,26 @@ class RunFolder:
                 checks.warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
             return checkpoint
         if problems:
-            raise ValueError(f"No checkpoint can be used: {' '.join(problems)} Start a new run.")
+            raise ValueError(f"No checkpoint is valid: {' '.join(problems)} Start a new run.")
         return None
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a run after some epochs.
+    """State of a run after an epoch.
 
     Attributes
     ----------
     step : int
         Number of completed steps.
     history : list of dict
-        One row for each epoch, without the rows of its batches.
+        One row per epoch, without the rows of batches.
     tensors : dict of str to Tensor
         Tensors named ``module.*`` and ``optimizer.*``.
     run_id : str
-        Identity of the run.
+        Identifier of the run.
     source : Path | None
-        File that the checkpoint was read from.
+        File from which the checkpoint was read.
     """
 
     step: int
@@ -211,73 +221,74 @@ class Checkpoint:
 
     @classmethod
     def of(cls, net: NeuralNet, step: int, run_id: str) -> Self:
-        """Return the current state of a net."""
-        # Weights; a tensor with several names is stored once.
+        """Return the current state of a net as a checkpoint."""
+        # Weights. A tensor with several names is stored once.
         weights = net.task_.state_dict()
         tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
 
-        # Moments of the optimizer, by the name of the parameter.
+        # Moments of the optimizer, by parameter name.
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         for parameter, state in net.optimizer_.state.items():
             tensors |= {f"optimizer.{key}.{names[parameter]}": t for key, t in state.items()}
         return cls(step, [dict(row) for row in net.history], tensors, run_id)
 
     def write(self, folder: Path) -> None:
-        """Write ``step-XXXXXXXX.safetensors``; of it and older ones, keep :data:`KEPT`.
+        """Write ``step-XXXXXXXX.safetensors``, and remove older checkpoints.
 
-        Files of later steps, which this run could not use, are replaced when it reaches them.
+        :data:`N_CHECKPOINTS` checkpoints remain, including this one. Files of later steps, which
+        this run could not use, are replaced when the run reaches these steps.
 
         Raises
         ------
         ValueError
-            When a tensor is not finite, so that a run could not resume from this checkpoint.
+            When a tensor is not finite, so that the run could not resume from this checkpoint.
         """
         tensors = {name: t.detach().cpu().contiguous() for name, t in self.tensors.items()}
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"{name} is not finite after step {self.step}; use a lower learning rate."
+                    f"{name} is not finite after step {self.step}. Decrease the learning rate."
                 )
         run = json.dumps({name: getattr(self, name) for name in _METADATA})
         header = {"run": run, "checksum": _checksum(run, tensors)}
         name = _FILE_NAME.format(self.step)
         files.replace_file(folder / name, safetensors.torch.save(tensors, metadata=header))
-        for old in [file for file in _newest_first(folder) if file.name <= name][KEPT:]:
+        for old in [file for file in _newest_first(folder) if file.name <= name][N_CHECKPOINTS:]:
             old.unlink()
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Return the checkpoint in a file that :meth:`write` has written.
+        """Read a checkpoint file.
 
         Raises
         ------
         ValueError
-            When the file is damaged, was edited, or has the name of another step.
+            When the file is damaged, was edited, or was renamed.
         """
         try:
             with safetensors.safe_open(file, framework="pt") as content:
                 header = content.metadata()
-                # safetensors maps the file into memory. Windows cannot remove a mapped file, so
-                # the tensors are copied.
+                # safetensors maps the file into memory. Copy the tensors, because Windows cannot
+                # remove a mapped file.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
             metadata = files.parse_json(header["run"])
             if header["checksum"] != _checksum(header["run"], tensors):
                 raise ValueError("its content does not match its checksum")
             if file.name != (written := _FILE_NAME.format(metadata["step"])):
                 raise ValueError(f"it was written as {written}")
-            known = {name: metadata[name] for name in _METADATA}
-            return cls(**known, tensors=tensors, source=file)
+            attributes = {name: metadata[name] for name in _METADATA}
+            return cls(**attributes, tensors=tensors, source=file)
         except (safetensors.SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
-        """Set an initialized net, which the checkpoint belongs to, to this state."""
+        """Restore the state of an initialized net."""
         self.restore_weights(net.task_)
         net.history_.extend(dict(row) for row in self.history)
 
-        # Moments of each parameter. The parameter groups are not in the checkpoint: learning rate
-        # and weight decay follow from the configuration. The optimizer's state_dict numbers the
-        # parameters in the order of its groups.
+        # Moments of each parameter. Checkpoints do not contain the parameter groups, because
+        # learning rate and weight decay are part of the configuration. The state_dict of the
+        # optimizer numbers the parameters in the order of its groups.
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         groups = net.optimizer_.param_groups
         order = [names[parameter] for group in groups for parameter in group["params"]]
@@ -289,8 +300,8 @@ class Checkpoint:
         net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
 
     def restore_weights(self, task: torch.nn.Module) -> None:
-        """Set the weights of a task, which the checkpoint belongs to."""
-        # A tensor with several names was stored under the first one.
+        """Restore the weights of a task."""
+        # A tensor with several names is stored under its first name.
         weights = self._of("module")
         for name, first in _first_names(task).items():
             weights[name] = weights[first]
@@ -302,7 +313,7 @@ class Checkpoint:
 
 
 def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
-    """Return a checksum of the metadata, and of name, type, shape and content of each tensor."""
+    """Return a checksum of the metadata, and of name, dtype, shape and content of each tensor."""
     described = [
         [
             name,
@@ -316,16 +327,16 @@ def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def _first_names(module: torch.nn.Module) -> dict[str, str]:
-    """Map all names of each tensor to its first name.
+    """Map each name of a tensor to the first name of the same tensor.
 
-    The tensors of a shared encoder have several names, as in ``Joint``.
+    Tensors of a shared encoder have several names, for example in ``Joint``.
     """
     first: dict[int, str] = {}
     tensors = module.state_dict(keep_vars=True)
     return {name: first.setdefault(id(tensor), name) for name, tensor in tensors.items()}
 
 
-#: Name of the file of a checkpoint, by its step.
+#: File name of a checkpoint.
 _FILE_NAME = "step-{:08d}.safetensors"
 
 

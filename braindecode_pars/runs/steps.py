@@ -1,4 +1,4 @@
-"""The data of each step of a run: they depend on the seed and its number."""
+"""Training data of a run: the data of a step are a function of seed and step number."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -13,45 +13,46 @@ from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import examples
 
-#: Purposes of the random generators. The purpose is part of a generator's seed, so that
-#: generators for different purposes are independent.
+#: Purposes of random generators. The purpose is part of the seed, so that generators with
+#: different purposes are independent.
 ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
 @dataclass(eq=False, repr=False)
 class Steps(torch.utils.data.Dataset):
-    """The training data of one process; item ``step`` is the data of that step.
+    """Training data of one process; item ``step`` contains the data of this step.
 
-    A pass over the data visits each recording as many times as it has whole windows, in random
-    order. Each visit takes a random crop of a random channel (section 2.5). If the store has shares
-    of corpora, a pass visits a random part of the larger corpora, another one each time, so that
-    the numbers of examples are in the ratio of the shares.
+    A pass over the data visits each recording once per complete window, in random order. Each visit
+    draws a random crop of a random channel (section 2.5). If the store has proportions of corpora,
+    a pass visits a random part of the larger corpora, which differs between passes, so that the
+    numbers of examples have the ratio of the proportions.
 
-    A step may contain the end of one pass and the beginning of the next. The data of a step depend
-    only on the seed and the step number: not on earlier reads, and not on the number of processes
-    or data workers.
+    A step may contain the end of one pass and the start of the next pass. The data of a step depend
+    only on the seed and the step number, but not on earlier reads or on the number of processes or
+    data workers.
 
     Parameters
     ----------
     store : SignalStore
         Recordings to read.
     n_times : int | sequence of int
-        Number of samples in a crop. Of several lengths, the steps use one after the other in turns.
-        Recordings that are shorter than the longest are skipped.
+        Number of samples in a crop. With several lengths, successive steps cycle through them.
+        Recordings shorter than the longest crop are skipped.
     batch_size : int
         Number of examples in a step, over all processes; a multiple of ``n_processes``.
     seed : int
-        Seed of order, channels, crops and the seeds of the steps.
+        Seed of the order, the channels, the crops, and the random draws of the task.
     process, n_processes : int
         Index of this process, and number of processes. Each process reads an equal number of
         consecutive examples of every step.
     held_out : Steps | None
-        Data that the held-out loss is measured on, where it decides on the length of a run.
+        Data of the held-out loss, if it determines the number of epochs.
 
     Raises
     ------
     ValueError
-        When every recording is shorter than a crop, or every recording of a corpus with a share.
+        When every recording is shorter than a crop, or every recording of a corpus for which the
+        store has a proportion.
     """
 
     store: SignalStore
@@ -65,7 +66,7 @@ class Steps(torch.utils.data.Dataset):
     #: Number of windows in a pass over the data.
     n_windows: int = field(init=False)
 
-    #: Items are examples of a pretext task, not windows.
+    #: Items are examples for a pretext task, not windows.
     has_examples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -73,11 +74,12 @@ class Steps(torch.utils.data.Dataset):
         lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
         if min(lengths) < 1:
             raise ValueError(
-                f"At {self.sfreq:g} Hz the crops have {min(lengths)} samples; use longer windows."
+                f"At {self.sfreq:g} Hz, the crops have {min(lengths)} samples. Increase "
+                "window_seconds."
             )
-        self.in_turns, self.n_times = lengths, max(lengths)
-        n_times, share = self.n_times, self.batch_size // self.n_processes
-        self.own_examples = slice(self.process * share, (self.process + 1) * share)
+        self.crop_lengths, self.n_times = lengths, max(lengths)
+        n_times, n_examples = self.n_times, self.batch_size // self.n_processes
+        self.process_examples = slice(self.process * n_examples, (self.process + 1) * n_examples)
 
         # Columns of the store's table as arrays.
         recordings = store.recordings
@@ -89,17 +91,18 @@ class Steps(torch.utils.data.Dataset):
             raise ValueError(
                 f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but the longest "
                 f"of {len(recordings)} recordings has only {self.lengths.max()} "
-                f"({self.lengths.max() / store.sfreq:g} s); use shorter windows."
+                f"({self.lengths.max() / store.sfreq:g} s). Decrease window_seconds."
             )
 
-        # Windows of each corpus, and how many of them are in a pass; empty without shares.
+        # Windows of each corpus, and their number in a pass. Empty if the store has no proportions.
         corpora = recordings["corpus"].to_numpy().repeat(self.lengths // n_times)
         self.windows_of = {name: np.flatnonzero(corpora == name) for name in store.shares}
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
-                f"{empty[0]} has a share, but no recording as long as a crop that is not excluded; "
-                "use shorter windows, or a store without this corpus."
+                f"The store has a proportion of {empty[0]}, but no remaining recording of this "
+                "corpus is as long as a crop. Decrease window_seconds, or use a store "
+                "without this corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])
@@ -107,27 +110,27 @@ class Steps(torch.utils.data.Dataset):
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
     def __getitem__(self, step: int) -> tuple[Any, int]:
-        """Return the signals of this process and the step's seed.
+        """Return the signals of this process, and the seed of the random draws of the task.
 
-        The signals are float32, of shape (share, n_times) with the n_times of this step; of
-        :class:`AllChannelSteps`, they are a dict. The seed is that of the task's random draws.
+        The signals are float32, shape (batch_size / n_processes, n_times), with the crop length of
+        this step. In :class:`AllChannelSteps`, they are a dict.
         """
-        n_times = self.in_turns[step % len(self.in_turns)]
-        # All processes draw the channels and starts of the whole batch, and read their own part.
+        n_times = self.crop_lengths[step % len(self.crop_lengths)]
+        # All processes draw channels and starts of the whole batch, but read only their part.
         recordings = self.recordings_of(step)
-        signals = self._crops(recordings, n_times, CROPS, step, read=self.own_examples)
+        signals = self._crops(recordings, n_times, CROPS, step, read=self.process_examples)
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
         return signals, int(seed)
 
     @property
     def subjects(self) -> list | None:
-        """Subjects of the recordings that are long enough for a window; None if one is unknown."""
-        seen = self.store.recordings["subject"][self.lengths >= self.n_times]
-        return unique_subjects(seen) if seen.notna().all() else None
+        """Subjects of recordings at least as long as a crop; None if a subject is unknown."""
+        subjects = self.store.recordings["subject"][self.lengths >= self.n_times]
+        return unique_subjects(subjects) if subjects.notna().all() else None
 
     @property
     def described(self) -> dict[str, Any]:
-        """The data in ``run.json``."""
+        """Description of the data in ``run.json``."""
         store = self.store
         return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
 
@@ -141,9 +144,9 @@ class Steps(torch.utils.data.Dataset):
         )
 
     def first_pass(self, n: int) -> Any:
-        """Return n random crops of the first pass, float32 (n, n_times), for all processes alike.
+        """Return n random crops of the first pass, float32 (n, n_times), the same in all processes.
 
-        They have the longest length, and are other crops than those of the steps.
+        The crops have the longest length, and differ from the crops of the steps.
         """
         windows = np.resize(self._windows_of_pass(0), n)
         return self._crops(
@@ -153,55 +156,55 @@ class Steps(torch.utils.data.Dataset):
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
     ) -> Any:
-        """Draw a crop of a random channel of each recording, and read some of them."""
+        """Draw a crop of a random channel of each recording, and read the crops in ``read``."""
         rng = np.random.default_rng([self.seed, *purpose])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
 
     def recordings_of(self, step: int) -> np.ndarray:
-        """Return the recordings of a step's examples, over all processes, shape (batch_size,)."""
-        # Number of the pass, and place in this pass, of each example.
+        """Return the recording of each example of a step, in all processes, shape (batch_size,)."""
+        # Number of the pass, and position in this pass, of each example.
         examples = step * self.batch_size + np.arange(self.batch_size)
-        passes, places = np.divmod(examples, self.n_windows)
+        passes, positions = np.divmod(examples, self.n_windows)
 
-        # Look up the window at each place in the random order of its pass.
+        # Look up the window at each position in the random order of its pass.
         windows = np.empty(self.batch_size, dtype=int)
         for number in np.unique(passes).tolist():
             in_pass = passes == number
-            windows[in_pass] = self._windows_of_pass(number)[places[in_pass]]
+            windows[in_pass] = self._windows_of_pass(number)[positions[in_pass]]
         return np.searchsorted(self.window_ends, windows, side="right")
 
     def _windows_of_pass(self, number: int) -> np.ndarray:
-        """Return the order of a pass. The latest order is cached, because many steps use it."""
+        """Return the order of a pass. The last order is cached, because many steps use it."""
         if self._order[0] != number:
             rng = np.random.default_rng([self.seed, ORDER, number])
             chosen = [
                 rng.choice(windows, self.in_pass[name], replace=False, shuffle=False)
                 for name, windows in self.windows_of.items()
             ]
-            everything = np.concatenate(chosen) if chosen else self.n_windows
-            self._order = number, rng.permutation(everything)
+            windows = np.concatenate(chosen) if chosen else self.n_windows
+            self._order = number, rng.permutation(windows)
         return self._order[1]
 
 
 class AllChannelSteps(Steps):
-    """The steps of a task that compares channels.
+    """Training data of one process for pretext tasks on all channels.
 
-    Each visit of a recording takes a random crop of a random part of its channels. The signals of a
-    step are a dict of batches, each of whose rows is an example of
+    Each visit of a recording draws a random crop of a random subset of its channels. The signals of
+    a step are a dict of batches. A row of the batches is an example of
     :class:`~braindecode_pars.windows.AllChannelWindows`.
 
     Parameters
     ----------
     store, n_times, batch_size, seed, process, n_processes
-        As in :class:`Steps`.
+        See :class:`Steps`.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.positions = np.full((len(self.n_chans), self.n_chans.max(), 3), np.nan, np.float32)
-        # A corpus has many recordings of few montages.
+        # Compute positions once per montage: a corpus has many recordings, but few montages.
         montages = self.store.recordings["ch_names"].map(tuple).reset_index(drop=True)
         for names, rows in montages.groupby(montages).groups.items():
             montage_positions = electrode_positions([{"ch_name": name} for name in names])
@@ -214,7 +217,7 @@ class AllChannelSteps(Steps):
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         max_channels = np.minimum(self.n_chans[recordings], examples.MOST)
         n_drawn = rng.integers(np.minimum(max_channels, examples.FEWEST), max_channels + 1)
-        # Channels in random order, behind them the places that no recording fills.
+        # Channels in random order, followed by the entries that are not channels of the recording.
         order = rng.random((len(recordings), self.n_chans.max()))
         order[np.arange(order.shape[1]) >= self.n_chans[recordings, None]] = np.inf
         channels = order.argsort(axis=1)[:, : examples.MOST]
@@ -231,18 +234,18 @@ class AllChannelSteps(Steps):
 
 
 def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float]) -> dict[str, int]:
-    r"""Return how many windows of each corpus a pass over the data has.
+    r"""Return the number of windows of each corpus in a pass over the data.
 
-    The corpus with the fewest windows for its share gives each of them once; the others give a part
-    of theirs, so that the numbers are in the ratio of the shares:
-    :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
+    The pass contains all windows of the corpus that has the fewest windows relative to its
+    proportion, and a part of the windows of the other corpora, so that the numbers have the ratio
+    of the proportions: :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
 
     Parameters
     ----------
     n_windows : mapping of str to int
         Number of windows :math:`n_c` of each corpus, at least 1.
     shares : mapping of str to float
-        Share :math:`s_c` of each corpus.
+        Proportion :math:`s_c` of each corpus.
 
     Returns
     -------
@@ -260,9 +263,9 @@ def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float])
 
 
 class EpochLoader(torch.utils.data.DataLoader):
-    """Loader of a range of steps; each iteration over it yields one epoch.
+    """DataLoader of a range of steps; each iteration over it yields one epoch.
 
-    Data workers load ahead across the end of an epoch.
+    Data workers prefetch steps of the next epoch.
 
     Parameters
     ----------
@@ -273,11 +276,11 @@ class EpochLoader(torch.utils.data.DataLoader):
     steps_per_epoch : int
         Number of steps in an epoch.
     **options
-        Further arguments of torch's DataLoader.
+        Additional arguments of torch's DataLoader.
     """
 
     def __init__(self, steps: Steps, first: int, last: int, steps_per_epoch: int, **options: Any):
-        # Without a generator, DataLoader draws a seed from torch's global one.
+        # Without a generator, DataLoader draws a seed from torch's global generator.
         options |= dict(generator=torch.Generator(), sampler=range(first, last))
         super().__init__(steps, batch_size=None, **options)
         self.steps_per_epoch = steps_per_epoch

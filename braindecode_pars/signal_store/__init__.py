@@ -1,7 +1,8 @@
 """SignalStore: a corpus of continuous recordings in one memory-mapped folder.
 
-``sources`` finds, prepares and encodes recordings, and ``index`` reads and writes the files of a
-store, and has its recordings as Raws of MNE. ``writing`` creates a store, ``store`` opens it.
+``sources`` finds, preprocesses and encodes recordings. ``index`` reads and writes the files of a
+store, and returns stored recordings as MNE Raw objects. ``writing`` creates a store, and ``store``
+opens it.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

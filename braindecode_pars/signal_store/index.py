@@ -1,8 +1,8 @@
-"""The files of a store: its recordings, the labels of its windows, and its samples.
+"""Read and write the files of a store: recordings, labels of windows, and samples.
 
-``store.json`` has a line for each recording, and a checksum. ``windows.csv`` has a row for each
-labeled window. ``samples.bin`` has the samples of all recordings. A stored recording is also a Raw
-of MNE, of which its labeled windows are cut.
+``store.json`` contains one line per recording and a checksum. ``windows.csv`` contains one row per
+labeled window. ``samples.bin`` contains the samples of all recordings. :class:`StoredRaw` makes a
+stored recording available as an MNE Raw object, from which labeled windows are created.
 """
 
 import io
@@ -30,9 +30,9 @@ VERSION = 5
 _CHECKSUM = b'"checksum": '
 
 
-#: Types of stored samples; in the file they are little-endian. float16 is of version 0.2.0.
+#: Data types of stored samples, little-endian in the file. Version 0.2.0 wrote float16.
 DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
-#: Number of samples that are scaled together. They fit into the cache of a CPU core.
+#: Number of samples that are scaled at once, so that they fit into the cache of a CPU core.
 _CACHED = 100_000
 
 
@@ -43,9 +43,9 @@ class StoredRecording:
     Attributes
     ----------
     name : str
-        Path relative to the folder that was stored, or ``recording-`` and a number.
+        Path relative to the stored folder, or ``recording-`` and a number.
     description : dict
-        Numbers and strings that describe the recording, including ``subject`` if it is known.
+        Numbers and strings that describe the recording, including ``subject`` if known.
     ch_names : list of str
         Names of the channels.
     n_times : int
@@ -59,10 +59,10 @@ class StoredRecording:
     source : dict
         State of the original recording, such as its size, to detect a later change.
     clipped : dict of str to int
-        Number of clipped samples, by name of the channel; channels without any are left out.
+        Number of clipped samples by channel name. Channels without clipped samples are omitted.
     positions : dict of str to list of float
-        Position of the channels in meters in MNE's head frame, where known. Only in recordings with
-        labels.
+        Known channel positions in meters in MNE's head coordinate frame. Only recordings with
+        labels have positions.
     preprocessing : dict
         Known entries of the
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing` of the stored signals.
@@ -94,8 +94,8 @@ class StoredRecording:
         return self.description.get("split")
 
     @cached_property
-    def prepared(self) -> Preprocessing:
-        """Preprocessing of the stored signals, as far as it is known."""
+    def known_preprocessing(self) -> Preprocessing:
+        """Preprocessing of the stored signals; unknown entries are None."""
         return Preprocessing.of(self.preprocessing)
 
     @property
@@ -104,7 +104,7 @@ class StoredRecording:
 
     @cached_property
     def line(self) -> str:
-        """This recording as JSON, without line breaks."""
+        """The recording as JSON, without line breaks."""
         return json.dumps(asdict(self), allow_nan=False, default=files.plain)
 
 
@@ -112,8 +112,8 @@ class StoredRecording:
 class SampleFile:
     """Flat file of samples, mapped into memory by each process that reads it.
 
-    The file is mapped when it is first read. The map is not pickled: every worker process, with
-    any start method, maps the same file, and all processes share one copy in the page cache.
+    The file is mapped on first access. The memory map is not pickled: each worker process maps the
+    file again, with any start method, and all processes share one copy in the page cache.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class SampleFile:
     dtype : "int16" | "float16" | "float32"
         Type of the stored samples.
     n_samples : int
-        Number of samples to map. The file may be longer.
+        Number of samples to map. The file can be longer.
     """
 
     file: Path
@@ -152,7 +152,7 @@ class SampleFile:
         scale, offset : ndarray of float32, shape (n_crops,)
             Scale and offset of each crop.
         """
-        # A view of all possible crops, shape (n_samples - n_times + 1, n_times); nothing is read.
+        # A view of all possible crops, shape (n_samples - n_times + 1, n_times). No sample is read.
         all_crops = sliding_window_view(self.flat, n_times)
         if self.dtype == "float32":
             return all_crops[firsts]
@@ -169,7 +169,7 @@ class SampleFile:
 
 
 def is_store(folder: str | Path) -> bool:
-    """Whether a folder has a store, finished or not."""
+    """Whether a folder contains a store, complete or incomplete."""
     return (Path(folder).expanduser() / INDEX).exists()
 
 
@@ -182,18 +182,18 @@ class Index:
     complete : bool
         Whether the creation of the store has finished.
     settings : dict
-        Settings of preparation and storage, the same for all recordings of the store.
+        Settings of preprocessing and storage, shared by all recordings of the store.
     sfreq : float | None
         Sampling rate in Hz; None while the store is empty.
     n_bytes, mtime_ns : int
         Size and modification time of the flat file.
     skipped : dict of str to str
-        Reason why a recording was skipped, by name of the recording.
+        Reason why a recording was skipped, by recording name.
     shares : dict of str to float
-        Share of each corpus in the examples of pretraining, by name; empty if there are none.
+        Proportion of each corpus in the pretraining data, by corpus name. Empty if not specified.
     labels : dict
-        Number of labeled windows, type of the labels, and size and checksum of their table; empty
-        if there are none.
+        Number of labeled windows, type of the labels, and size and checksum of their table. Empty
+        without labeled windows.
     recordings : list of StoredRecording
         Metadata of the stored recordings.
     """
@@ -222,8 +222,8 @@ class Index:
         file = folder / INDEX
         if not file.is_file():
             raise FileNotFoundError(
-                f"{folder} is not a SignalStore: it contains no {INDEX}. Of recordings, "
-                f"braindecode-pars store {folder} STORE makes one."
+                f"{folder} is not a SignalStore: it contains no {INDEX}. To create a store from a "
+                f"folder of recordings, use: braindecode-pars store {folder} STORE"
             )
         content = file.read_bytes()
         try:
@@ -232,24 +232,24 @@ class Index:
             name, version = entries.get("format"), entries.get("version")
             if (name, version) != (FORMAT, VERSION):
                 raise ValueError(
-                    f"it is version {version} of {name!r}, and only version {VERSION} of "
-                    f"{FORMAT!r} is read; create the store again"
+                    f"its format is {name!r} version {version}, but only {FORMAT!r} version "
+                    f"{VERSION} is supported; create the store again"
                 )
             # The checksum covers everything before its own entry, which is the last.
             if entries.get("checksum") != files.checksum_of(content.rpartition(_CHECKSUM)[0]):
-                raise ValueError("it was altered, since its checksum does not match")
+                raise ValueError("its checksum does not match its content, so it was altered")
         except ValueError as error:
             raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
         entries["recordings"] = [StoredRecording(**entry) for entry in entries["recordings"]]
         return cls(**{f.name: entries[f.name] for f in fields(cls)})
 
     def write(self, folder: Path) -> None:
-        """Replace the index on disk, completely or not at all.
+        """Replace the index on disk atomically.
 
         Raises
         ------
         OSError
-            When the index cannot be written; the old index is unchanged.
+            When the index cannot be written. The previous index remains unchanged.
         """
         # One line for each recording, so that the file stays readable.
         entries = {"format": FORMAT, "version": VERSION, **vars(self)}
@@ -266,23 +266,23 @@ class Index:
 
 WINDOWS = "windows.csv"
 COLUMNS = b"recording,onset,duration,label,split,fold,i_window_in_trial\n"  # as events in BIDS
-#: Type of the labels -> function that reads one.
+#: Type of the labels -> function that converts the text of a label to this type.
 _KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, float=float, str=str)
 
 
 def rows_of_labels(
     name: str, windows: pd.DataFrame, description: Mapping[str, Any], sfreq: float
 ) -> bytes:
-    """Return rows of ``windows.csv``.
+    """Return the rows of ``windows.csv`` for one recording.
 
     Parameters
     ----------
     name : str
-        Name of the recording, or of a piece of it, in the store.
+        Name of the recording, or of a segment of it, in the store.
     windows : DataFrame
-        Its windows, as of :func:`label_rows`.
+        Windows of the recording, as returned by :func:`label_rows`.
     description : mapping
-        Description of the recording, with ``split`` and ``fold`` if it has them.
+        Description of the recording, with ``split`` and ``fold`` if available.
     sfreq : float
         Sampling rate of the store in Hz.
     """
@@ -302,7 +302,7 @@ def rows_of_labels(
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
-    """Return the table of a store, compared with the checksum in the index.
+    """Return the content of ``windows.csv`` after comparing it with the checksum in the index.
 
     Raises
     ------
@@ -319,19 +319,19 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
     if files.checksum_of(content) != described["checksum"]:
-        raise ValueError(f"{table} was altered: its checksum does not match. Copy it again.")
+        raise ValueError(f"{table} was altered: its checksum does not match. Copy the store again.")
     return content
 
 
 def read_labels(
     folder: Path, described: Mapping[str, Any], sfreq: float
 ) -> dict[str, pd.DataFrame]:
-    """Return the windows of each recording of a store that has some, by name.
+    """Return the labeled windows of a store as one table per recording, by recording name.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        As :func:`check_labels`.
+        See :func:`check_labels`.
     """
     content = check_labels(folder, described)
     if not content:
@@ -360,27 +360,27 @@ UNLABELED = -1
 def label_rows(
     windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()
 ) -> pd.DataFrame | None:
-    """Return the windows and labels of a recording of a braindecode dataset.
+    """Return the windows and labels of one recording of a braindecode dataset.
 
     Parameters
     ----------
     windows : Any
-        Recording of a dataset.
+        One recording of a dataset.
     transforms : sequence of callable
-        Functions that are applied to each label in turn, such as braindecode's
+        Functions that are applied to each label in this order, such as braindecode's
         ``target_transform``.
 
     Returns
     -------
     DataFrame | None
         Columns ``i_window_in_trial i_start_in_trial i_stop_in_trial target`` of the metadata, with
-        labels as Python numbers or texts. None for a continuous recording, and when there is no
-        window.
+        labels as Python numbers or strings. None for a continuous recording and for a recording
+        without windows.
 
     Raises
     ------
     ValueError
-        When a label is missing, or neither a number nor text.
+        When a label is missing, or is neither a number nor a string.
     """
     if not isinstance(windows, EEGWindowsDataset) or windows.targets_from != "metadata":
         return None
@@ -392,45 +392,47 @@ def label_rows(
         return None
     for i, label in enumerate(labels):
         if not isinstance(label, bool | int | float | str) or label != label:
-            raise ValueError(f"its window {i} has the label {label!r}, not a number or a text.")
+            raise ValueError(
+                f"window {i} has the label {label!r}; labels must be numbers or strings."
+            )
     names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
     table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)
     return table.assign(target=pd.Series(labels, dtype=object))
 
 
-def labels_of_pieces(
-    labels: pd.DataFrame, stretches: list[tuple[int, int]], sfreq: float
+def labels_of_segments(
+    labels: pd.DataFrame, segments: list[tuple[int, int]], sfreq: float
 ) -> list[pd.DataFrame]:
-    """Return the windows within each stretch between gaps, in samples of that stretch.
+    """Return the windows of each segment between gaps, in samples of the segment.
 
     Parameters
     ----------
     labels : DataFrame
-        Windows of a recording, as of :func:`label_rows`.
-    stretches : list of (int, int)
-        First sample of each stretch, and the sample after its last.
+        Windows of a recording, as returned by :func:`label_rows`.
+    segments : list of (int, int)
+        First sample of each segment, and the sample after its last sample.
     sfreq : float
         Sampling rate in Hz, for the message.
 
     Raises
     ------
     ValueError
-        When a window is not within one stretch. The message names the window.
+        When a window is not within a single segment. The message contains the window.
     """
     start, stop = labels["i_start_in_trial"], labels["i_stop_in_trial"]
-    inside = [(start >= first) & (stop <= last) for first, last in stretches]
+    inside = [(start >= first) & (stop <= last) for first, last in segments]
     outside = ~np.any(inside, axis=0)
     if outside.any():
         i = int(outside.argmax())
-        end = stretches[-1][1] if stretches else 0
+        end = segments[-1][1] if segments else 0
         raise ValueError(
-            f"its window {i} (label {labels['target'][i]}), from {start[i] / sfreq:g} s to "
-            f"{stop[i] / sfreq:g} s, is outside the recording of {end / sfreq:g} s or has a gap."
+            f"window {i} (label {labels['target'][i]}), from {start[i] / sfreq:g} s to "
+            f"{stop[i] / sfreq:g} s, exceeds the recording of {end / sfreq:g} s or contains a gap."
         )
-    pieces = [labels[mask].copy() for mask in inside]
-    for piece, (first, _) in zip(pieces, stretches, strict=True):
-        piece[["i_start_in_trial", "i_stop_in_trial"]] -= first
-    return pieces
+    segment_labels = [labels[mask].copy() for mask in inside]
+    for table, (first, _) in zip(segment_labels, segments, strict=True):
+        table[["i_start_in_trial", "i_stop_in_trial"]] -= first
+    return segment_labels
 
 
 def resampled_labels(
@@ -450,18 +452,18 @@ def resampled_labels(
 def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
     """Return the measurement info of stored channels, without positions.
 
-    Channels of type "eeg" with the name of another signal are not stored. A stored one had another
-    type, such as "seeg", for which the name does not count.
+    A channel of type "eeg" whose name is typical of another signal type is never stored. A stored
+    channel with such a name therefore had another type, such as "seeg".
     """
     kinds = ["seeg" if channel_names.is_other_kind(name) else "eeg" for name in ch_names]
     return mne.create_info(list(ch_names), sfreq, kinds)
 
 
 class StoredRaw(mne.io.BaseRaw):
-    """A stored recording as a Raw of MNE, whose samples are read when they are used.
+    """MNE Raw object of a stored recording, whose samples are read on access.
 
-    The estimators read its windows from the store, a batch at a time, as long as it is not changed.
-    A pickle of it contains the path of the store, not the samples.
+    While the object is unmodified, estimators read its windows from the store in batches. A pickle
+    of the object contains the path of the store, but no samples.
 
     Parameters
     ----------
@@ -470,7 +472,7 @@ class StoredRaw(mne.io.BaseRaw):
     crops : callable
         Method ``crops`` of the store.
     first_signal : int
-        Number of the signal that is the first channel; the others follow.
+        Number of the signal of the first channel. The signals of the other channels follow.
     sfreq : float
         Sampling rate in Hz.
     """
@@ -502,7 +504,7 @@ class StoredRaw(mne.io.BaseRaw):
         cals: np.ndarray,
         mult: np.ndarray | None,
     ) -> None:
-        """Read samples into ``data``; MNE asks for channels, or for projections of all of them."""
+        """Read samples into ``data``; MNE requests some channels, or projections of channels."""
         extras = self._raw_extras[fi]
         signals = extras["first_signal"] + np.arange(extras["orig_nchan"])[idx]
         samples = extras["crops"](signals, np.full(len(signals), start), stop - start)
@@ -510,7 +512,7 @@ class StoredRaw(mne.io.BaseRaw):
 
     @property
     def _state(self) -> tuple:
-        """What changes when the samples or channels are no longer those of the store."""
+        """Properties that change if the samples or channels differ from those in the store."""
         info = self.info
         is_projected = any(projection["active"] for projection in info["projs"])
         channels = [(ch["ch_name"], ch["kind"], ch["loc"].tobytes()) for ch in info["chs"]]
@@ -518,9 +520,9 @@ class StoredRaw(mne.io.BaseRaw):
         return self.preload, times, tuple(info["bads"]), is_projected, channels
 
     def stored_row(self, is_changed: bool) -> dict[str, Any]:
-        """Return what the row of this recording tells of the store.
+        """Return the entries of a row of ``Windows.recordings`` that refer to the store.
 
-        What was done to changed windows is unknown, and they are not read from the store.
+        The preprocessing of modified windows is unknown, and they are not read from the store.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())

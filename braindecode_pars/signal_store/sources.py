@@ -1,4 +1,4 @@
-"""Recordings to be stored: from a dataset or a folder; how they are prepared and encoded."""
+"""Find recordings to store in a dataset or a folder, and preprocess and encode them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,21 +27,21 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class StoredForm:
-    """Preparation of every recording before it is stored.
+    """Preprocessing of every recording before it is stored.
 
     Attributes
     ----------
     sfreq : float | None
-        New sampling rate in Hz; None keeps the rate of the recording.
+        New sampling rate in Hz. If None, the sampling rate is unchanged.
     low, high : float | None
-        Edges of the band-pass in Hz; None for no edge.
+        Edges of the band-pass filter in Hz. If None, the edge is not used.
     mains : float | None
-        Frequency of the notch filter in Hz; None for no notch filter.
+        Line frequency for the notch filter in Hz. If None, no notch filter is applied.
     channels : list of str | None
-        EEG channels to keep, as far as a recording has them; None keeps all. They are matched by
-        their electrodes, as in the estimators: ``C3`` is also ``EEG C3-REF``.
+        Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also keeps
+        ``EEG C3-REF``. Recordings may lack some of them. If None, all EEG channels are kept.
     reference : "average" | None
-        New reference: the average of the channels that are stored. None keeps the reference.
+        New reference: the average of the stored channels. If None, the reference is unchanged.
     """
 
     sfreq: float | None = None
@@ -56,7 +56,7 @@ class StoredForm:
         checks.choice("average", None).check("reference", self.reference)
 
     def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
-        """Return the channels to keep that a prepared recording lacks."""
+        """Return the requested channels that are missing from the stored channels."""
         wanted = self.channels or []
         indices = channel_names.match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, indices, strict=True) if i is None)
@@ -64,17 +64,17 @@ class StoredForm:
     def apply(
         self, raw: mne.io.BaseRaw, steps: Iterable[Any] = ()
     ) -> tuple[np.ndarray, list[str], float, Preprocessing]:
-        """Return the prepared EEG signals of a recording. The recording itself is not changed.
+        """Return the preprocessed EEG signals of a recording, without changing the recording.
 
-        EEG channels are recognized by type and name, as in the estimators. Those that are marked as
-        bad are left out, as in MNE.
+        EEG channels are identified by type and name, as in the estimators. Channels marked as bad
+        are excluded, as in MNE.
 
         Parameters
         ----------
         raw : Raw
             Continuous recording.
         steps : iterable
-            Steps that braindecode has recorded for it.
+            Preprocessing steps that braindecode recorded for the recording.
 
         Returns
         -------
@@ -85,13 +85,13 @@ class StoredForm:
         sfreq : float
             Sampling rate in Hz.
         preprocessing : Preprocessing
-            What was done with them, by these steps and here.
+            Preprocessing of the signals, by these steps and by this method.
 
         Raises
         ------
         ValueError
-            When the recording has none of the channels, or no samples, or only one channel and the
-            average of its channels as reference.
+            When the recording has no samples or none of the channels, or when it has only one
+            channel and the reference is the average.
         """
         # Pick EEG channels.
         chs = channel_names.with_types(raw.info["chs"])
@@ -102,66 +102,70 @@ class StoredForm:
         if not names:
             wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
             raise ValueError(
-                f"it has no EEG channel{wanted}, only {checks.format_list(raw.ch_names)}."
+                f"it has no EEG channel{wanted}; it has {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
         if raw.n_times == 0:
             raise ValueError("it has no samples.")
         signals = raw.get_data(names, verbose="error")
         picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
-        prepared = mne.io.RawArray(signals, picked, verbose="error")
-        # MNE would neither filter "misc" nor put electrodes of several types into one average.
-        prepared.set_channel_types(dict.fromkeys(names, "eeg"), verbose="error")
-        before, added = prepared.info.copy(), []
-        # Filter, resample and reference. Signals that are not finite are rejected later by encode.
+        preprocessed = mne.io.RawArray(signals, picked, verbose="error")
+        # MNE does not filter "misc" channels, and does not average channels of several types.
+        preprocessed.set_channel_types(dict.fromkeys(names, "eeg"), verbose="error")
+        before, added = preprocessed.info.copy(), []
+        # Filter, resample and re-reference. encode rejects signals that are not finite.
         if np.isfinite(signals).all():
             rate = self.sfreq or raw.info["sfreq"]
             edges = dict(low=self.low, high=self.high, mains=self.mains)
             if rate != raw.info["sfreq"] or any(edges.values()):
-                preparation.filter_and_resample(prepared, sfreq=rate, **edges)
+                preparation.filter_and_resample(preprocessed, sfreq=rate, **edges)
             if self.reference is not None:
-                preparation.set_reference(prepared, self.reference)
-            added = recorded_steps.remembered_steps(prepared.info)
+                preparation.set_reference(preprocessed, self.reference)
+            added = recorded_steps.remembered_steps(preprocessed.info)
             added = added[len(recorded_steps.remembered_steps(before)) :]
             if added:
-                signals = prepared.get_data()
-        # An edge that is not given is as the recording has it, and a rate is that of the store.
+                signals = preprocessed.get_data()
+        # A filter edge of None is as in the recording; the sampling rate is that of the store.
         added = [(name, {k: v for k, v in has.items() if v is not None}) for name, has in added]
         if self.sfreq is not None:
             added.append(("resample", dict(sfreq=self.sfreq)))
         if self.reference is not None and self.channels is not None:
-            # By name: a recording to predict may have further channels.
+            # Record the names, since a recording to predict may have additional channels.
             missing = self.missing(names)
             named = [name for name in self.channels if name not in missing]
             added.append(("set_eeg_reference", dict(ref_channels=named)))
-        sfreq = float(prepared.info["sfreq"])
+        sfreq = float(preprocessed.info["sfreq"])
         return signals, names, sfreq, recorded_steps.recorded(before, [*steps, *added], sfreq=sfreq)
 
 
 class SkippedError(ValueError):
-    """A recording that is skipped even with ``on_error="raise"``: it has nothing to store."""
+    """Error for a recording that is skipped even with ``on_error="raise"``."""
 
 
-#: Largest number in int16; -32768 is not used, so that the range is symmetric.
+#: Largest stored int16 number. -32768 is not used, so that the range is symmetric.
 _LARGEST = 32767
 
-#: Steps of int16 in a standard deviation of the signal, at least. A range that gives fewer is cut.
+#: Minimum number of int16 steps per standard deviation of the signal. If the range of the channel
+#: results in fewer steps, it is reduced.
 _STEPS = 20
-#: The usual range of a channel may be this many times as wide before anything is cut off.
+#: Minimum ratio of the represented range to the typical range of a channel.
 _MARGIN = 10
-#: Spread and usual range are measured in blocks of samples; fewer blocks say nothing about them.
-_BLOCK, _FEW_BLOCKS = 128, 16
+#: Number of samples of the blocks in which standard deviation and typical range are estimated.
+_BLOCK = 128
+#: Minimum number of blocks that are not flat. With fewer blocks, the range is not reduced.
+_MIN_BLOCKS = 16
 
 
 def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.ndarray, ...]:
     """Encode each channel as ``value = offset + scale * stored``.
 
-    With int16, the stored numbers span the range of the channel, and the error of a value is at
-    most half of ``scale``. With float32, the stored numbers are the values.
+    With int16, the stored numbers span the range of the channel, and the maximum error of a value
+    is half of ``scale``. With float32, the stored numbers are the values.
 
-    One artifact of a volt would leave the EEG beside it with a few distinct int16 numbers. If a
-    step were larger than a twentieth of the usual standard deviation, the range is therefore cut,
-    and samples outside are clipped; :func:`_robust_range` describes the rule.
+    A single artifact of one volt would reduce the EEG of the channel to a few distinct int16
+    numbers. Therefore, the range is reduced if a step would be larger than a twentieth of the
+    typical standard deviation, and samples outside the range are clipped;
+    :func:`_robust_range` describes the rule.
 
     Parameters
     ----------
@@ -179,7 +183,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     scale, offset : ndarray of float32, shape (n_chans,)
         Scale and offset of each channel. The scale of a constant channel is 0.
     n_clipped : ndarray of int, shape (n_chans,)
-        Number of samples that lay outside the range of the type and were moved to its ends.
+        Number of clipped samples, which were outside the represented range.
     coarse : ndarray of bool, shape (n_chans,)
         Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
 
@@ -187,7 +191,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     ------
     SkippedError
         When a channel contains NaN or infinite samples, or samples too large for single precision.
-        The message names the channels.
+        The message contains the channels.
     """
     # The sum overflows to inf if the values do not fit into single precision.
     low, high = signals.min(axis=1), signals.max(axis=1)
@@ -202,7 +206,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     stored = np.empty(signals.shape, DTYPES[dtype])
     scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
     n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
-    # Channel by channel, because a whole night in float64 takes much memory.
+    # Channel by channel, because a recording of several hours in float64 requires much memory.
     for channel, values in enumerate(signals):
         if dtype == "float32":
             stored[channel] = values
@@ -211,11 +215,11 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
         if lowest == highest:
             scale[channel], offset[channel] = 0.0, lowest
         else:
-            lowest, highest, spread = _robust_range(values, lowest, highest)
+            lowest, highest, typical_sd = _robust_range(values, lowest, highest)
             # The offset is rounded, so the range is measured from the rounded offset.
             offset[channel] = middle = float(np.float32(lowest + (highest - lowest) / 2))
             scale[channel] = max(highest - middle, middle - lowest) / _LARGEST
-            coarse[channel] = highest - lowest > 1.001 * _widest(spread)  # not by rounding
+            coarse[channel] = highest - lowest > 1.001 * _widest(typical_sd)  # tolerates rounding
         numbers = np.rint((values - float(offset[channel])) / (float(scale[channel]) or 1.0))
         n_clipped[channel] = (np.abs(numbers) > _LARGEST).sum()
         stored[channel] = numbers.clip(-_LARGEST, _LARGEST)
@@ -223,13 +227,14 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
 
 
 def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
-    """Return the range of a channel that int16 represents, and the channel's usual spread.
+    """Return the range of a channel to represent in int16, and its typical standard deviation.
 
-    The spread is the median standard deviation of blocks of the signal, without blocks that are
-    flat, such as those of a saturated amplifier. The full range is kept while its 65,534 steps are
-    smaller than a twentieth of the spread, as in every usual recording. Otherwise it is cut to the
-    range with steps of that size, or to ten times the range of all but the 5 % lowest and highest
-    blocks, whichever is wider. The slow drift of an amplifier without a filter is not cut off.
+    The typical standard deviation is the median over blocks of the signal, without flat blocks,
+    which occur when an amplifier is saturated. The full range is represented if its 65,534 steps
+    are smaller than a twentieth of the typical standard deviation, which is the case in typical
+    recordings. Otherwise, the range is reduced to the wider of two ranges: the range with steps of
+    a twentieth of the typical standard deviation, and ten times the range of the signal without the
+    5 % lowest and highest blocks. The latter retains slow drifts of an unfiltered amplifier.
 
     Parameters
     ----------
@@ -242,34 +247,35 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     -------
     low, high : float
         Ends of the range.
-    spread : float
-        Usual standard deviation; infinite if the signal is flat but for some blocks. A signal of
-        few blocks is not cut, and its spread is estimated by its median deviation.
+    typical_sd : float
+        Typical standard deviation. Infinite if fewer than 16 blocks are not flat. For a signal of
+        fewer than 16 blocks, the range is not reduced, and the standard deviation is estimated from
+        the median absolute deviation.
     """
     n_blocks = len(values) // _BLOCK
-    if n_blocks < _FEW_BLOCKS:  # the standard deviation, estimated by the median deviation
+    if n_blocks < _MIN_BLOCKS:
         deviation = np.median(np.abs(values - np.median(values)))
         return low, high, 1.4826 * float(deviation) or np.inf
     blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
     # The standard deviation of a flat block is the rounding error of its mean.
-    spreads = blocks.std(axis=1)
-    alive = spreads > 1e-6 * np.quantile(spreads, 0.9)
-    if alive.sum() < _FEW_BLOCKS:
+    deviations = blocks.std(axis=1)
+    alive = deviations > 1e-6 * np.quantile(deviations, 0.9)
+    if alive.sum() < _MIN_BLOCKS:
         return low, high, np.inf
-    blocks, spread = blocks[alive], float(np.median(spreads[alive]))
-    if high - low <= _widest(spread):
-        return low, high, spread
-    # Cut the range around the usual values.
+    blocks, typical_sd = blocks[alive], float(np.median(deviations[alive]))
+    if high - low <= _widest(typical_sd):
+        return low, high, typical_sd
+    # Reduce the range around the typical values.
     usual_low = np.quantile(blocks.min(axis=1), 0.05, method="higher")
     usual_high = np.quantile(blocks.max(axis=1), 0.95, method="lower")
     middle = usual_low + (usual_high - usual_low) / 2
-    half = max(_widest(spread), _MARGIN * (usual_high - usual_low)) / 2
-    return max(low, middle - half), min(high, middle + half), spread
+    half = max(_widest(typical_sd), _MARGIN * (usual_high - usual_low)) / 2
+    return max(low, middle - half), min(high, middle + half), typical_sd
 
 
-def _widest(spread: float) -> float:
-    """Return the widest range whose steps are small enough for a signal of this spread."""
-    return 2 * _LARGEST * spread / _STEPS
+def _widest(typical_sd: float) -> float:
+    """Return the widest range whose int16 steps resolve a signal of this standard deviation."""
+    return 2 * _LARGEST * typical_sd / _STEPS
 
 
 @dataclass(frozen=True)
@@ -283,19 +289,19 @@ class Source:
     description : dict
         Numbers and strings that describe the recording.
     state : dict
-        Size and modification time, or length, channels, rate and a checksum of the labels, to
-        detect a later change.
+        Size and modification time of a file, or length, channels, sampling rate and a checksum of
+        the labels, to detect a later change.
     origin : Path | mne.io.BaseRaw
-        File or recording in memory.
+        Recording file, or recording in memory.
     problem : str | None
-        Reason why the recording cannot be opened, as far as it is known without opening it.
+        Reason why the recording cannot be opened, if it is known without opening the file.
     read : callable | None
-        Function that reads and prepares the file, and may return it cut into labeled windows; None
-        reads it as it is.
+        Function that reads and preprocesses the file and may return labeled windows. If None, the
+        file is read without preprocessing.
     labels : DataFrame | None
-        Labeled windows of a recording in memory, as of :func:`~.index.label_rows`.
+        Labeled windows of a recording in memory, as returned by :func:`~.index.label_rows`.
     steps : tuple
-        Steps of preprocessing that braindecode has recorded for a recording in memory.
+        Preprocessing steps that braindecode recorded for a recording in memory.
     """
 
     name: str
@@ -309,20 +315,20 @@ class Source:
 
     @property
     def label(self) -> str:
-        """Name for messages."""
+        """Name of the recording in messages."""
         if isinstance(self.origin, Path):
             return str(self.origin)
         subject = self.description.get("subject")
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording and its labeled windows; read it if it is a file.
+        """Return the recording and its labeled windows, after reading a file.
 
         Raises
         ------
         ValueError
-            When the file is damaged, has no labeled window although the recipe cuts labeled
-            windows, or cannot be opened for the reason in ``problem``.
+            When the file is damaged, cannot be opened for the reason in ``problem``, or has no
+            labeled window although the recipe creates labeled windows.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
@@ -343,30 +349,33 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
         Dataset, one or several corpora, or folder of files.
     subject : callable | str | None
-        As in :func:`~braindecode_pars.recordings.search.subject_finder`.
+        See :func:`~braindecode_pars.recordings.search.subject_finder`.
 
     Returns
     -------
     list of Source
-        Recordings in the order of the dataset or of their paths, including those that are known
-        to be unreadable.
+        Recordings in the order of the dataset or of their paths, including recordings that are
+        known to be unreadable.
 
     Raises
     ------
     TypeError
-        When ``recordings`` has another type, or contains windows without their recording.
+        When ``recordings`` has an unsupported type, or contains windows without their recording.
     FileNotFoundError
         When the folder does not exist or contains no recording.
     ValueError
-        When one or two first folders would be the subjects of many recordings, names of files
-        obviously number the recordings of one person, a label is neither a number nor text, or a
-        recording of a dataset has a ``transform``.
+        When one or two top-level folders would be the subjects of many recordings, when file names
+        apparently number the recordings of one subject, when a label is neither a number nor a
+        string, or when a recording of a dataset has a ``transform``.
     """
-    # A folder of files, corpora, otherwise a dataset.
+    # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
         return _files_of(Path(recordings).expanduser(), search.subject_finder(subject))
     if subject is not None:
-        raise TypeError("subject= is for a folder of files; a dataset has descriptions.")
+        raise TypeError(
+            "subject= is only supported for a folder of files. For a dataset, the subject is the "
+            "entry 'subject' of the descriptions."
+        )
     corpora = corpora_of(recordings)
     if corpora:
         return [
@@ -374,7 +383,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
                 f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
                 {"corpus": corpus.name, **_plain(recording.description)},
                 _state_of(
-                    folders.files_beside(recording.file)  # new labels are another recording, too
+                    folders.files_beside(recording.file)  # a change of the labels counts as well
                     if corpus.has_labels
                     else search.signal_files(recording.file)
                 ),
@@ -388,11 +397,11 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     sources = [
         _source_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))
     ]
-    # The windows are stored if any of them has a label.
+    # Windows are stored if at least one window has a label.
     tables = [source.labels for source in sources if source.labels is not None]
     if not any((table["target"] != UNLABELED).any() for table in tables):
         return [replace(source, labels=None) for source in sources]
-    # Then their checksum is a part of the state of a recording.
+    # The state of a recording includes the checksum of its windows.
     names = ["i_start_in_trial", "i_stop_in_trial", "i_window_in_trial", "target"]
     for i, source in enumerate(sources):
         if source.labels is not None:
@@ -403,12 +412,12 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
 
 
 def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
-    """Return the corpora of recipes; an empty list for other recordings.
+    """Return the corpora of recipes, or an empty list for other recordings.
 
     Raises
     ------
     ValueError
-        When two corpora have the same name, or only some have labels, or other classes.
+        When two corpora have the same name, or when their classes differ.
     """
     candidates = recordings if isinstance(recordings, list | tuple) else [recordings]
     corpora = [corpus for corpus in candidates if isinstance(corpus, recipe.ContinuousCorpus)]
@@ -418,13 +427,15 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     for corpus in corpora:
         if names.count(corpus.name) > 1:
             raise ValueError(
-                f"The corpus {corpus.name} is given twice; pass the folder above both."
+                f"recordings contains the corpus {corpus.name} twice. Pass it once, with the "
+                "folder that contains all of its recordings."
             )
         labels, first_labels = (c.settings.get("classes") or ["none"] for c in (corpus, corpora[0]))
         if labels != first_labels:
             raise ValueError(
-                f"{corpora[0].name} has the labels {', '.join(first_labels)}, and {corpus.name} "
-                f"has {', '.join(labels)}; make a store for each."
+                f"Corpora in one store must have the same classes, but {corpora[0].name} has the "
+                f"classes {', '.join(first_labels)}, and {corpus.name} has {', '.join(labels)}. "
+                "Create one store per corpus."
             )
     return corpora
 
@@ -434,24 +445,24 @@ def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
-    """Return the recordings of a dataset, with the functions for labels, the innermost first."""
+    """Return the recordings of a dataset, and the label transforms, the innermost first."""
     if isinstance(dataset, ConcatDataset):
         transform = getattr(dataset, "target_transform", None)
         transforms = transforms if transform is None else (transform, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
-            "Windows of an mne.Epochs do not keep their recording; cut windows with "
-            "use_mne_epochs=False."
+            "Windows of an mne.Epochs object do not contain the continuous recording. Create the "
+            "windows with use_mne_epochs=False."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [(dataset, transforms)]
-    raise TypeError(f"recordings contains a {type(dataset).__name__}; it must be {ACCEPTED}.")
+    raise TypeError(f"recordings must be {ACCEPTED}; it contains a {type(dataset).__name__}.")
 
 
 def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:
     if dataset.transform is not None:
-        raise ValueError(f"{name} has a transform, which a store cannot keep; remove it.")
+        raise ValueError(f"{name} has a transform, which cannot be stored. Remove the transform.")
     try:
         labels = label_rows(dataset, transforms)
     except ValueError as error:
@@ -482,7 +493,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
 
 def _state_of(parts: list[Path]) -> dict[str, int]:
     """Return size and modification time of some files."""
-    states = [part.stat() for part in parts if part.exists()]  # skips dead links
+    states = [part.stat() for part in parts if part.exists()]  # skips broken links
     return dict(
         bytes=sum(state.st_size for state in states),
         mtime_ns=max((state.st_mtime_ns for state in states), default=0),

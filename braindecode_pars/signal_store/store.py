@@ -1,4 +1,4 @@
-"""An open store: its recordings, and crops of their signals."""
+"""SignalStore: memory-mapped recordings, and crops of their signals."""
 
 import logging
 import os
@@ -43,18 +43,20 @@ _RULES = dict(
         "a number of processes, or -1", (Integral,), lambda value: value != 0
     ),
 )
-_BIG = 1 << 30  # a store of more bytes is checked with a progress bar
-_COMPARED_SECONDS = 10.0  # duration of the windows in which recordings are compared
+_LARGE_STORE = 1 << 30  # minimum size in bytes of a store that is verified with a progress bar
+_COMPARED_SECONDS = 10.0  # window length in seconds for the detection of duplicate recordings
 
 
 class SignalStore:
-    """Continuous recordings of any montages and lengths in one folder, with one sampling rate.
+    """Memory-mapped corpus of continuous recordings, for data larger than memory.
 
-    A signal is one channel of one recording. ``samples.bin`` contains all signals, one after
-    another. It is mapped into memory, so reading a crop does not read other samples, and all
-    processes share one copy in the page cache. ``store.json`` describes the signals. A store that
-    was made of labeled windows has a table of them, ``windows.csv``; :meth:`labeled_windows`
-    returns them. Create a store with :meth:`create` and open it with :meth:`open`.
+    The recordings can have different montages and lengths, but share one sampling rate. A signal is
+    one channel of one recording. ``samples.bin`` contains all signals, one after another. It is
+    mapped into memory, so that reading a crop does not read other samples, and all processes share
+    one copy in the page cache. ``store.json`` describes the signals. A store that was created from
+    labeled windows also contains ``windows.csv``, a table of the windows, which
+    :meth:`labeled_windows` returns. Create a store with :meth:`create` and open it with
+    :meth:`open`.
 
     ``len(store)`` is the number of signals.
 
@@ -73,9 +75,9 @@ class SignalStore:
     dtype : "int16" | "float16" | "float32"
         Type of the stored samples. Samples are read as float32, in volts.
     shares : dict of str to float
-        Share of each corpus in the examples of a pretraining run, by name; empty if there are none.
+        Proportion of each corpus in the data of a pretraining run, by name. Empty if not specified.
     skipped : dict of str to str
-        Reason why a recording was skipped when the store was created, by name of the recording.
+        Reason why a recording was skipped when the store was created, by recording name.
 
     Examples
     --------
@@ -96,7 +98,7 @@ class SignalStore:
         self, path: Path, index: Index, samples: SampleFile, recordings: tuple[StoredRecording, ...]
     ):
         self.path = path
-        assert index.sfreq is not None  # a finished store has that of its first recording
+        assert index.sfreq is not None  # set by the first recording of a complete store
         self.sfreq = index.sfreq
         self.dtype = index.settings["dtype"]
         self.shares = dict(index.shares)
@@ -136,68 +138,75 @@ class SignalStore:
         on_error: str = "raise",
         verbose: int = 1,
     ) -> Self:
-        """Create a store from the EEG channels of recordings.
+        """Create a store from the EEG channels of recordings, or add new recordings to a store.
 
-        If a call was interrupted or killed, call again with the same arguments. The new call
-        resumes after the last stored recording. In the same way, the same call adds files that are
-        new in the folder, or in those of the corpora, to a finished store.
+        If a call was interrupted or killed, repeat it with the same arguments: it resumes after the
+        last stored recording. Repeating the call on a complete store adds files that are new in the
+        folder or in the folders of the corpora.
 
         Parameters
         ----------
         path : path
-            Folder of the store: new, empty, or a store that was made with the same arguments.
+            Folder of the store: new, empty, or a store that was created with the same arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
             Recordings to store: continuous recordings, windows, one or a list of
-            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder. The whole
-            recordings of windows are stored, and, if any window has a label other than -1, a table
-            of the windows, for :meth:`labeled_windows`. Recordings of corpora are read and
-            prepared one by one by their recipe, so that the arguments ``sfreq`` to ``subject`` are
-            omitted. People that one of several ContinuousCorpus excludes or holds out for
-            validation and test are not stored from the others; how many is logged.
-            A folder is searched for recordings as in datasets.folder. Hidden files and folders are
-            ignored. A dead link counts as a recording that cannot be read. A recording with
-            marked gaps, such as a boundary of MNE, is stored in pieces between the gaps, named with
-            #1, #2 and so on, so that no crop or window contains a gap.
+            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder.
+
+            Of windows, the complete recordings are stored; if any window has a label other than -1,
+            a table of the windows is stored as well, for :meth:`labeled_windows`.
+
+            The recordings of a corpus are read and preprocessed by its recipe, so the arguments
+            from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
+            holds out for validation and test are also excluded from the other corpora; their number
+            is logged.
+
+            A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
+            Hidden files and folders are ignored. A broken link is treated as a recording that
+            cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
+            stored as one segment between each two gaps, with the suffixes #1, #2 and so on, so that
+            no crop or window contains a gap.
         dtype : "int16" | "float32"
-            Type of the stored samples. With int16, the error of a sample is at most half of
-            1/65,534 of the range of its channel in that recording. Where rare artifacts are so
-            large that this is too coarse for the signal, they are clipped, with a warning. With
-            float32, samples have single precision, and the file is twice as large.
+            Type of the stored samples. With int16, the maximum error of a sample is half of
+            1/65,534 of the range of the channel in the recording. If rare artifacts are so large
+            that this resolution is too coarse for the signal, they are clipped, with a warning.
+            With float32, samples have single precision, and the file is twice as large.
         sfreq : float | None
-            New sampling rate of the recordings in Hz. None keeps the rate of the recordings, which
-            must be the same for all.
+            New sampling rate of the recordings in Hz. If None, the sampling rate is unchanged and
+            must be the same in all recordings.
         low, high, mains : float | None
-            Edges of the band-pass and frequency of the notch filter in Hz; None for none.
+            Edges of the band-pass filter and line frequency for the notch filter, in Hz. If None,
+            the respective filter is not applied.
         channels : iterable of str | None
-            Names of EEG channels to keep, matched by their electrodes as in the estimators: ``C3``
-            also keeps ``EEG C3-REF``. A recording need not have all of them; a name that no
-            recording has gives a warning. None keeps all EEG
-            channels that are not marked as bad. Only EEG is stored, also with a list. EEG channels
-            are recognized by their MNE type and by their name: EDF, BDF and WFDB files do not store
-            channel types, so ``EOG1`` or ``SpO2`` may have the type "eeg". A channel whose name
-            does not show another kind is kept. Channels that are left out are logged.
+            Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
+            keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
+            recording contains causes a warning. If None, all EEG channels that are not marked as
+            bad are kept. Only EEG channels are stored in either case. They are identified by their
+            MNE type and by their name: EDF, BDF and WFDB files do not store channel types, so
+            ``EOG1`` or ``SpO2`` may have the type "eeg". A channel of type "eeg" is stored unless
+            its name is typical of another signal type. Excluded channels are logged.
         reference : "average" | None
-            New reference of a recording: the average of those of its channels that are stored. None
-            keeps the recording's own reference.
+            New reference: "average" is the average of the stored channels of the recording. If
+            None, the reference is unchanged.
         subject : callable | str | None
             Function that returns the subject of a file from its path relative to the folder; or a
-            regular expression that is searched for in this path, whose only group is the subject.
-            None recognizes BIDS (``sub-``), the corpora of Temple University and the records of
-            PhysioNet's challenges, and otherwise takes the name of the first folder, or of a file
-            without folder. For a dataset, subjects are the entries ``subject`` of its descriptions.
+            regular expression that is searched for in this path and whose only group is the
+            subject. If None, BIDS (``sub-``), the corpora of Temple University and the records of
+            PhysioNet challenges are recognized; for other paths, the subject is the name of the
+            top-level folder, or the file name if there is no folder. For a dataset, the subject is
+            the entry ``subject`` of the descriptions.
         shares : mapping of str to float | None
-            Share of each ContinuousCorpus in the examples of a pretraining run, by name. Only their
-            ratios count: ``{"tueg": 1, "ysyw": 1}`` is the paper's mixture. They are in the index
-            of the store, and :func:`runs.pretrain <braindecode_pars.runs.pretrain>` draws the
-            examples by them; the samples do not depend on them, so that a call that resumes may
-            change them. None draws every window once in a pass.
+            Proportion of each ContinuousCorpus in the data of a pretraining run, by name. Only the
+            ratios matter: ``{"tueg": 1, "ysyw": 1}`` is the mixture of the paper. The proportions
+            are stored in the index of the store and used by :func:`runs.pretrain
+            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on them, so a call
+            that resumes may change them. If None, every window is drawn once per pass.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
-            Whether a recording that cannot be read raises an error, or is skipped with a warning.
-            A recording with NaN or infinite samples is always skipped with a warning.
+            Whether to raise an error or to skip a recording with a warning if it cannot be read. A
+            recording with NaN or infinite samples is always skipped with a warning.
         verbose : int
-            Whether to show a progress bar (1) or nothing (0).
+            Whether to show a progress bar (1) or no output (0).
 
         Returns
         -------
@@ -209,29 +218,30 @@ class SignalStore:
         TypeError
             When ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            When the folder is not empty and not a store, when the store was made with other
+            When the folder is not empty and not a store, when the store was created with different
             arguments, when a stored file has changed, when a recording cannot be stored, or when
-            sampling rates differ. The message names the recording. Also when the folder is a
-            finished store and ``recordings`` a dataset, when one or two first folders would be the
-            subjects of many recordings, when names obviously number the recordings of one person,
-            such as ``Subject00_1`` and ``Subject00_2``, when a recording of a dataset has a
-            ``transform``, or when an argument is not one of the accepted values.
+            sampling rates differ. The message contains the recording. Also when the folder is a
+            complete store and ``recordings`` is a dataset, when one or two top-level folders would
+            be the subjects of many recordings, when file names apparently number the recordings of
+            one subject, such as ``Subject00_1`` and ``Subject00_2``, when a recording of a dataset
+            has a ``transform``, or when an argument has an invalid value.
         OSError
-            When the folder cannot be written, for example on a full disk, or a process that reads
-            was killed. Stored recordings are kept, and the same call resumes after them.
+            When the folder cannot be written, for example because the disk is full, or when a
+            worker process was killed. Stored recordings remain, and the same call resumes after
+            them.
 
         Warns
         -----
         UserWarning
-            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]`` is
-            their number), when int16 is too coarse for a signal, when the amplitude of a
-            recording is not that of EEG in volts, and when two recordings contain the same signals.
+            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]``
+            contains their number), when int16 is too coarse for a signal, when the amplitude of a
+            recording is implausible for EEG in volts, and when two recordings are duplicates.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
         checks.check_parameters(dict(reading, dtype=dtype), _RULES)
         if isinstance(channels, str) or not isinstance(channels, Iterable | None):
-            raise TypeError(f"channels is {channels!r}; give a list of names.")
+            raise TypeError(f"channels must be a list of channel names, got {channels!r}.")
         channels = None if channels is None else list(channels)
         path = Path(path).expanduser()
         preparation = sources.StoredForm(sfreq, low, high, mains, channels, reference)
@@ -246,7 +256,7 @@ class SignalStore:
 
     @classmethod
     def open(cls, path: str | Path, *, verbose: int = 1) -> Self:
-        """Open a finished store.
+        """Open a complete store.
 
         If the modification time of ``samples.bin`` has changed, for example because the store was
         copied, all samples are compared with their checksums once.
@@ -256,7 +266,7 @@ class SignalStore:
         path : path
             Folder of the store.
         verbose : int
-            Whether to show a progress bar while a large store is checked (1) or nothing (0).
+            Whether to show a progress bar while a large store is verified (1) or no output (0).
 
         Returns
         -------
@@ -268,15 +278,15 @@ class SignalStore:
         FileNotFoundError
             When the folder is not a store.
         ValueError
-            When the store is unfinished, truncated or altered.
+            When the store is incomplete, truncated or altered.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
         index = Index.read(path)
         if not index.complete:
             raise ValueError(
-                f"{path} is an unfinished store of {len(index.recordings)} recordings; the same "
-                "call or command resumes there."
+                f"{path} is an incomplete store of {len(index.recordings)} recordings. Repeat the "
+                "call or command that created it to resume."
             )
         samples = path / SAMPLES
         writing.check_not_truncated(path, index)
@@ -284,7 +294,7 @@ class SignalStore:
         dtype = index.settings["dtype"]
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
         store = cls(path, index, file, tuple(index.recordings))
-        # Check the content if the file was touched, and restore its time to check only once.
+        # Verify the content if the modification time changed, and restore the time afterwards.
         file_status = samples.stat()
         if file_status.st_mtime_ns != index.mtime_ns:
             store.verify(verbose=verbose)
@@ -308,8 +318,8 @@ class SignalStore:
 
         The columns are ``name subject ch_names n_times first_signal n_clipped corpus split``.
         Channel ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of
-        samples, over all channels, that were outside the range of the type. ``corpus`` is the name
-        of the recipe, and ``split`` one such as "train"; None for recordings without.
+        samples, over all channels, that were outside the range of the data type. ``corpus`` is the
+        name of the recipe, or None. ``split`` is a split such as "train", or None.
         """
         return pd.DataFrame(
             dict(
@@ -328,8 +338,8 @@ class SignalStore:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """Preprocessing of the stored signals, as far as it is known and the same in all."""
-        return agreed([recording.prepared for recording in self._recordings])
+        """Preprocessing that is known and the same in all stored recordings."""
+        return agreed([recording.known_preprocessing for recording in self._recordings])
 
     @property
     def n_bytes(self) -> int:
@@ -338,12 +348,12 @@ class SignalStore:
 
     @property
     def subjects(self) -> list:
-        """Known subjects, in the order of the recordings."""
+        """Subjects in the order of the recordings, without unknown subjects."""
         return [name for name in dict.fromkeys(self.recordings["subject"]) if name is not None]
 
     @cached_property
     def checksum(self) -> str:
-        """Checksum of all recordings and shares, 16 hexadecimal digits."""
+        """Checksum of all recordings and proportions of corpora, 16 hexadecimal digits."""
         # Checksums of the samples, together with everything that determines the values in volts.
         lines = [f"{self.sfreq} {self.dtype}"]
         lines += [
@@ -355,12 +365,12 @@ class SignalStore:
         return files.checksum_of(content)
 
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a random crop of each signal; all starts have the same probability.
+        """Return a random crop of each signal, with uniformly distributed start.
 
         Parameters
         ----------
         signals : array-like of int, shape (batch,)
-            Numbers of signals; a signal may occur several times.
+            Numbers of signals. A signal may occur several times.
         n_times : int
             Length of a crop in samples.
         rng : numpy.random.Generator
@@ -376,17 +386,17 @@ class SignalStore:
         IndexError
             When a signal does not exist.
         ValueError
-            When a signal is shorter than the crop. The message names the recording.
+            When a signal is shorter than the crop. The message contains the recording.
         """
         checks.integer(1).check("n_times", n_times)
         checks.instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
         last_starts = self._length[self._check_signals(signals)] - n_times
-        # A signal that is shorter than the crop is named when it is read.
+        # crops raises the error if a signal is shorter than the crop.
         starts = rng.integers(0, np.maximum(last_starts, 0), endpoint=True)
         return self.crops(signals, starts, n_times)
 
     def crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
-        """Return a crop of each signal that begins at a given sample.
+        """Return a crop of each signal that starts at a specified sample.
 
         Parameters
         ----------
@@ -405,11 +415,13 @@ class SignalStore:
         IndexError
             When a signal does not exist.
         ValueError
-            When a crop exceeds its signal. The message names the recording.
+            When a crop exceeds its signal. The message contains the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
         if starts.shape != signals.shape or starts.dtype.kind not in "iu":
-            raise ValueError(f"starts must be an integer for each of {len(signals)} signals.")
+            raise ValueError(
+                f"starts must contain one integer for each of the {len(signals)} signals."
+            )
         checks.integer(1).check("n_times", n_times)
         outside = (starts < 0) | (starts > self._length[signals] - n_times)
         if outside.any():
@@ -423,29 +435,31 @@ class SignalStore:
         return self._samples.crops(firsts, n_times, self._scale[signals], self._offset[signals])
 
     def _check_signals(self, signals: np.ndarray) -> np.ndarray:
-        """Return numbers of signals as an array, and check that these signals exist."""
+        """Return numbers of signals as an array after checking that these signals exist."""
         signals = np.asarray(signals)
         if signals.ndim != 1 or signals.dtype.kind not in "iu":
             raise TypeError(f"signals must be 1-D integers, got {signals.dtype} {signals.shape}.")
         if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
             ends = f"{signals.min()} to {signals.max()}"
-            raise IndexError(f"Signals {ends} were requested; there are 0 to {len(self) - 1}.")
+            raise IndexError(
+                f"Signals {ends} were requested, but the store has signals 0 to {len(self) - 1}."
+            )
         return signals
 
     def select(self, subjects: Iterable | None = None, *, exclude: Iterable | None = None) -> Self:
-        """Return a view of the store with the recordings of some subjects; nothing is copied.
+        """Return a view of the store with the recordings of some subjects, without copying.
 
         Parameters
         ----------
         subjects : iterable | None
-            Subjects to keep, in any spelling, such as "7" or "007" for 7; None keeps all.
+            Subjects to keep, in any spelling, such as "7" or "007" for 7. If None, all are kept.
         exclude : iterable | None
-            Subjects to exclude from these, in any spelling; None excludes none.
+            Subjects to exclude, in any spelling. If None, no subject is excluded.
 
         Returns
         -------
         SignalStore
-            View of the selected recordings. This object does not change.
+            View of the selected recordings. The original store does not change.
 
         Raises
         ------
@@ -457,32 +471,36 @@ class SignalStore:
         if subjects is not None:
             keys = SubjectKeys(self._as_list(subjects))
             recordings = [r for r in recordings if r.subject is not None and r.subject in keys]
-        # All spellings are excluded, since a subject that is kept by mistake is trained on.
+        # Exclude all spellings: a subject that remains by mistake would be used for training.
         if excluded := self._as_list(() if exclude is None else exclude):
             keys = SubjectKeys(excluded)
             recordings = [r for r in recordings if r.subject not in keys]
             if unknown := sum(recording.subject is None for recording in recordings):
-                text = f"{unknown} recordings in {self.path} have no subject"
-                raise ValueError(f"{text}, so they may be of an excluded one.")
+                raise ValueError(
+                    f"{unknown} recordings in {self.path} have no subject, so they may belong to "
+                    "an excluded subject. Create the store with subject=."
+                )
         return self._view(recordings)
 
     def _view(self, recordings: list[StoredRecording]) -> Self:
         if not recordings:
-            why = "all subjects are excluded, or held out for validation and test"
-            raise ValueError(f"No recording of {self.path} remains: {why}.")
+            raise ValueError(
+                f"No recording of {self.path} remains: all subjects are excluded, or held out for "
+                "validation and test."
+            )
         return type(self)(self.path, self._index, self._samples, tuple(recordings))
 
     def without_held_out(self) -> Self:
-        """Return a view to pretrain on, without held-out people.
+        """Return a view without held-out subjects, for pretraining.
 
-        A store with labels has the validation and test subjects of its corpus. People with a
-        recording of the split "valid" or "test" are left out with all their recordings; the log
-        counts them. Runs, and estimators that get a store to pretrain on, do this themselves.
+        A store with labels contains the validation and test subjects of its corpus. All recordings
+        of a subject with a recording of the split "valid" or "test" are excluded, and their number
+        is logged. Pretraining runs, and estimators that pretrain on a store, call this method.
 
         Returns
         -------
         SignalStore
-            View of the remaining recordings; the store itself if no subject is held out.
+            View of the remaining recordings, or the store itself if no subject is held out.
 
         Raises
         ------
@@ -499,24 +517,24 @@ class SignalStore:
         n = len(self._recordings)
         if len(included) == n:
             return self
-        text = "%s: left out %d of %d recordings, of its validation and test subjects."
+        text = "%s: excluded %d of %d recordings, which belong to validation and test subjects."
         log.warning(text, self.path, n - len(included), n)
         return self._view(included)
 
     def _as_list(self, subjects: Iterable) -> list:
-        """Return subjects as a list, and check that the store has recordings of them."""
+        """Return subjects as a list after checking that the store contains them."""
         if isinstance(subjects, str):
-            raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
+            raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
-                f"{self.path} contains no recording of {', '.join(absent)}; it has "
-                f"{checks.format_list(list(map(str, self.subjects))) or 'no subjects'}."
+                f"{self.path} contains no recording of subject {', '.join(absent)}. Its subjects "
+                f"are: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
             )
         return subjects
 
     def windows(self, n_times: int) -> Windows:
-        """Return consecutive windows of all recordings; an incomplete last one is dropped.
+        """Return consecutive windows of all recordings, without incomplete last windows.
 
         Parameters
         ----------
@@ -526,20 +544,21 @@ class SignalStore:
         Returns
         -------
         Windows
-            Windows, which the estimators accept, float32 in volts. No sample is read yet.
+            Windows as input of the estimators, float32 in volts. No sample is read yet.
 
         Raises
         ------
         ValueError
-            When all recordings are shorter than a window. The message contains both lengths.
+            When all recordings are shorter than a window.
         """
         checks.integer(1).check("n_times", n_times)
-        # At least one recording must be as long as a window.
+        # At least one recording must have the length of a window.
         longest = max(self._recordings, key=lambda recording: recording.n_times)
         if longest.n_times < n_times:
             raise ValueError(
-                f"A window of {n_times} samples is longer than every recording in {self.path}; the "
-                f"longest, {longest.name}, has {longest.n_times} samples."
+                f"A window of {n_times} samples is longer than every recording in {self.path}: the "
+                f"longest recording, {longest.name}, has {longest.n_times} samples. Decrease "
+                "n_times."
             )
         table, sfreq = self.recordings, self.sfreq
         names = [tuple(ch_names) for ch_names in table["ch_names"]]
@@ -548,7 +567,7 @@ class SignalStore:
             sfreq=sfreq,
             channels=[montages[ch_names] for ch_names in names],
             preprocessing=[
-                replace(recording.prepared, window_seconds=n_times / sfreq)
+                replace(recording.known_preprocessing, window_seconds=n_times / sfreq)
                 for recording in self._recordings
             ],
             reader=SignalReader(self.crops),
@@ -562,33 +581,33 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of labeled windows in the store, including those that a view leaves out."""
+        """Number of labeled windows in the store, including windows that a view excludes."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the labels 0, 1, ... of a store that a recipe has labeled; empty if unknown."""
+        """Names of the labels 0, 1, ... if the labels are from a recipe; otherwise empty."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 
     def labeled_windows(self) -> BaseConcatDataset:
-        """Return the labeled windows that were stored, as a braindecode dataset.
+        """Return the stored labeled windows as a braindecode dataset.
 
-        The dataset has the windows, labels, descriptions and channel positions of the dataset or
-        recipe from which the store was made, in the same order, and is used like it: for ``fit``,
-        the protocols of :mod:`braindecode_pars.evaluation`, ``split("split")``, ``as_sklearn``. Of
-        the channels it has those that are stored: EEG channels that are not marked as bad.
+        The dataset has the same windows, labels, descriptions and channel positions as the dataset
+        or recipe from which the store was created, in the same order. Use it in the same way: for
+        ``fit``, the protocols of :mod:`braindecode_pars.evaluation`, ``split("split")`` or
+        ``as_sklearn``. It contains only the stored channels: EEG channels not marked as bad.
 
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Labeled windows, in volts. They are read from the memory map when they are used, by the
-            estimators a batch at a time; subsets and copies in other processes share it.
+            Labeled windows in volts. They are read from the memory map on access, by the estimators
+            in batches. Subsets, and copies in other processes, share the memory map.
 
         Raises
         ------
         ValueError
-            When the store, or this view of it, has no labeled windows.
+            When the store, or this view of it, contains no labeled windows.
 
         Examples
         --------
@@ -612,8 +631,8 @@ class SignalStore:
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
             raise ValueError(
-                f"{self.path} has no labels of these recordings; make it of labeled windows, "
-                "as by braindecode-pars store --labels."
+                f"{self.path} has no labels of these recordings. Create the store from labeled "
+                "windows, or with: braindecode-pars store --labels"
             )
         return BaseConcatDataset(recording_windows)
 
@@ -623,18 +642,18 @@ class SignalStore:
         Parameters
         ----------
         verbose : int
-            Whether to show a progress bar for a large store (1) or nothing (0).
+            Whether to show a progress bar for a large store (1) or no output (0).
 
         Raises
         ------
         ValueError
-            When samples were altered. The message names the recordings.
+            When samples were altered. The message contains the recordings.
         """
         bar = training.ProgressBar(
             self._recordings,
             desc=f"checking {self.path.name}",
             unit=" recordings",
-            disable=not verbose or self.n_bytes < _BIG,
+            disable=not verbose or self.n_bytes < _LARGE_STORE,
         )
         altered: list[str] = []
         for recording in bar:
@@ -644,6 +663,6 @@ class SignalStore:
                 altered.append(recording.name)
         if altered:
             raise ValueError(
-                f"{self._samples.file} was altered since these were stored: "
+                f"{self._samples.file} was altered. Recordings whose checksum does not match: "
                 f"{checks.format_list(altered, 5)}. Copy the store again."
             )

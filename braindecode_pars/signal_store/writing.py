@@ -1,6 +1,6 @@
-"""Creation of a store. A kill or a full disk loses no recording.
+"""Create a store so that no stored recording is lost after a kill or on a full disk.
 
-Recordings are read, prepared and encoded in parallel; results keep the order of the recordings.
+Recordings are read, preprocessed and encoded in parallel, and are stored in their order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from braindecode_pars.signal_store.index import (
     StoredRecording,
     check_labels,
     is_store,
-    labels_of_pieces,
+    labels_of_segments,
     resampled_labels,
     rows_of_labels,
 )
@@ -49,20 +49,20 @@ from braindecode_pars.windows import amplitudes, marks, preprocessing
 
 log = logging.getLogger(__name__)
 
-#: Warnings about stored recordings, by the kind of the problem.
+#: Warnings about stored recordings, by kind of problem.
 _WARNINGS = {
-    "clipped": "Samples far outside the range of the type were clipped: {}. Pass dtype='float32' "
-    "to keep them.",
-    "coarse": "int16 is too coarse for the signal, because large values or drifts take up its "
-    "range: {}. Remove them with the argument low=, or pass dtype='float32'.",
+    "clipped": "Samples outside the range of int16 were clipped: {}. Pass dtype='float32' to store "
+    "them without clipping.",
+    "coarse": "The resolution of int16 is too coarse for the signal, because of large values or "
+    "drifts: {}. Remove them with a high-pass filter (low=), or pass dtype='float32'.",
     "flat": "Channels are flat or clipped in more than a quarter of the recording: {}. Mark them "
     "as bad.",
-    "amplitude": "The amplitude is not that of EEG. {}",
-    "rows": "Not used: {}.",
+    "amplitude": "The amplitude is implausible for EEG. {}",
+    "rows": "Excluded: {}.",
 }
 
-#: Maximum share of the time that is spent on commits.
-_COMMIT_SHARE = 0.05
+#: Maximum proportion of the time that is spent on commits.
+_MAX_COMMIT_TIME = 0.05
 
 
 def create(
@@ -74,41 +74,46 @@ def create(
     shares: Mapping[str, float],
     **reading: Any,
 ) -> None:
-    """Create a store, or add the recordings that are not in it yet.
+    """Create a store, or add recordings that are not stored yet.
 
-    Stored recordings are committed from time to time, and when an error or Ctrl-C ends the call.
+    Recordings are committed at intervals, and when an error or Ctrl-C ends the call.
 
     Raises
     ------
     ValueError
         When no recording can be stored, or when the folder is not empty and not a store. Also when
-        the store was made with other arguments, or of other recordings; the message names the
-        differences.
+        the store was created with different arguments or from different recordings; the message
+        contains the differences.
     """
     corpora = recipe.without_left_out(corpora_of(recordings))
     of_corpora = {corpus.name: dict(corpus.settings) for corpus in corpora}
     options = [name for name, value in asdict(preparation).items() if value is not None]
     if corpora and options:
-        raise ValueError(f"{corpora[0].name} prepares its recordings; omit {', '.join(options)}.")
+        raise ValueError(
+            f"Omit {', '.join(options)}: the recipe {corpora[0].name} preprocesses its recordings."
+        )
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
-    # The folder is new, empty or a store; an early kill leaves empty samples.
+    # The folder is new, empty or a store. After an early kill, the file of samples is empty.
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
     beside = [SAMPLES] if begun else []
     files.check_may_write(folder, "a store", is_ours=is_store(folder), beside=beside)
     if is_store(folder):
-        Index.read(folder)  # another program may have written a file of this name
+        Index.read(folder)  # refuses a file of the same name that another program wrote
     with _open_locked(folder) as file:
         index = Index.read(folder) if is_store(folder) else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
-            raise ValueError(f"{folder} is a finished store; open it, or pass a new folder.")
+            raise ValueError(
+                f"{folder} is a complete store. Open it with SignalStore.open, or pass a new "
+                "folder."
+            )
         if index.recordings:
             sources = _not_stored(folder, index, settings, sources)
-        else:  # nothing is stored yet, so the settings may change
+        else:  # no recording is stored yet, so the settings may change
             index = Index(settings=settings)
-        index.shares = shares  # they decide nothing about the samples
+        index.shares = shares  # samples do not depend on the proportions
         writer, was_complete = _Writer(folder, file, index), index.complete
         writer.commit()  # an index without recordings marks the folder as a store
         try:
@@ -116,7 +121,7 @@ def create(
             index.complete = True
             writer.commit()
         except BaseException:
-            # Also on Ctrl-C: commit what is stored, so that the next call can resume.
+            # Also on Ctrl-C: commit the added recordings, so that the next call can resume.
             index.complete = was_complete
             with suppress(OSError):
                 writer.commit()
@@ -124,50 +129,53 @@ def create(
 
 
 def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[str, float]:
-    """Return shares as floats, and check that each corpus has one, or none has.
+    """Check the proportions of the corpora, and return them as floats.
 
     Parameters
     ----------
     shares : mapping of str to float
-        Share by name of the corpus. Only their ratios count.
+        Proportion of each corpus, by name. Only the ratios matter.
     corpora : collection of str
         Names of the corpora in the store.
 
     Raises
     ------
     TypeError, ValueError
-        When a share is not a positive number, or when names differ.
+        When a proportion is not a positive number, or when the names are not those of all corpora.
     """
-    checks.instance("a dict of shares by name", Mapping).check("shares", shares)
+    checks.instance("a dict from names of corpora to numbers", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
-        known = ", ".join(corpora) or "no corpora of recipes"
-        raise ValueError(f"shares has {', '.join(map(str, shares))}, but the store has {known}.")
+        names = ", ".join(corpora) or "no corpora of recipes"
+        raise ValueError(
+            f"shares must contain every corpus of the store ({names}), got "
+            f"{', '.join(map(str, shares))}."
+        )
     for name, share in shares.items():
-        checks.positive().check(f"The share of {name}", share)
+        checks.positive().check(f"shares[{name!r}]", share)
     return {name: float(share) for name, share in shares.items()}
 
 
 def check_not_truncated(folder: Path, index: Index) -> None:
-    """Check that the flat file is not shorter than its index states."""
+    """Check that the file of samples is not shorter than recorded in the index."""
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
         raise ValueError(f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes.")
 
 
 class _Writer:
-    """Append recordings to the flat file, their windows to the table, and both to the index.
+    """Append recordings to the file of samples, the table of windows, and the index.
 
-    There is no table until a recording has labels.
+    The table of windows is created when the first recording with labels is added.
 
     Parameters
     ----------
     folder : Path
         Folder of the store.
     file : FileIO
-        Flat file, locked.
+        File of samples, locked.
     index : Index
-        Index of the recordings in the file. Bytes after these recordings are overwritten or cut
-        off, and rows of the table after its windows.
+        Index of the recordings in the file. Bytes and table rows after these recordings, which a
+        killed call may have left, are removed or overwritten.
     """
 
     def __init__(self, folder: Path, file: FileIO, index: Index):
@@ -183,16 +191,16 @@ class _Writer:
         file.seek(self.n_bytes)
 
     def add(self, source: Source, pieces: list[Encoded]) -> None:
-        """Append a recording, all its pieces or none, and commit if it is time.
+        """Append all segments of a recording, and commit if the last commit was long ago.
 
         Raises
         ------
         ValueError
-            When the labels are of another type than those before.
+            When the type of the labels differs from the type in earlier recordings.
         """
         n_bytes, added = self.n_bytes, []
         for piece in pieces:
-            # Unbuffered files may write only a part.
+            # An unbuffered write may be partial.
             unwritten = piece.stored.reshape(-1).view(np.uint8).data
             while unwritten:
                 unwritten = unwritten[self.file.write(unwritten) :]
@@ -204,10 +212,10 @@ class _Writer:
         kinds = {type(label).__name__ for label in labels} | {self.kind} - {None}
         if len(kinds) > 1:
             raise ValueError(
-                f"{next(iter(tables))} and recordings before it have labels of different "
-                f"types ({', '.join(sorted(map(str, kinds)))}); use one type."
+                f"The labels of {next(iter(tables))} and of earlier recordings have different "
+                f"types ({', '.join(sorted(map(str, kinds)))}). Use one type in all recordings."
             )
-        if labels and self.index.sfreq is not None:  # it is that of the first recording
+        if labels and self.index.sfreq is not None:  # set by the first recording
             self.kind = kinds.pop()
             self.n_windows += len(labels)
             self.table += b"" if self.table else COLUMNS
@@ -216,13 +224,15 @@ class _Writer:
         self.index.recordings += added
         self.n_bytes = n_bytes
         # Commit if the last commit was long ago compared with the duration of a commit.
-        if self._cost < _COMMIT_SHARE * (time.monotonic() - self._committed_at):
+        if self._cost < _MAX_COMMIT_TIME * (time.monotonic() - self._committed_at):
             self.commit()
 
     def commit(self) -> None:
-        """Make all added recordings permanent: first the samples, then the index."""
+        """Write all added recordings to disk: first the samples, then the index."""
         start = time.monotonic()
-        self.file.truncate(self.n_bytes)  # cuts off what a kill or a full disk left
+        self.file.truncate(
+            self.n_bytes
+        )  # removes bytes that remained after a kill or on a full disk
         os.fsync(self.file.fileno())
         if self.table:
             table = bytes(self.table)
@@ -245,7 +255,7 @@ def _store(
     on_error: str,
     verbose: int,
 ) -> None:
-    """Read recordings and add them one after another; warn about skipped recordings.
+    """Read recordings, add them to the store, and warn about skipped recordings and problems.
 
     Parameters
     ----------
@@ -254,15 +264,15 @@ def _store(
     sources : list of Source
         Recordings to read.
     preparation : StoredForm
-        StoredForm of the recordings.
+        Preprocessing of the recordings.
     n_jobs, on_error, verbose
-        As in :meth:`SignalStore.create`.
+        See :meth:`SignalStore.create`.
     """
     index = writer.index
     skipped: list[str] = []
     left_out: list[str] = []
     problems: list[tuple[str, str]] = []
-    levels: dict[str, float] = {}
+    log_amplitudes: dict[str, float] = {}
     n_pieces = 0
     dtype = index.settings["dtype"]
     with closing(read_all(sources, preparation, dtype, n_jobs)) as results:
@@ -274,7 +284,7 @@ def _store(
             disable=not verbose,
         )
         for source, pieces in bar:
-            index.skipped.pop(source.name, None)  # by an earlier call
+            index.skipped.pop(source.name, None)  # recorded by an earlier call
             n_pieces += len(pieces)
             usable = []
             for piece in (_checked(piece, index) for piece in pieces):
@@ -283,31 +293,37 @@ def _store(
                     continue
                 if on_error == "raise" and not piece.always_skip:
                     raise ValueError(
-                        f"{piece.label} cannot be used: {piece.reason} (on_error='warn' skips it; "
-                        "the same call resumes after the stored recordings.)"
+                        f"{piece.label} cannot be stored: {piece.reason} Pass "
+                        "on_error='warn' to skip such recordings. The same call resumes after the "
+                        "last stored recording."
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
             left_out += [name for piece in usable[:1] for name in piece.left_out]
             problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
-            # One with an amplitude that EEG cannot have is named for that.
-            levels |= {p.label: p.level for p in usable if "amplitude" not in dict(p.problems)}
+            # A recording with an implausible amplitude is reported separately.
+            log_amplitudes |= {
+                p.label: p.log_amplitude for p in usable if "amplitude" not in dict(p.problems)
+            }
             writer.add(source, usable)
     if left_out:
-        level = logging.WARNING if verbose else logging.INFO
-        listed = checks.format_list([*dict.fromkeys(left_out)])
-        log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", listed)
+        severity = logging.WARNING if verbose else logging.INFO
+        names = checks.format_list([*dict.fromkeys(left_out)])
+        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", names)
     _warn_of_problems(problems)
-    if len(outliers := amplitudes.is_outlier(pd.Series(levels, dtype=float))):
-        checks.warn_user(amplitudes.other_units_text(outliers.tolist(), len(levels)))
-    common_steps = preprocessing.agreed([recording.prepared for recording in index.recordings])
+    if len(outliers := amplitudes.is_outlier(pd.Series(log_amplitudes, dtype=float))):
+        checks.warn_user(amplitudes.other_units_text(outliers.tolist(), len(log_amplitudes)))
+    common_steps = preprocessing.agreed(
+        [recording.known_preprocessing for recording in index.recordings]
+    )
     stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
     preprocessing.warn_of_average(common_steps.reference, [*stored])
-    lacking = [set(preparation.missing(r.ch_names)) for r in index.recordings]
-    if lacking and (nowhere := set.intersection(*lacking)):
-        names = [name for name in preparation.channels or () if name in nowhere]
+    missing = [set(preparation.missing(r.ch_names)) for r in index.recordings]
+    if missing and (missing_everywhere := set.intersection(*missing)):
+        names = [name for name in preparation.channels or () if name in missing_everywhere]
         checks.warn_user(
-            f"No stored recording has {', '.join(names)} of channels= as a good EEG channel."
+            f"channels= contains {', '.join(names)}, which is not a good EEG channel in any stored "
+            "recording. Correct the names."
         )
     if skipped:
         checks.warn_user(loading.skipped_message(skipped, n_pieces))
@@ -316,34 +332,34 @@ def _store(
 
 
 def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
-    """Check that a recording has the rate of the store, which the first one sets."""
+    """Check the sampling rate of a recording, which the first recording of the store sets."""
     if isinstance(piece, Unusable):
         return piece
     index.sfreq = piece.sfreq if index.sfreq is None else index.sfreq
     if checks.is_same_rate(piece.sfreq, index.sfreq):
         return piece
     reason = (
-        f"it is sampled at {piece.sfreq:g} Hz, earlier recordings at {index.sfreq:g} Hz; pass "
-        "sfreq= to resample all recordings to one rate."
+        f"its sampling rate is {piece.sfreq:g} Hz, but earlier recordings have {index.sfreq:g} Hz. "
+        "Pass sfreq= to resample all recordings."
     )
     return Unusable(piece.recording.name, piece.label, reason)
 
 
 def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
-    """Warn about problems of the signals, by their kind."""
-    for kind, text in _WARNINGS.items():
-        if problem_texts := [what for of, what in problems if of == kind]:
-            checks.warn_user(text.format(checks.format_list(problem_texts, 20)))
+    """Warn about problems of the signals, once for each kind."""
+    for kind, template in _WARNINGS.items():
+        if problem_texts := [text for name, text in problems if name == kind]:
+            checks.warn_user(template.format(checks.format_list(problem_texts, 20)))
 
 
 @contextmanager
 def _open_locked(folder: Path) -> Iterator[FileIO]:
-    """Lock the folder and open the flat file for writing."""
-    message = f"Another process is writing {folder}; wait until it has finished."
-    # Processes that a killed one has started may hold its lock for a moment.
+    """Lock the folder and open the file of samples for writing."""
+    message = f"Another process is writing to {folder}. Wait until it has finished."
+    # Worker processes of a killed process may hold its lock for a short time.
     with files.locked(folder, message, wait=2):
         files.remove_abandoned(folder, at_once=True)
-        (folder / SAMPLES).open("ab").close()  # a new one, if there is none
+        (folder / SAMPLES).open("ab").close()  # creates the file if it does not exist
         with open(folder / SAMPLES, "r+b", buffering=0) as file:
             yield file
 
@@ -351,52 +367,61 @@ def _open_locked(folder: Path) -> Iterator[FileIO]:
 def _not_stored(
     folder: Path, index: Index, settings: dict[str, Any], sources: list[Source]
 ) -> list[Source]:
-    """Return the recordings that are not stored yet; check that the others are as they were."""
+    """Return the recordings that are not stored yet, after checking the stored ones."""
     before, now = (
         {name: value for name, value in option_values.items() if value not in (None, {})}
         for option_values in (index.settings, settings)
     )
     if changes := files.changed_settings(before, now):
-        raise ValueError(f"The settings of {folder} differ: {'; '.join(changes)}.")
-    # A recording is stored as pieces between gaps, such as "night.edf#2".
+        raise ValueError(
+            f"{folder} was created with different settings: {'; '.join(changes)}. Use the same "
+            "settings, or pass a new folder."
+        )
+    # Segments between gaps have names such as "night.edf#2".
     stored = {re.sub(r"#\d+$", "", recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}
     if foreign := [name for name in stored if name not in names]:
-        raise ValueError(f"{folder} was made of other recordings, such as {foreign[0]}.")
+        raise ValueError(
+            f"{folder} contains recordings that were not passed, such as {foreign[0]}. Pass a "
+            "new folder."
+        )
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):
-            raise ValueError(f"{source.label} has changed since it was stored in {folder}.")
+            raise ValueError(
+                f"{source.label} has changed since it was stored in {folder}. Create a new store."
+            )
     return [source for source in sources if source.name not in stored]
 
 
 # Reading and encoding -----------------------------------------------------------------------------
 
-#: Number of samples of the parts whose amplitude is checked.
+#: Number of samples of the excerpts whose amplitude is checked.
 _CROP = 3000
 
 
 class Encoded(NamedTuple):
-    """A recording, or a piece of it between gaps, as it is stored; ``first_sample`` is still 0.
+    """Encoded recording, or segment of a recording between gaps; ``first_sample`` is not set yet.
 
     Attributes
     ----------
     recording : StoredRecording
-        Its entry in the index.
+        Entry in the index.
     stored : ndarray, shape (n_chans, n_times)
         Numbers to store.
     sfreq : float
         Sampling rate in Hz.
     labels : DataFrame | None
-        Its labeled windows.
+        Labeled windows of the recording.
     label : str
-        Name for messages.
+        Name in messages.
     left_out : list of str
-        Names of its channels that are not stored.
+        Names of channels that are not stored.
     problems : list of (str, str)
-        Problems "clipped", "coarse", "amplitude" and "rows", with what to say of them.
-    level : float
-        Decimal logarithm of its median deviation, to compare recordings; NaN of a flat one.
+        Kind of each problem ("clipped", "coarse", "amplitude" or "rows"), and its details.
+    log_amplitude : float
+        Decimal logarithm of the median absolute deviation, to compare recordings. NaN for a flat
+        recording.
     """
 
     recording: StoredRecording
@@ -406,18 +431,18 @@ class Encoded(NamedTuple):
     label: str
     left_out: list[str]
     problems: list[tuple[str, str]]
-    level: float
+    log_amplitude: float
 
 
 class Unusable(NamedTuple):
-    """A piece of a recording, or a whole recording, that cannot be stored.
+    """Recording, or segment of a recording, that cannot be stored.
 
     Attributes
     ----------
     name, label : str
-        Name in the store, and name for messages.
+        Name in the store, and name in messages.
     reason : str
-        Reason, for a message.
+        Reason for the message.
     always_skip : bool
         Whether the recording is skipped even with ``on_error="raise"``.
     """
@@ -431,10 +456,10 @@ class Unusable(NamedTuple):
 def read_all(
     sources: list[Source], preparation: StoredForm, dtype: str, n_jobs: int
 ) -> Generator[list[Encoded | Unusable], None, None]:
-    """Yield the pieces of each source, in the order of the sources; one piece without gaps."""
-    # Without max_nbytes=None, joblib would write large arrays to temporary files.
+    """Yield a list of segments for each source, in the order of the sources."""
+    # With the default of max_nbytes, joblib writes large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
-    # joblib reads ahead even when results are not used yet; small chunks limit the memory.
+    # joblib reads ahead of the consumer; small chunks limit the memory.
     chunk_size = 8 * joblib.effective_n_jobs(n_jobs)
     for first in range(0, len(sources), chunk_size):
         chunk = sources[first : first + chunk_size]
@@ -444,7 +469,7 @@ def read_all(
                 yield result
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib warns about results that are not used
+                warnings.simplefilter("ignore")  # joblib warns about unused results
                 results.close()
 
 
@@ -457,8 +482,10 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             raise ValueError("it has no samples.")
         tables: Sequence[pd.DataFrame | None] = [None] * len(pieces)
         if labels is not None:
-            tables = labels_of_pieces(labels, marks.continuous_stretches(raw), raw.info["sfreq"])
-    except Exception as error:  # the caller names the recording, whatever error a reader raises
+            tables = labels_of_segments(labels, marks.continuous_stretches(raw), raw.info["sfreq"])
+    except (
+        Exception
+    ) as error:  # readers raise many types; the caller adds the name of the recording
         return [_unusable(source, source.name, error)]
     for omission in omissions:
         cutting.omit(*omission[:4], is_asked=omission.is_asked)
@@ -491,7 +518,7 @@ def _encoded(
     preparation: StoredForm,
     dtype: str,
 ) -> Encoded:
-    signals, ch_names, sfreq, prepared = preparation.apply(piece, source.steps)
+    signals, ch_names, sfreq, applied = preparation.apply(piece, source.steps)
     stored, scale, offset, n_clipped, coarse = encode(signals, ch_names, dtype)
     n_times = signals.shape[1]
     clipped = {ch: int(n) for ch, n in zip(ch_names, n_clipped, strict=True) if n}
@@ -500,39 +527,43 @@ def _encoded(
         labels = resampled_labels(labels, piece.info["sfreq"], sfreq, n_times)
         # MNE uses NaN or zeros for a position that is not set.
         locations = {ch["ch_name"]: ch["loc"][:3] for ch in piece.info["chs"]}
-        known = {ch: p for ch, p in locations.items() if np.isfinite(p).all() and p.any()}
-        positions = {ch: p.tolist() for ch, p in known.items() if ch in ch_names}
+        positions = {
+            ch: location.tolist()
+            for ch, location in locations.items()
+            if ch in ch_names and np.isfinite(location).all() and location.any()
+        }
     recording = StoredRecording(
         name=name,
         description=source.description,
         ch_names=ch_names,
         n_times=n_times,
         first_sample=0,
-        # Floats with the fewest digits, for a short index
+        # Floats with as few digits as possible, for a short index
         scale=[float(str(value)) for value in scale],
         offset=[float(str(value)) for value in offset],
         checksum=files.checksum_of(stored),
         source=source.state,
         clipped=clipped,
         positions=positions,
-        preprocessing=prepared.known(),
+        preprocessing=applied.known(),
     )
-    # The amplitude of parts of the recording, at equal distances
+    # Amplitude of equidistant excerpts of the recording
     length = min(_CROP, n_times)
     numbers = amplitudes.spread_out(n_times // length, amplitudes.N_WINDOWS)
-    parts = [signals[:, i * length : (i + 1) * length] for i in numbers]
-    spread = np.concatenate([median_abs_deviation(part, axis=1) for part in parts])
-    level = float(np.log10(np.median(spread[spread > 0]))) if spread.any() else np.nan
+    excerpts = [signals[:, i * length : (i + 1) * length] for i in numbers]
+    deviations = np.concatenate([median_abs_deviation(excerpt, axis=1) for excerpt in excerpts])
+    amplitude = np.median(deviations[deviations > 0]) if deviations.any() else np.nan
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),
         flat=", ".join(as_trained.flat_clipped_channels(piece, ch_names)),
-        # A file is read in volts.
+        # The samples of a file are in volts.
         amplitude=amplitudes.amplitude_problem(
-            parts, 1.0 if isinstance(source.origin, Path) else prepared.scale
+            excerpts, 1.0 if isinstance(source.origin, Path) else applied.scale
         ),
     )
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
-    found_problems = [(kind, text) for kind, text in problems.items() if text]
+    problem_list = [(kind, text) for kind, text in problems.items() if text]
     label = source.label.replace(source.name, name)
-    return Encoded(recording, stored, sfreq, labels, label, left_out, found_problems, level)
+    log_amplitude = float(np.log10(amplitude))
+    return Encoded(recording, stored, sfreq, labels, label, left_out, problem_list, log_amplitude)

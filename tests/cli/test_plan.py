@@ -18,7 +18,7 @@ SMALL = [*("--window-seconds", 3, "--patch-seconds", 0.5, "--device", "cpu", "--
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """One window a step is measured."""
-    monkeypatch.setattr(planning, "_SECONDS", 0)
+    monkeypatch.setattr(planning, "_MIN_STEP_SECONDS", 0)
 
 
 def plan(*arguments):

@@ -160,10 +160,10 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, interrupted)
     assert "Interrupted." in message
     assert "use --resume" in message
     output = pretrain(store, "--out", out, *SMALL, code=1)
-    assert "already has a run: resume it, or name another folder" in output
+    assert "already contains a run" in output
     output = pretrain(store, "--out", out, *SMALL, "--resume", "--lr", "0.5", code=1)
     assert "lr is 0.5, was 0.0001" in output
-    assert "2 epochs, 1 of them done" in pretrain(store, "--out", out, *SMALL, "--resume")
+    assert "2 epochs (1 completed)" in pretrain(store, "--out", out, *SMALL, "--resume")
     assert "is already finished" in pretrain(store, "--out", out, *SMALL, "--resume")
 
 

@@ -34,7 +34,7 @@ def store(tmp_path_factory):
     return SignalStore.create(folder, BaseConcatDataset(recordings), dtype="float32", verbose=0)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:The amplitude is not that of EEG")
+pytestmark = pytest.mark.filterwarnings("ignore:The amplitude is implausible for EEG")
 
 
 def test_an_example_is_a_crop_of_some_channels_at_their_places(store):

@@ -13,7 +13,7 @@ from braindecode_pars.runs.run_folder import RunFolder
 
 def test_a_run_is_not_mixed_with_another(store, tmp_path):
     out = run_interrupted(8, store, tmp_path / "run")
-    with pytest.raises(ValueError, match="already has a run"):
+    with pytest.raises(ValueError, match="already contains a run"):
         run(store, out)
     message = "task_params.n_patches is 5, .* epochs is 6, was 5; lr is 0.0001, was 0.001"
     with pytest.raises(ValueError, match=message):
@@ -24,7 +24,7 @@ def test_a_run_is_not_mixed_with_another(store, tmp_path):
     with pytest.raises(ValueError, match="no run to resume"):
         run(store, tmp_path / "nothing", resume=True)
     run(store, out, resume=True)
-    with pytest.raises(ValueError, match="already has a run"):
+    with pytest.raises(ValueError, match="already contains a run"):
         run(store, out)
 
 
@@ -42,7 +42,7 @@ def test_a_run_that_is_resumed_with_other_versions_warns(store, tmp_path):
         RunFolder(out).begin_session(described, described["sessions"][0], resume=True)
     described["sessions"][-1]["versions"]["torch"] = "1.0"
     (out / "run.json").write_text(json.dumps(described))
-    with pytest.warns(UserWarning, match=r"versions: torch is .*, was '1.0'"):
+    with pytest.warns(UserWarning, match=r"torch is .*, was '1.0'"):
         run(store, out, resume=True)
 
 
@@ -76,7 +76,7 @@ def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_pat
         return exclusive(folder)
 
     monkeypatch.setattr(RunFolder, "exclusive", after_another_run)
-    with pytest.raises(ValueError, match="already has a run"):
+    with pytest.raises(ValueError, match="already contains a run"):
         run(store, tmp_path / "run")
     assert json.loads((tmp_path / "run/run.json").read_text())["configuration"]["seed"] == 1
 

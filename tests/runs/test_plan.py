@@ -15,7 +15,7 @@ from braindecode_pars.runs.run import build_task
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(module, "_SECONDS", 1e-6)
+    monkeypatch.setattr(module, "_MIN_STEP_SECONDS", 1e-6)
 
 
 def test_the_run_does_what_was_planned(store, tmp_path, quick):

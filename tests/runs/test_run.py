@@ -70,7 +70,7 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, c
 
     assert "4 recordings of 4 subjects, 0.0 hours, 10 signals at 100 Hz; 1 skipped" in caplog.text
     assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in caplog.text
-    assert "5 epochs, of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
+    assert "5 epochs of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
     assert "Loss relative to chance: " in caplog.text
     bar = capsys.readouterr().err
     assert "windows/s" in bar
@@ -126,7 +126,7 @@ def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
     assert not (tmp_path / "other").exists()
 
 
-def test_held_out_people_of_a_labeled_store_are_not_trained_on(nights, tmp_path):
+def test_held_out_subjects_of_a_labeled_store_are_not_trained_on(nights, tmp_path):
     """Neither in the run nor in its plan; a store with labels has them for fine-tuning."""
     splits = {1: "train", 2: "valid", 3: "train", 4: "test"}
     labeled = BaseConcatDataset(
@@ -163,7 +163,7 @@ def test_a_run_resumes_after_ctrl_c(store, tmp_path, whole, caplog, capsys):
     assert files[0].read_bytes() == files[1].read_bytes()
     sessions = json.loads((out / "run.json").read_text())["sessions"]
     assert [session["first_step"] for session in sessions] == [0, 6]
-    assert "5 epochs, 2 of them done, of 3 steps" in caplog.text
+    assert "5 epochs (2 completed) of 3 steps" in caplog.text
     assert "| 6/15 " in capsys.readouterr().err.split("steps/s")[0]
 
     again = pretrain(store, out, small_config(device="auto", num_workers=1), resume=True)

@@ -15,7 +15,7 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store.index import (
     COLUMNS,
     label_rows,
-    labels_of_pieces,
+    labels_of_segments,
     read_labels,
     resampled_labels,
     rows_of_labels,
@@ -182,11 +182,11 @@ def windows_at(starts) -> pd.DataFrame:
     [([0, 61], "window 1 .* 6.1 s to 7.1 s, .* 7 s"), ([-1], "window 0 "), ([25], "window 0 ")],
 )
 def test_a_window_is_in_one_piece_of_its_recording(starts, message):
-    first, last = labels_of_pieces(windows_at([0, 20, 35, 50]), [(0, 30), (35, 70)], 10.0)
+    first, last = labels_of_segments(windows_at([0, 20, 35, 50]), [(0, 30), (35, 70)], 10.0)
     assert first["i_start_in_trial"].tolist() == [0, 20]
     assert (last["i_start_in_trial"].tolist(), last["target"].tolist()) == ([0, 15], [2, 3])
     with pytest.raises(ValueError, match=message):
-        labels_of_pieces(windows_at(starts), [(0, 30), (35, 70)], 10.0)
+        labels_of_segments(windows_at(starts), [(0, 30), (35, 70)], 10.0)
 
 
 def test_times_in_seconds_are_the_same_samples_again(tmp_path):

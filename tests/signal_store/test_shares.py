@@ -37,8 +37,8 @@ def test_a_pass_is_the_largest_that_repeats_no_window(seed):
     [
         ({"tueg": 1}, ValueError, "tueg, ysyw"),
         ({"tueg": 1, "ysyv": 1}, ValueError, "ysyv"),
-        ({"tueg": 0, "ysyw": 1}, ValueError, "tueg .* 0"),
-        ({"tueg": math.nan, "ysyw": 1}, ValueError, "tueg .* nan"),
+        ({"tueg": 0, "ysyw": 1}, ValueError, "tueg.* 0"),
+        ({"tueg": math.nan, "ysyw": 1}, ValueError, "tueg.* nan"),
         ({"tueg": "x", "ysyw": 1}, TypeError, "'x'"),
     ],
 )

@@ -174,9 +174,9 @@ def test_spellings_of_subjects(make_raw, tmp_path):
 
 
 def test_select_names_missing_subjects(store):
-    with pytest.raises(ValueError, match=r"5, bert; .* 1, 2, anna"):
+    with pytest.raises(ValueError, match=r"5, bert.* 1, 2, anna"):
         store.select([1, 5, "bert"])
-    with pytest.raises(ValueError, match=r"2; .* 1"):
+    with pytest.raises(ValueError, match=r"2.* 1"):
         store.select([1]).select(exclude=[2])
     with pytest.raises(ValueError, match="remains"):
         store.select([1], exclude=[1])

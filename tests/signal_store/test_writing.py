@@ -229,7 +229,7 @@ def kill_while_storing(path: Path, recordings, monkeypatch, n_stored: int) -> No
 
     with monkeypatch.context() as patch:
         patch.setattr(Source, "open", slow)
-        patch.setattr(_writing, "_COMMIT_SHARE", 1)
+        patch.setattr(_writing, "_MAX_COMMIT_TIME", 1)
         child = multiprocessing.get_context("fork").Process(target=store)
         child.start()
         deadline = time.monotonic() + 30
@@ -248,7 +248,7 @@ def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
     many = of_raws(make_raw(i, 2 + i % 3) for i in range(30))
     path = tmp_path / "killed"
     kill_while_storing(path, many, monkeypatch, n_stored=3)
-    with pytest.raises(ValueError, match="unfinished"):
+    with pytest.raises(ValueError, match="incomplete"):
         SignalStore.open(path)
     stored = [
         entry["name"] for entry in json.loads((path / "store.json").read_text())["recordings"]
@@ -313,7 +313,7 @@ def test_resuming_without_a_stored_recording_raises(own_tree, tmp_path):
 
 def test_other_folders_are_not_changed(recordings, tmp_path):
     SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    with pytest.raises(ValueError, match="finished"):
+    with pytest.raises(ValueError, match="complete store"):
         SignalStore.create(tmp_path / "store", recordings, verbose=0)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.tex").write_text("irreplaceable")
@@ -448,7 +448,7 @@ def test_channels_that_are_asked_for(recordings, make_raw, tmp_path):
     with pytest.raises(ValueError, match="Oz"):
         SignalStore.create(path, recordings, channels=["Oz"], verbose=0)
     # Settings may change while nothing is stored.
-    with pytest.warns(UserWarning, match="No stored recording has NOPE of"):
+    with pytest.warns(UserWarning, match="NOPE"):
         store = SignalStore.create(path, recordings, channels=["C3", "Fz", "NOPE"], verbose=0)
     assert set(map(tuple, store.recordings["ch_names"])) == {("C3",), ("Fz",)}
     # A channel with another reference is not missing.
@@ -630,5 +630,5 @@ def test_left_out_channels_are_named_in_one_line(make_raw, tmp_path, caplog):
     with pytest.warns(UserWarning, match="no EEG channel"):
         SignalStore.create(tmp_path / "store", given, on_error="warn", verbose=0)
     assert caplog.messages == [
-        "Channels that are not EEG, bad or not chosen are left out: X, Chin, ABD."
+        "Excluded channels (no EEG, bad, or not in channels=): X, Chin, ABD."
     ]
