@@ -39,7 +39,7 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     arguments = (tree, tmp_path / "store")
     code, output = invoke(*arguments)
     assert code == 1
-    assert "damaged.edf cannot be used" in output
+    assert "damaged.edf cannot be stored" in output
     assert "the same call resumes after the stored recordings" in output
     assert "Traceback" not in output
     code, output = invoke(*arguments, "--on-error", "warn")
@@ -154,9 +154,9 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
-        (["ysyw=ysyw", "--share", "tueg=1"], "tueg, but the store has ysyw"),
-        (["ysyw=ysyw", "--high", "40"], "omit high"),
-        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw is given twice"),
+        (["ysyw=ysyw", "--share", "tueg=1"], "(ysyw), got tueg"),
+        (["ysyw=ysyw", "--high", "40"], "Omit high"),
+        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw twice"),
     ],
 )
 def test_recipes_that_do_not_fit(corpora, tmp_path, monkeypatch, arguments, message):
@@ -177,7 +177,7 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     code, output = invoke(*arguments)
     assert code == 1
     assert "ysyw: 2 subjects (2 recordings) of the 1,983 published." in output
-    assert "te03-0002.mat cannot be used" in output
+    assert "te03-0002.mat cannot be stored" in output
     assert "the same call resumes after the stored recordings" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
