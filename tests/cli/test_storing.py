@@ -40,7 +40,7 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     code, output = invoke(*arguments)
     assert code == 1
     assert "damaged.edf cannot be stored" in output
-    assert "the same call resumes after the stored recordings" in output
+    assert "same call resumes" in output
     assert "Traceback" not in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
@@ -178,7 +178,7 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     assert code == 1
     assert "ysyw: 2 subjects (2 recordings) of the 1,983 published." in output
     assert "te03-0002.mat cannot be stored" in output
-    assert "the same call resumes after the stored recordings" in output
+    assert "same call resumes" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
     assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
