@@ -394,7 +394,7 @@ def test_the_numbers_about_smoothing_are_the_stored_ones():
     stored = pd.read_csv(ROOT / "docs" / "measured" / "smoothing.csv", comment="#")
     kappa = stored[stored["metric"] == "kappa"].set_index(["windows", "n_train_subjects"])
     page = (GUIDE / "sleep.rst").read_text(encoding="utf-8")
-    rows = re.findall(r"\* - (.*)\n +- (\d) people\n +- (.*)\n +- (.*)\n +- (.*)\n", page)
+    rows = re.findall(r"\* - (.*)\n +- (\d) subjects\n +- (.*)\n +- (.*)\n +- (.*)\n", page)
     assert len(rows) == 4
     for windows, n, *cells in rows:
         row = kappa.loc[windows, int(n)]
