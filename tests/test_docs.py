@@ -162,7 +162,7 @@ def test_the_readme_is_short():
 
 
 def test_the_start_page_leads_with_the_question_and_has_four_roads():
-    """Each road is a page that can be read in one go."""
+    """Each card links a page of at most 2,200 words, which takes about ten minutes to read."""
     page = ROOT / "docs" / "index.rst"
     text = page.read_text(encoding="utf-8")
     assert text.splitlines()[0].endswith("?")
@@ -170,9 +170,8 @@ def test_the_start_page_leads_with_the_question_and_has_four_roads():
     roads = re.findall(r":link: guide/(\w+)", text)
     assert roads == ["recordings", "braindecode", "comparing", "scale"]
     for road in roads:
-        lines = (GUIDE / f"{road}.rst").read_text(encoding="utf-8").splitlines()
-        assert lines[0].startswith("I ")
-        assert 100 <= len(lines) <= 250, road
+        n_words = len((GUIDE / f"{road}.rst").read_text(encoding="utf-8").split())
+        assert 500 <= n_words <= 2200, road
 
 
 def test_the_answers_of_all_pages_are_those_of_the_report():

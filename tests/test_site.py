@@ -25,7 +25,7 @@ PAGES = {
     "guide/index.html": "User guide",
     "guide/recordings.html": "recordings",
     "guide/braindecode.html": "braindecode",
-    "guide/comparing.html": "compare",
+    "guide/comparing.html": "Compare",
     "guide/scale.html": "scale",
     "auto_examples/index.html": "Examples",
     "auto_examples/inside/plot_recording_to_tokens.html": "What does PARS see of a recording",
