@@ -332,7 +332,7 @@ CHECKS = {
     "predicting.rst": [lambda names: len(names["frame"]) == 120],
     "recordings.rst": [
         lambda names: (len(names["X"]), names["X"].sfreq) == (288, 128),
-        lambda names: names["own"].encoder_card_.task == "joint",
+        lambda names: names["pretrained"].encoder_card_.task == "joint",
         lambda names: len(names["frame"]) == 12,
     ],
     "scale.rst": [lambda names: names["clf"].encoder_card_.subjects is not None],
