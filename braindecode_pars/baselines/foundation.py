@@ -434,7 +434,7 @@ def load_network(
     if report.unexpected:
         checks.warn_user(
             f"{len(report.unexpected)} tensors of {source} have no place in this network and are "
-            f"not used: {checks.format_list(report.unexpected, most=3)}. If these are no parts of a "
+            f"not used: {checks.format_list(report.unexpected, max_items=3)}. If these are no parts of a "
             "pretraining head, pass the network_params of the file."
         )
     return report

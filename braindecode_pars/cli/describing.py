@@ -143,7 +143,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
         show(f"Examples of pretraining: {mixture}.")
     # Subjects, so that the user can see whether they were recognized.
     subjects = list(map(str, finished.subjects))
-    show(f"Subjects: {checks.format_list(subjects, most=12)}.")
+    show(f"Subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.skipped:
         show(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():

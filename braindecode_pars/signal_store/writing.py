@@ -298,8 +298,8 @@ def _store(
         listed = checks.format_list([*dict.fromkeys(left_out)])
         log.log(level, "Channels that are not EEG, bad or not chosen are left out: %s.", listed)
     _warn_of_problems(problems)
-    if len(outliers := amplitudes.is_outlier(pd.Series(levels, dtype=float))):
-        checks.warn_user(amplitudes.other_units_text(outliers.tolist(), len(levels)))
+    if len(outliers := amplitudes.find_outlier_recordings(pd.Series(levels, dtype=float))):
+        checks.warn_user(amplitudes.outlier_recordings_message(outliers.tolist(), len(levels)))
     common_steps = preprocessing.agreed([recording.prepared for recording in index.recordings])
     stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
     preprocessing.warn_of_average(common_steps.reference, [*stored])
@@ -457,7 +457,7 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             raise ValueError("it has no samples.")
         tables: Sequence[pd.DataFrame | None] = [None] * len(pieces)
         if labels is not None:
-            tables = labels_of_pieces(labels, marks.continuous_stretches(raw), raw.info["sfreq"])
+            tables = labels_of_pieces(labels, marks.continuous_segments(raw), raw.info["sfreq"])
     except Exception as error:  # the caller names the recording, whatever error a reader raises
         return [_unusable(source, source.name, error)]
     for omission in omissions:
@@ -519,7 +519,7 @@ def _encoded(
     )
     # The amplitude of parts of the recording, at equal distances
     length = min(_CROP, n_times)
-    numbers = amplitudes.spread_out(n_times // length, amplitudes.N_WINDOWS)
+    numbers = amplitudes.evenly_spaced(n_times // length, amplitudes.N_WINDOWS)
     parts = [signals[:, i * length : (i + 1) * length] for i in numbers]
     spread = np.concatenate([median_abs_deviation(part, axis=1) for part in parts])
     level = float(np.log10(np.median(spread[spread > 0]))) if spread.any() else np.nan

@@ -75,7 +75,7 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     raw.set_annotations(mne.Annotations([0, 5], [5, 5], ["a", "b"]))
     raw.save(tmp_path / "P01_raw.fif", verbose="error")
     reading = dict(window_seconds=5, **KEEP)
-    told = r"Fz .*missing or marked as bad in 1\n +ECG .*EEG by the type and another signal by the"
+    told = r"Fz .*missing or marked as bad in 1\n +ECG .*EEG by channel type, but not EEG by name"
     with pytest.warns(UserWarning, match=told):
         windows = folder.load(tmp_path, reference="average", **reading)
     with pytest.warns(UserWarning, match="ECG"):

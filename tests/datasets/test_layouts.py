@@ -179,7 +179,7 @@ def test_an_average_over_other_channels_is_said(tmp_path):
     """By load, where they were asked for, and by fit, where others made the average."""
     names = [*(f"EEG {name}-LE" for name in SCALP), "EEG A2-A1", "EEG 23A-23R"]
     raws = [recording(i, names) for i in range(2)]
-    told = r"average .* over 8 channels, not all .*: EEG A2-A1, EEG 23A-23R \(ear to ear;"
+    told = r"average .* over 8 channels .*: EEG A2-A1, EEG 23A-23R \(ear-to-ear channel;"
     with pytest.warns(UserWarning, match=told):
         windows = load(tmp_path / "data", raws, channels=names, reference="average")
     with pytest.warns(UserWarning, match=told):

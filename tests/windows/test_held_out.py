@@ -99,7 +99,7 @@ def test_some_unknown_subjects_are_counted():
     """Subjects of some recordings are unknown, as in a table with empty cells."""
     y, subjects = np.array([0, 1] * 12), np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, np.nan], 4)
     some = windows(y).with_subjects(subjects)
-    with pytest.warns(UserWarning, match=r"20 .* 4 have none"):
+    with pytest.warns(UserWarning, match="4 of 24 windows"):
         train, valid = hold_out(some, 0.2, seed=0)
     assert len(train) + len(valid) == 24
     labeled = some.take(np.arange(20))  # the others are not part of the split
@@ -188,7 +188,7 @@ def test_windows_of_split_valid():
         (splits("train", "train", "valid", "test"), "'test': 1"),
         (splits("train", "train", "train", "train"), "{'train': 4}"),
         (splits("valid", "valid", "valid", "valid"), "{'valid': 4}"),
-        (splits("train", "valid", "valid", "train"), ": 01;"),
+        (splits("train", "valid", "valid", "train"), r": 01\."),
     ],
 )
 def test_unclear_splits_raise(names, message):
@@ -197,5 +197,5 @@ def test_unclear_splits_raise(names, message):
 
 
 def test_one_person_under_two_names_is_not_on_both_sides():
-    with pytest.raises(ValueError, match=": 1;"):
+    with pytest.raises(ValueError, match=r": 1\."):
         are_validation(splits("train", "valid"), np.array(["sub-01", 1], object), 2)
