@@ -313,7 +313,7 @@ PREDICTION = {
     ),
     "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), "Window 7"),
     "nothing to score against": (lambda: fit().score(ARRAY), "no labels"),
-    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "no label"),
+    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "missing"),
     "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), "not fitted", NotFittedError),
     "no names of an unfitted embedder": (
         lambda: PARSEmbedder().get_feature_names_out(),

@@ -181,7 +181,7 @@ def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
 
 
 def check_may_write(
-    folder: Path, kind: str, *, is_ours: bool, beside: Collection[str] = ()
+    folder: Path, kind: str, *, is_ours: bool, allowed_files: Collection[str] = ()
 ) -> None:
     """Check that no files of other programs would be overwritten in a folder.
 
@@ -195,7 +195,7 @@ def check_may_write(
         Object that will be written, for the error message, such as "a saved PARSNet".
     is_ours : bool
         Whether the folder already contains an object of this kind.
-    beside : collection of str
+    allowed_files : collection of str
         Names of files that may exist in the folder, because they are not overwritten.
 
     Raises
@@ -217,7 +217,7 @@ def check_may_write(
         raise ValueError(f"{folder} is a file. Pass the path of a folder for {kind}.")
     # Locks and temporary folders of killed processes are ignored.
     names = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
-    other_files = sorted(name for name in names if name not in (*beside, _LOCK))
+    other_files = sorted(name for name in names if name not in (*allowed_files, _LOCK))
     if other_files:
         raise ValueError(
             f"{folder} contains other files ({format_list(other_files, max_items=1)}) and is not "

@@ -318,7 +318,7 @@ ENTRIES = {
 #: Names of all model files.
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
 #: Files of a new repository, such as a clone of a repository on the Hub. They are not overwritten.
-_BESIDE = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
+_REPOSITORY_FILES = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
 #: Advice if the folder of an encoder is passed for another kind of model.
 _ONLY_AN_ENCODER = " Use load_encoder, or pass the folder as encoder= to an estimator."
 
@@ -347,9 +347,9 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
         raise ValueError(
             f"{folder} contains a saved {min(other_kinds)}. Save the {kind} in another folder."
         )
-    beside = (*_BESIDE, *MODEL_FILES[kind]) if kinds else _BESIDE
+    allowed_files = (*_REPOSITORY_FILES, *MODEL_FILES[kind]) if kinds else _REPOSITORY_FILES
     files.check_may_write(
-        folder, f"a saved {kind}", is_ours=bool(kinds) and not share, beside=beside
+        folder, f"a saved {kind}", is_ours=bool(kinds) and not share, allowed_files=allowed_files
     )
     if share and (leftovers := files.remove_abandoned(folder, at_once=True)):
         # The file may contain names of subjects, which are saved without share.
@@ -481,19 +481,19 @@ FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 ALIASES = {"small": "features-eegmmidb"}
 
 
-def packaged_names() -> list[str]:
+def bundled_names() -> list[str]:
     """Return the names of the bundled encoders, without aliases.
 
     Examples
     --------
-    >>> from braindecode_pars._common.model_files import packaged_names
-    >>> "unknown" in packaged_names()
+    >>> from braindecode_pars._common.model_files import bundled_names
+    >>> "unknown" in bundled_names()
     False
     """
     return sorted(file.parent.name for file in FOLDER.glob("*/encoder.safetensors"))
 
 
-def packaged_folder(name: str) -> Path | None:
+def bundled_folder(name: str) -> Path | None:
     """Return the folder of a bundled encoder; None if the name is unknown.
 
     Parameters
@@ -503,12 +503,12 @@ def packaged_folder(name: str) -> Path | None:
 
     Examples
     --------
-    >>> from braindecode_pars._common.model_files import packaged_folder
-    >>> packaged_folder("unknown") is None
+    >>> from braindecode_pars._common.model_files import bundled_folder
+    >>> bundled_folder("unknown") is None
     True
     """
     name = ALIASES.get(name, name)
-    return FOLDER / name if name in packaged_names() else None
+    return FOLDER / name if name in bundled_names() else None
 
 
 #: Prefix of names of models on the Hugging Face Hub that are downloaded.
@@ -560,13 +560,13 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     if folder.name in _WEIGHTS and folder.is_file():
         return folder.parent
     # Only a string can be a name of a bundled encoder. A Path is always a local folder.
-    packaged = packaged_folder(source) if isinstance(source, str) else None
+    bundled = bundled_folder(source) if isinstance(source, str) else None
     # A folder takes precedence if it contains a model or an unfinished run.
     has_model = any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()
-    if folder.is_dir() and (packaged is None or has_model):
+    if folder.is_dir() and (bundled is None or has_model):
         return folder
-    if packaged is not None:
-        return packaged
+    if bundled is not None:
+        return bundled
     if folder.exists():
         raise FileNotFoundError(f"{source} is a file. Pass the folder that contains the model.")
     # Otherwise, the source may be the name of a model on the Hub.
@@ -574,7 +574,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     download = download or name.startswith(PREFIX)
     repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
     if not _REPO_ID.fullmatch(repo_id):
-        known = ", ".join(sorted({*packaged_names(), *ALIASES}))
+        known = ", ".join(sorted({*bundled_names(), *ALIASES}))
         raise FileNotFoundError(
             f"The folder {source} does not exist. Pass the folder of a saved model, or the name of "
             f"a bundled encoder: {known}."

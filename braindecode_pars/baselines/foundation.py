@@ -343,7 +343,7 @@ def read_weights(
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_files.model_folder(source)
-    if folder == model_files.packaged_folder(str(source)):
+    if folder == model_files.bundled_folder(str(source)):
         raise ValueError(
             f"{source!r} is no {network.__name__}; use PARSClassifier(encoder={source!r})."
         )

@@ -97,7 +97,7 @@ def create(
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
     beside = [SAMPLES] if begun else []
-    files.check_may_write(folder, "a store", is_ours=is_store(folder), beside=beside)
+    files.check_may_write(folder, "a store", is_ours=is_store(folder), allowed_files=beside)
     if is_store(folder):
         Index.read(folder)  # another program may have written a file of this name
     with _open_locked(folder) as file:

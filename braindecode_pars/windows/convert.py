@@ -305,8 +305,8 @@ def _read_list(X: Sequence) -> _Part:
     for i, item in enumerate(X):
         if not isinstance(item, tuple | list) or len(item) != len(first):
             raise ValueError(
-                f"All items of X must be tuples of the same length: item {i} is a "
-                f"{type(item).__name__}, but item 0 is a tuple of length {len(first)}."
+                f"Item {i} of X is a {type(item).__name__}, but item 0 is a tuple of length "
+                f"{len(first)}. All items must be tuples of the same length."
             )
     return _items_of(X, {"label": as_column([item[1] for item in X])})
 

@@ -544,8 +544,8 @@ class Windows(Sequence):
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise ValueError(
-            f"All windows must have the same shape, but window {i} has shape {shape} and window 0 "
-            f"has shape {first}. Use the same channels and window length in all recordings."
+            f"Window {i} has shape {shape}, but window 0 has shape {first}. All windows must have "
+            "the same shape: use the same channels and window length in all recordings."
         )
 
 

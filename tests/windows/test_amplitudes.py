@@ -13,9 +13,9 @@ from braindecode_pars.windows.amplitudes import (
     amplitude_problem,
     amplitude_range,
     evenly_spaced,
+    warn_of_amplitude_outliers,
     warn_of_amplitudes,
     warn_of_unit_mismatch,
-    warn_of_amplitude_outliers,
 )
 from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing

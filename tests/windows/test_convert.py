@@ -179,7 +179,7 @@ def in_corpora(nights, *corpora):
     return BaseConcatDataset(parts)
 
 
-def test_subject_1_of_two_corpora_is_two_people(nights):
+def test_subject_1_of_two_corpora_is_two_subjects(nights):
     windows = as_windows(in_corpora(nights, "day", "day", "night", None))
     names = ["day:1", "day:2", "night:1", 2]
     assert list(dict.fromkeys(windows.groups.tolist())) == names
