@@ -186,8 +186,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             else:
                 crop = samples[channels, start : start + self.n_times]
             drawn[place] = crop, channels, windows.montage_of(i)
-        for corpus, crop_rows in unread.items():
-            places, rows, chosen, starts = np.array(crop_rows).T
+        for corpus, corpus_rows in unread.items():
+            places, rows, chosen, starts = np.array(corpus_rows).T
             crops = self.corpora[corpus].read_crops(rows, chosen, starts, self.n_times)
             ends = np.flatnonzero(np.diff(places)) + 1
             for place, crop in zip(
