@@ -564,10 +564,10 @@ def hold_out(
         # A split is accepted only if every class remains in the training windows.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
-    missing = f"one of the {n_classes} classes" if stratified else "any target"
+    of_class = f" of one of the {n_classes} classes" if stratified else ""
     checks.warn_user(
-        f"No validation windows were held out: with {len(windows)} windows, no training windows "
-        f"with {missing} would remain. Training continues without validation. Add windows, or set "
+        f"No validation windows were held out: with {len(windows)} windows, no training window"
+        f"{of_class} would remain. Training continues without validation. Add windows, or set "
         "validation=0."
     )
     return windows, None

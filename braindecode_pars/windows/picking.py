@@ -113,7 +113,9 @@ def pick_for_fit(
             )
         matched, problem = _match_good(windows, names, "listed in channels=")
         if problem:
-            raise ValueError(problem)
+            raise ValueError(
+                f"{problem} Interpolate or add the missing channels, or remove them from channels=."
+            )
         return _picked(windows, names, matched)
     windows = pick_eeg(windows)
     montages = windows.montages

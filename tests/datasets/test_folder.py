@@ -441,7 +441,7 @@ def test_blanks_and_upper_case_of_annotations(tmp_path):
     assert classes_of(windows)[:3] == ["left", "right", "Right"]
 
 
-@pytest.mark.filterwarnings("ignore:The amplitude of 1 of 2")  # one value in all of its windows
+@pytest.mark.filterwarnings("ignore:1 of 2 recordings differs in amplitude")  # one value in all of its windows
 def test_bad_times_are_no_windows(tmp_path, caplog):
     """Those of the file and those of the table beside it."""
     root = events(bids(tmp_path), "0 4 left", "10 4 right", "20 4 left", "21 1 BAD_move")

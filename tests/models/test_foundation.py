@@ -339,7 +339,7 @@ def test_tensors_that_are_not_used_are_named(tmp_path):
         classifier("CBraMod", file).fit(recording())
 
 
-@pytest.mark.filterwarnings("ignore:The amplitude of these windows")
+@pytest.mark.filterwarnings("ignore:The amplitude of X")
 def test_windows_to_predict_are_in_volts_too(tmp_path):
     clf = classifier("CBraMod", save(published("CBraMod").state_dict(), tmp_path)).fit(recording())
     assert len(clf.predict(recording())) == 8
