@@ -69,7 +69,10 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
     implausible = deviations[(deviations < LOWEST) | (deviations > HIGHEST)]
     if len(implausible) and len(implausible) >= MAX_IMPLAUSIBLE * len(deviations):
         deviation, n = float(np.median(implausible)), len(deviations)
-        where = "" if len(implausible) == n else f" in {len(implausible)} of {n} checked windows"
+        n_implausible = len(implausible)
+        where = (
+            "" if n_implausible == n else f" in {n_implausible} of {n} windows that were checked"
+        )
         power = 3 * round(math.log10(_TYPICAL_AMPLITUDE / deviation) / 3)
         return (
             f"The standard deviation of the signal is {deviation:.1g}{where}, but EEG has about "
@@ -144,9 +147,10 @@ def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
     if len(flat_rows) and len(flat_rows) >= _MIN_FLAT_PROPORTION * len(is_flat):
         (i, rows), *_ = flat_rows.items()
         warn_user(
-            f"{len(flat_rows)} of {len(is_flat)} checked windows have flat channels (all zeros or "
-            f"constant), for example row {format_list([*map(str, rows)], max_items=3)} of window "
-            f"{i}. Add disconnected electrodes to info['bads'], or exclude them with channels=."
+            f"Channels are flat (all zeros or constant) in {len(flat_rows)} of {len(is_flat)} "
+            "windows that were checked, for example row "
+            f"{format_list([*map(str, rows)], max_items=3)} of window {i}. Add disconnected "
+            "electrodes to info['bads'], or exclude them with channels=."
         )
 
 

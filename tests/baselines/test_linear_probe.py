@@ -230,7 +230,7 @@ def test_classes_are_text_or_numbers(data, classes, classifier, C):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([Enum("Hand", "LEFT RIGHT").LEFT, Enum("Hand", "LEFT RIGHT").RIGHT], "neither text nor"),
+        ([Enum("Hand", "LEFT RIGHT").LEFT, Enum("Hand", "LEFT RIGHT").RIGHT], "strings or numbers"),
         ([("left", 1), ("right", 0)], "strings or numbers"),
         ([date(2020, 1, 1), date(2020, 1, 2)], "strings or numbers"),
         (np.arange(2).astype("datetime64[D]"), "strings or numbers"),

@@ -186,7 +186,7 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path
     np.testing.assert_array_equal(unpickled.predict(nights), model.predict(nights))
     assert same_weights(load_encoder(tmp_path / "model").encoder, model.encoder_)
     assert PARSNet.from_pretrained(tmp_path / "model").n_outputs == 1
-    with pytest.raises(ValueError, match="a saved PARSRegressor, not a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved PARSRegressor, expected a PARSClassifier"):
         PARSClassifier.load(tmp_path / "model")
 
 

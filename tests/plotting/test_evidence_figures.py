@@ -134,7 +134,7 @@ def test_tables_that_cannot_be_drawn():
         plotting.audit_map(table.drop(columns="chance"))
     with pytest.raises(ValueError, match="twice"):
         plotting.audit_map(pd.concat([table, table]))
-    with pytest.raises(ValueError, match="no row"):
+    with pytest.raises(ValueError, match="empty"):
         plotting.audit_map(table[:0])
 
 
