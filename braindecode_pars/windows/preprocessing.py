@@ -197,7 +197,7 @@ class Preprocessing:
 
 #: Names of the entries in messages.
 WORDS = dict(zip(FIELDS, FIELDS, strict=True)) | dict(
-    sfreq="sampling rate", scale="factor from volts", window_seconds="windows of"
+    sfreq="sampling rate", scale="scale from volts", window_seconds="window length"
 )
 
 
@@ -411,7 +411,7 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
     >>> from braindecode_pars.windows.preprocessing import missing_steps
     >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)
     >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0), scale=1.0)))
-    band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
+    band up to 35 Hz, notch 50 Hz, scale from volts 1e+06
     """
     band, actual_band = trained.band or (None, None), actual.band or (None, None)
     if actual.scale is None and trained.scale is not None:

@@ -58,7 +58,7 @@ def recorded(
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> step = {"fn": "filter", "kwargs": {"l_freq": 0.5, "h_freq": 40}}
     >>> print(recorded(info, [step]))
-    sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, factor from volts 1
+    sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, scale from volts 1
     >>> print(recorded(info))
     sampling rate 100 Hz, reference as recorded
     """
