@@ -96,7 +96,7 @@ def test_preprocessing_of_arrays_is_unknown():
                 "band not filtered, but 0.5-60 Hz in training; "
                 "notch none, but 50 Hz in training; "
                 "reference average, but as recorded in training; "
-                "windows of 1 s, but 2 s in training. Prepare .* For the reference, start from"
+                "window length 1 s, but 2 s in training. Prepare .* For the reference, start from"
             ],
         ),
     ],
