@@ -125,7 +125,7 @@ CELLS = {
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.filterwarnings(
     "ignore:.*scores are undefined",
-    "ignore:Validation windows",
+    "ignore:No validation windows",
     "ignore:The windows were prepared otherwise",
 )
 def test_the_chain_ends_in_the_same_table_after_kills(tmp_path, monkeypatch):

@@ -343,7 +343,7 @@ def read_weights(
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_files.model_folder(source)
-    if folder == model_files.packaged_folder(str(source)):
+    if folder == model_files.bundled_folder(str(source)):
         raise ValueError(
             f"{source!r} is no {network.__name__}; use PARSClassifier(encoder={source!r})."
         )
@@ -434,7 +434,7 @@ def load_network(
     if report.unexpected:
         checks.warn_user(
             f"{len(report.unexpected)} tensors of {source} have no place in this network and are "
-            f"not used: {checks.format_list(report.unexpected, most=3)}. If these are no parts of a "
+            f"not used: {checks.format_list(report.unexpected, max_items=3)}. If these are no parts of a "
             "pretraining head, pass the network_params of the file."
         )
     return report

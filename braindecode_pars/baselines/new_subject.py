@@ -85,7 +85,7 @@ def adapted_views(
         if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
             raise ValueError(
                 f"adapt expects labels of fit, {classes}, or {unlabeled!r} for unlabeled windows, "
-                f"got {checks.format_list(unknown, most=3)}."
+                f"got {checks.format_list(unknown, max_items=3)}."
             )
         codes = np.array([code_of[label] for label in passed_labels])
         if len(present := {*codes.tolist()} - {-1}) < 2:

@@ -369,7 +369,9 @@ def _some_of_each(y: np.ndarray) -> np.ndarray:
     classes = np.unique(y)
     n_each = max(1, _N_PREDICTED // len(classes))
     positions = [np.flatnonzero(y == c) for c in classes]
-    return np.sort(np.concatenate([of[amplitudes.spread_out(len(of), n_each)] for of in positions]))
+    return np.sort(
+        np.concatenate([of[amplitudes.evenly_spaced(len(of), n_each)] for of in positions])
+    )
 
 
 class CrossEntropy(nn.CrossEntropyLoss):

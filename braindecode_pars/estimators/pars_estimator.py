@@ -841,7 +841,10 @@ def warn_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
         if not is_known:
-            n_unknown, example = n_unknown + len(indices), checks.format_list(montage.names, most=3)
+            n_unknown, example = (
+                n_unknown + len(indices),
+                checks.format_list(montage.names, max_items=3),
+            )
     if n_unknown:
         checks.warn_user(
             f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "

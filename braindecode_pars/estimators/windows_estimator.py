@@ -52,7 +52,7 @@ def _text_or(text: str, rule: checks.ParameterRule) -> checks.ParameterRule:
     return checks.ParameterRule(
         f"{text!r}, or {rule.text}",
         (*rule.kinds, str),
-        lambda value: value == text if isinstance(value, str) else rule.holds(value),
+        lambda value: value == text if isinstance(value, str) else rule.is_valid(value),
     )
 
 
@@ -70,7 +70,7 @@ RULES = {
     **settings.RULES,
     **parsnet.RULES,
     **dict.fromkeys(_COUNTS, checks.integer(1)),
-    **dict.fromkeys(("label_smoothing", "drop_prob"), checks.share()),
+    **dict.fromkeys(("label_smoothing", "drop_prob"), checks.proportion()),
     **dict.fromkeys(("pretrain_lr", "finetune_lr", "segment_seconds"), checks.positive()),
     **dict.fromkeys(("C", "gradient_clip", "prior_strength"), checks.optional(checks.positive())),
     **dict.fromkeys(("continue_pretraining", "running", "rescale"), checks.boolean()),
@@ -86,7 +86,7 @@ RULES = {
     "recenter": checks.optional(checks.choice(checks.AUTO, "subject")),
     **{f"pretrain_{name}": settings.RULES[name] for name in ("epochs", "max_steps", "minutes")},
     "finetune_epochs": checks.optional(checks.integer(1)),
-    "finetune_warmup": checks.optional(checks.share()),
+    "finetune_warmup": checks.optional(checks.proportion()),
     "freeze_encoder": _text_or(checks.AUTO, checks.boolean()),
     "head_epochs": _text_or(checks.AUTO, checks.integer(0)),
     "encoder_lr_factor": _text_or(
@@ -105,7 +105,7 @@ RULES = {
         lambda value: value is None or pd.isna(value) is not True,
     ),
     "class_weight": _text_or("balanced", _or_none("a dict", dict)),
-    "validation": _text_or(labels.SPLIT, checks.share()),
+    "validation": _text_or(labels.SPLIT, checks.proportion()),
     "transformer": checks.ParameterRule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
@@ -395,8 +395,8 @@ def read_windows(
         When there are none, or ``sfreq`` and ``preprocessing`` have different rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
-    checks.check_same_rate(rate, sfreq, *whose, "leave one of them out")
+    whose = "The recordings of the argument preprocessing are", "the argument sfreq is set"
+    checks.check_same_rate(rate, sfreq, *whose, "omit one of the two")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
@@ -452,7 +452,9 @@ def read_to_predict(
     """Return windows for a fitted model as Windows, after checks and with its channels."""
     windows = convert.as_windows(X, groups=groups)
     windows.check_not_empty()
-    checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
+    checks.check_same_rate(
+        windows.sfreq, estimator.sfreq_, "These windows are", "the model was trained"
+    )
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
         # Arrays have no channel names, so only the shape can be compared.
@@ -464,7 +466,7 @@ def read_to_predict(
             )
         warn_of_length(estimator, n_times)
     amplitudes.warn_of_amplitudes(windows)
-    amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
+    amplitudes.warn_of_unit_mismatch(windows, getattr(estimator, "amplitudes_", None))
     beginning = "These windows were prepared otherwise than those of fit"
     warn_of_differences(estimator.preprocessing_, windows, beginning, preprocessing.FIELDS)
     return windows
@@ -543,7 +545,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
     if wrong := [
         entry
         for entry in preprocessing.differences(argument, recorded)
-        if entry.found != preprocessing.AS_RECORDED
+        if entry.actual != preprocessing.AS_RECORDED
     ]:
         listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
         checks.warn_user(
@@ -577,7 +579,7 @@ def advice(differing: Collection[preprocessing.Difference]) -> str:
     if not lost:
         # No hint if the average was computed, over the channels shared by all recordings.
         lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
-        is_average = any((entry.trained, entry.found) == lacking for entry in differing)
+        is_average = any((entry.expected, entry.actual) == lacking for entry in differing)
         how = " (reference='average', in commands --reference average)" if is_average else ""
         return f"Prepare the recordings as in training, before cutting windows{how}."
     return (

@@ -441,7 +441,9 @@ def warn_of_undefined(scores: pd.DataFrame) -> None:
     names = (undefined["metric"] + " of " + undefined["subject"].astype(str)).groupby(
         undefined["why"], sort=False
     )
-    reasons = [f"{checks.format_list([*of.unique()], most=5)}: {reason}" for reason, of in names]
+    reasons = [
+        f"{checks.format_list([*of.unique()], max_items=5)}: {reason}" for reason, of in names
+    ]
     number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     which = "; ".join(reasons[:3])
     checks.warn_user(

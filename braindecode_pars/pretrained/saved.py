@@ -206,8 +206,8 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     True
     """
     return {
-        name: load_encoder(model_files.packaged_folder(name)).card
-        for name in model_files.packaged_names()
+        name: load_encoder(model_files.bundled_folder(name)).card
+        for name in model_files.bundled_names()
     }
 
 
@@ -456,7 +456,7 @@ _FOLDERS = ("encoder", "checkpoint_dir")
 def _is_in_package(name: str, value: Any) -> bool:
     """Whether a parameter is the name of an encoder in the package, which no folder hides."""
     packaged = (
-        model_files.packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
+        model_files.bundled_folder(value) if name == "encoder" and isinstance(value, str) else None
     )
     return packaged is not None and model_files.model_folder(value) == packaged
 

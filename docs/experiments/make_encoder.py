@@ -23,7 +23,7 @@ import pandas as pd
 from held_out_loss import HeldOutLoss, held_out_loss
 
 from braindecode_pars._common.files import read_json, replace_file
-from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder
+from braindecode_pars._common.model_files import ALIASES, FOLDER, bundled_folder
 from braindecode_pars.baselines import CENTERED
 from braindecode_pars.pretext.base import params_of
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
@@ -133,7 +133,7 @@ def make(
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"The name {name!r} is not of lower-case letters, digits and hyphens.")
-    if packaged_folder(name) is not None:
+    if bundled_folder(name) is not None:
         raise ValueError(f"The package has an encoder {name!r}; remove its folder first.")
     run = Path(run)
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)

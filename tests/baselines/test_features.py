@@ -27,7 +27,7 @@ from braindecode_pars.pretext import SignalFeatures
 from braindecode_pars.windows.convert import as_windows
 
 #: Many windows here are flat on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore:.* do not change")
+pytestmark = pytest.mark.filterwarnings("ignore:Channels are flat")
 
 
 @pytest.fixture

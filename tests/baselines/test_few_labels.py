@@ -270,7 +270,7 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
     objects = vote(donor, C=0.1, class_weight={1: 50.0}).fit(X, y.astype(object))
     for one in (digits, objects):
         np.testing.assert_array_equal(one.predict_proba(X), heavy.predict_proba(X))
-    with pytest.raises(ValueError, match="class_weight has 'asleep'"):
+    with pytest.raises(ValueError, match=r"class_weight .*'asleep'"):
         vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
     with pytest.raises(ValueError, match="one class"):
         vote(donor).fit(X, np.ones(48))
@@ -339,7 +339,7 @@ def test_the_channels_that_are_there_vote(donor, data, recenter):
     other = other if recenter is None else other - other.mean(axis=0)
     of_views.append(probabilities_of(tangents[0], y[train], other, 0.1))
     lacking = X[test].with_montages([X.montages[0].pick([2, 0])])
-    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\) are used"):
+    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\)"):
         found = clf.predict_proba(lacking)
     np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
 
@@ -355,7 +355,7 @@ def test_windows_with_and_without_a_channel_in_one_call(donor, nights):
         np.testing.assert_allclose(found[24:], clf.predict_proba(lacking), atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:No window of fit has the label 3")
+@pytest.mark.filterwarnings("ignore:y contains labels that did not occur in fit.* 3")
 def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
     folder = str(donor.save(tmp_path / "encoder"))
     given = dict(encoder=folder, C=0.1, finetune_epochs=1)
@@ -413,7 +413,7 @@ def test_the_folder_is_an_encoder_too_and_no_other_model(fitted, nights, tmp_pat
     assert report.complete
     other = PARSEmbedder(encoder=str(folder), verbose=0).fit(nights)
     assert same_weights(other.encoder_, fitted.encoder_)
-    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, not a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, expected a PARSClassifier"):
         PARSClassifier.load(folder)
     with pytest.raises(ValueError, match="contains a saved FewLabelsClassifier"):
         embedder(pretext=None).fit(nights).save(folder)
@@ -424,7 +424,7 @@ def test_a_damaged_model_is_refused(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
     assert "views.encoder.mean" in load_file(folder / "model.safetensors")
     change_tensors(folder, {"views.encoder.mean": None})
-    with pytest.raises(ValueError, match=r"FewLabelsClassifier of this version: 'views.encoder"):
+    with pytest.raises(ValueError, match=r"FewLabelsClassifier.*: 'views.encoder"):
         FewLabelsClassifier.load(folder)
     change_tensors(folder, {"encoder.norm.weight": None})
     with pytest.raises(ValueError, match="tensors loaded; 1 missing"):

@@ -360,7 +360,7 @@ def test_an_adapted_vote_is_saved(data, vote, tmp_path):
     assert vote.test_subject_data_ is TestSubjectData.ALL_UNLABELED
 
 
-@pytest.mark.filterwarnings("ignore:24 of 24 windows", "ignore:These parameters are not saved")
+@pytest.mark.filterwarnings("ignore:Channels are flat", "ignore:These parameters are not saved")
 @pytest.mark.parametrize("recenter", ["subject", None])
 def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_path, recenter):
     X, y, _ = data

@@ -152,7 +152,7 @@ def test_a_short_recording_is_not_predicted_by_a_vote_that_centers(recordings, t
     assert "subject_centering" not in result.output
     assert invoke("predict", model, recording, *out).exit_code == 0
     other = invoke("fit", recordings, "--out", model, "--method", "scratch", *NAMES)
-    assert "contains a saved FewLabelsClassifier; save the PARSClassifier" in other.output
+    assert "contains a saved FewLabelsClassifier. Save the PARSClassifier" in other.output
 
 
 def test_a_model_is_replaced_only_on_request(recordings, tmp_path):
@@ -197,5 +197,5 @@ def test_people_of_one_name_cannot_be_held_out(recordings, tmp_path):
         (tmp_path / "one" / file.name).write_bytes(file.read_bytes())
     result = invoke("fit", tmp_path / "one", "--out", tmp_path / "model", *given, *SHORT)
     assert result.exit_code == 0, result.output
-    assert "All windows are of one subject" in result.output
+    assert "All windows come from one subject" in result.output
     assert "evaluate" not in result.output

@@ -74,8 +74,8 @@ def test_what_does_not_hold_for_the_validation_subjects():
     training = dict(finetune_epochs=20, finetune_batch_size=4, finetune_lr=0.01, validation=0.5)
     clf = classifier(pretext=None, sfreq=100.0, **training)
     first, never = said(clf.fit, X, np.where(groups, y, 1 - y), groups=groups)
-    assert first.startswith("The validation loss never fell after the first of 20 epochs")
-    assert never.startswith("The validation loss was never below 0.693")
+    assert "after the first of 20 epochs" in first
+    assert "0.693" in never
 
 
 def test_looking_changes_neither_weights_nor_draws(nights, monkeypatch):

@@ -186,7 +186,7 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path
     np.testing.assert_array_equal(unpickled.predict(nights), model.predict(nights))
     assert same_weights(load_encoder(tmp_path / "model").encoder, model.encoder_)
     assert PARSNet.from_pretrained(tmp_path / "model").n_outputs == 1
-    with pytest.raises(ValueError, match="a saved PARSRegressor, not a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved PARSRegressor, expected a PARSClassifier"):
         PARSClassifier.load(tmp_path / "model")
 
 
@@ -225,18 +225,18 @@ def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
     own = groups % 2
     model = regressor(**(QUICK | dict(validation=0.5)))
     *_, never = said(model.fit, X, np.where(own, y, 340 - y), groups=own)
-    assert "that of the mean target for every window" in never
+    assert "the mean target for every window" in never
 
 
 @pytest.mark.parametrize(
     ("y", "match"),
     [
-        (None, "There are no targets"),
-        (["young", "old"] * 48, "96 targets are no numbers, such as 'young'"),
-        (["21", "22"] * 48, "no numbers"),
-        (np.full(96, 1j), "no numbers"),
+        (None, "no targets"),
+        (["young", "old"] * 48, "96 .*'young'"),
+        (["21", "22"] * 48, "not real numbers"),
+        (np.full(96, 1j), "not real numbers"),
         (np.full(96, np.nan), "All targets are NaN"),
-        (np.where(np.arange(96) == 3, np.inf, 1.0), "1 targets are infinite"),
+        (np.where(np.arange(96) == 3, np.inf, 1.0), "1 of 96 targets are infinite"),
         (np.full(96, 0.1), "All training targets are 0.1"),
         (np.zeros((96, 2)), r"\(96, 2\)"),
         (np.arange(95.0), "95"),

@@ -84,7 +84,7 @@ def test_common_channels_are_used_in_the_embedder(nights, store, tmp_path):
     one = nights.datasets[0]
     fewer = type(one)(one.raw.copy().drop_channels(["F3"]), one.metadata, {"subject": "carl"})
     both = BaseConcatDataset([*nights.datasets, fewer])
-    with pytest.warns(UserWarning, match="same signals are in two recordings"):
+    with pytest.warns(UserWarning, match="[Dd]uplicate recordings"):
         both = SignalStore.create(tmp_path / "store", both, verbose=0)
     with pytest.warns(UserWarning, match="F3"):
         emb = embedder().fit(both.windows(3000))

@@ -49,7 +49,7 @@ def warnings_of(function, *arguments):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments)
-    return [str(each.message) for each in caught]
+    return [str(warning.message) for warning in caught]
 
 
 def test_records_of_braindecode_are_read(fitted):
@@ -65,7 +65,7 @@ def test_records_of_braindecode_are_read(fitted):
     )
 
 
-def test_arrays_tell_nothing():
+def test_preprocessing_of_arrays_is_unknown():
     X = np.random.default_rng(0).normal(size=(8, 2, 100))
     clf = classifier(pretext=None, validation=0, sfreq=50.0).fit(X, [0, 1] * 4)
     assert clf.preprocessing_ == Preprocessing(sfreq=50.0, window_seconds=2.0)
@@ -96,7 +96,7 @@ def test_arrays_tell_nothing():
                 "band not filtered, but 0.5-60 Hz in training; "
                 "notch none, but 50 Hz in training; "
                 "reference average, but as recorded in training; "
-                "windows of 1 s, but 2 s in training. Prepare .* For the reference, start from"
+                "window length 1 s, but 2 s in training. Prepare .* For the reference, start from"
             ],
         ),
     ],
@@ -126,7 +126,7 @@ def test_recordings_that_differ_among_themselves_give_a_warning_and_are_unknown(
     assert (clf.preprocessing_.band, clf.preprocessing_.notch) == (None, (50.0,))
 
 
-def test_what_is_given_completes_what_the_windows_tell():
+def test_the_argument_completes_the_recorded_preprocessing():
     X = np.random.default_rng(0).normal(size=(8, 2, 100))
     given = {"sfreq": 50.0, "band": [0.5, 20], "channels": ["C3", "C4"], "scale": 1e6}
     clf = classifier(pretext=None, validation=0, preprocessing=given).fit(X, [0, 1] * 4)
@@ -134,7 +134,7 @@ def test_what_is_given_completes_what_the_windows_tell():
     assert clf.preprocessing_ == Preprocessing.of({**given, "window_seconds": 2.0})
 
 
-def test_what_is_given_wins_with_a_warning():
+def test_the_argument_takes_precedence_with_a_warning():
     clf = classifier(pretext=None, validation=0, preprocessing=Preprocessing(band=(0.5, 45)))
     message = "0.5-45 Hz in the argument"
     with pytest.warns(UserWarning, match=message):
@@ -148,7 +148,7 @@ def test_a_given_reference_may_have_been_set_before_the_recordings_were_read():
     assert clf.preprocessing_.reference == "average"
 
 
-def test_windows_whose_reference_was_changed_before_are_another_preparation():
+def test_a_changed_reference_is_a_preprocessing_mismatch():
     """Of which MNE keeps a mark and no name."""
     plain, changed = windows_of({}), windows_of({})
     with changed.datasets[0].raw.info._unlock():
