@@ -312,7 +312,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
                     "window is known."
                 )
         elif objection and not is_auto:
-            checks.warn_user(f"{_ONE_CLASS} To classify them, {_NOT_CENTERED}.")
+            checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
         return chosen
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:

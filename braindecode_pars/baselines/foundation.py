@@ -82,7 +82,7 @@ class InputFormat:
     all_channels: bool = False
     network_params: Mapping[str, Any] = field(default_factory=dict)
     corpus: str = "unknown recordings"
-    source: str = "given by the user"
+    source: str = "specified by the user"
 
 
 #: Channels of Lee2019 in MOABB, which are supported by SignalJEPA.

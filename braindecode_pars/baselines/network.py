@@ -198,7 +198,7 @@ verbose
 
     history_ = property(windows_estimator.fitted_history)
 
-    def _given_card(self) -> cards.EncoderCard | None:
+    def _pretrained_card(self) -> cards.EncoderCard | None:
         """Return the card of the weights, on which the subjects are unknown; None without weights.
 
         If the file cannot be read, the error is raised here, before a protocol trains other

@@ -111,7 +111,7 @@ def adapted_classifiers(
         codes = np.array([code_of[label] for label in passed_labels])
         if len(present := {*codes.tolist()} - {-1}) < 2:
             raise ValueError(
-                "adapt expects labels of at least two classes, but labels contains only "
+                "adapt expects labels of at least two classes, got labels of "
                 f"{[classes[i] for i in present]}. Add labeled windows of another class, or pass "
                 "labels=None."
             )
@@ -157,7 +157,7 @@ def adapted(
     if is_centered or codes is None:
         is_missing = np.isnan(features).all(axis=0)
         scaler.mean_ = np.where(is_missing, scaler.mean_, transformers.subject_mean(features))
-        if is_centered:  # the mean of centered features contains no mean of this subject
+        if is_centered:  # the training mean of centered features does not estimate a subject mean
             linear.coef_[:, is_missing] = 0
     if codes is not None:
         scaled, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]

@@ -142,12 +142,12 @@ class EncoderCard:
         """Set of all known training subjects, of pretraining and of fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
-    def differences(self, found: Preprocessing) -> list[Difference]:
+    def differences(self, actual: Preprocessing) -> list[Difference]:
         """Compare the band and the reference of the training data with other recordings.
 
         Parameters
         ----------
-        found : Preprocessing
+        actual : Preprocessing
             Preprocessing of windows or of a SignalStore.
 
         Returns
@@ -169,7 +169,7 @@ class EncoderCard:
             if preprocessing.reference
             and len(preprocessing.reference.split(",")) >= _MIN_AVERAGE_CHANNELS
             else preprocessing
-            for preprocessing in (self.preprocessing, found)
+            for preprocessing in (self.preprocessing, actual)
         ]
         return [entry for entry in differences(*pair) if entry.name in OF_ENCODERS]
 

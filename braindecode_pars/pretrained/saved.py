@@ -287,7 +287,7 @@ class SavedEstimator:
         cloned.encoder = self.encoder
         return cloned
 
-    def _given_card(self) -> cards.EncoderCard | None:
+    def _pretrained_card(self) -> cards.EncoderCard | None:
         """Return the card of the encoder that was passed as ``encoder``; None without an encoder.
 
         None is also returned if the encoder cannot be loaded; ``fit`` then raises the error.
