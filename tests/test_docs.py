@@ -298,7 +298,7 @@ def test_a_guide_page_says_what_else_to_install():
 @pytest.mark.filterwarnings(
     "ignore:Montage name:FutureWarning",
     "ignore:Creating a dataset without passing data or dtype",
-    "ignore:.*reference.*got as recorded, expected average",
+    "ignore:.*got reference 'as recorded', expected 'average'",
 )
 def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
     """In an empty folder; a training without a given number of epochs has two."""

@@ -532,8 +532,8 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
     """Return the output of a model; raise a ValueError if it contains NaN or infinity."""
     if not torch.isfinite(output).all():
         raise ValueError(
-            "The output of the model contains NaN or infinity, because the training diverged. "
-            "Refit with a lower learning rate."
+            "The output of the model is not finite (NaN or infinity), because the training "
+            "diverged. Refit with a lower learning rate."
         )
     return output
 
@@ -616,11 +616,11 @@ def format_difference(
     actual_label: str = "got",
     expected_label: str = "expected",
 ) -> str:
-    """Return a text such as "band: got 0.5-40 Hz, expected 0.3-75 Hz"."""
+    """Return a text such as "got band '0.5-40 Hz', expected '0.3-75 Hz'"."""
     name, expected, actual, _ = astuple(difference)
     return (
-        f"{_ENTRY_NAMES.get(name, name)}: {actual_label} {preprocessing.text_of(name, actual)}, "
-        f"{expected_label} {preprocessing.text_of(name, expected)}"
+        f"{actual_label} {_ENTRY_NAMES.get(name, name)} '{preprocessing.text_of(name, actual)}', "
+        f"{expected_label} '{preprocessing.text_of(name, expected)}'"
     )
 
 

@@ -85,7 +85,7 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Preprocessing of these windows differs.*reference.*got as recorded"
+    "ignore:Preprocessing of these windows differs.*got reference 'as recorded'"
 )
 def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     short = ("--set=finetune_epochs=1", "--set=freeze_encoder=true", "--window-seconds", 4)
@@ -116,7 +116,7 @@ VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:Preprocessing of these windows differs.*reference.*got as recorded"
+    "ignore:Preprocessing of these windows differs.*got reference 'as recorded'"
 )
 def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     model = tmp_path / "my model"
@@ -141,7 +141,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Preprocessing of these windows differs.*reference.*got as recorded"
+    "ignore:Preprocessing of these windows differs.*got reference 'as recorded'"
 )
 def test_a_short_recording_is_not_predicted_by_a_vote_that_centers(recordings, tmp_path):
     given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *NAMES)

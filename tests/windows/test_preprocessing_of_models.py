@@ -83,21 +83,23 @@ def test_arrays_tell_nothing():
         (
             dict(filter=dict(l_freq=0.3, h_freq=60.0), notch_filter=dict(freqs=50.0)),
             2.0,
-            [r"band: got 0\.3-60 Hz, expected 0\.5-60 Hz\. Apply the training preprocessing"],
+            [r"got band '0\.3-60 Hz', expected '0\.5-60 Hz'\. Apply the training preprocessing"],
         ),
         (
             dict(filter=dict(l_freq=1.0, h_freq=30.0)),
             2.0,
-            [r"band: got 1-30 Hz, expected 0\.5-60 Hz\. .* For the band, start from the original"],
+            [
+                r"got band '1-30 Hz', expected '0\.5-60 Hz'\. .* For the band, start from the original"
+            ],
         ),
         (
             dict(set_eeg_reference={}),
             1.0,
             [
-                r"band: got not filtered, expected 0\.5-60 Hz; "
-                "notch: got none, expected 50 Hz; "
-                "reference: got average, expected as recorded; "
-                r"window length: got 1 s, expected 2 s\. .* For the reference, start from"
+                r"got band 'not filtered', expected '0\.5-60 Hz'; "
+                "got notch 'none', expected '50 Hz'; "
+                "got reference 'average', expected 'as recorded'; "
+                r"got window length '1 s', expected '2 s'\. .* For the reference, start from"
             ],
         ),
     ],
@@ -136,7 +138,7 @@ def test_what_is_given_completes_what_the_windows_tell():
 
 def test_what_is_given_wins_with_a_warning():
     clf = classifier(pretext=None, validation=0, preprocessing=Preprocessing(band=(0.5, 45)))
-    with pytest.warns(UserWarning, match=r"argument 0\.5-45 Hz"):
+    with pytest.warns(UserWarning, match=r"argument '0\.5-45 Hz'"):
         clf.fit(windows_of(STEPS))
     assert clf.preprocessing_.band == (0.5, 45)
 
@@ -154,7 +156,7 @@ def test_windows_whose_reference_was_changed_before_are_another_preparation():
         changed.datasets[0].raw.info["custom_ref_applied"] = 1
     for one, other in ((plain, changed), (changed, plain)):
         clf = classifier(pretext=None, validation=0).fit(one)
-        with pytest.warns(UserWarning, match="reference: .*(changed|as recorded)"):
+        with pytest.warns(UserWarning, match="reference .*(changed|as recorded)"):
             clf.predict(other)
         assert warnings_of(clf.predict, one) == []
 
@@ -185,18 +187,18 @@ def test_an_embedder_and_its_card_keep_it(tmp_path):
     loaded = PARSEmbedder.load(fitted.save(tmp_path / "embedder"))
     assert loaded.preprocessing_ == fitted.preprocessing_
     assert loaded.encoder_card_.preprocessing == of_encoder
-    with pytest.warns(UserWarning, match="reference average"):
+    with pytest.warns(UserWarning, match="reference 'average'"):
         loaded.transform(windows_of({**STEPS, "set_eeg_reference": {}}))
 
 
 def test_an_encoder_warns_of_windows_with_another_band():
     encoder = embedder().fit(windows_of(STEPS))
     other = windows_of(dict(filter=dict(l_freq=0.5, h_freq=30.0), rescale=dict(scalings=1e6)))
-    message = "0.5-60 Hz in pretraining"
-    with pytest.warns(UserWarning, match=message) as caught:
+    with pytest.warns(UserWarning, match=r"'0\.5-30 Hz', expected '0\.5-60 Hz'") as caught:
         classifier(encoder=encoder, validation=0).fit(other)
-    (message,) = (text for each in caught if "prepared" in (text := str(each.message)))
-    assert "factor" not in message  # an encoder normalizes the unit
+    texts = [str(warning.message) for warning in caught]
+    (message,) = [text for text in texts if text.startswith("Preprocessing")]
+    assert "scale" not in message  # an encoder normalizes the amplitude
 
 
 def test_unlabeled_windows_are_part_of_the_card():
