@@ -126,7 +126,7 @@ CELLS = {
 @pytest.mark.filterwarnings(
     "ignore:.*scores are undefined",
     "ignore:No validation windows",
-    "ignore:The windows were prepared otherwise",
+    "ignore:Preprocessing of these windows differs",
 )
 def test_the_chain_ends_in_the_same_table_after_kills(tmp_path, monkeypatch):
     """Every command of the page on six small corpora, and again with SIGKILL in six of them."""

@@ -105,7 +105,7 @@ def test_subjects_reach_a_transformer_that_centers(data):
     given = probe.fit(array, y, groups=groups).predict_proba(array, groups=groups)
     expected = LinearProbe(SubjectCentering(LogBandPower()), C=None).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(given, expected, rtol=1e-4)
-    with pytest.raises(ValueError, match="SubjectCentering needs the subject of every window"):
+    with pytest.raises(ValueError, match=r"SubjectCentering.* groups"):
         probe.predict(array)
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_fitted_or_predicted(data):
         LinearProbe(LogBandPower()).fit(X, y + 0.5)
     arrays = np.stack([X[i] for i in range(24)])
     probe = LinearProbe(LogBandPower(sfreq=X.sfreq)).fit(arrays, y[:24])
-    with pytest.raises(ValueError, match=r"1 channels.* had \d"):
+    with pytest.raises(ValueError, match=r"1 channels.* \d channels"):
         probe.predict(arrays[:, :1])
     n_times = arrays.shape[2]
     with pytest.warns(UserWarning, match=f"{n_times - 100} samples.* {n_times}"):

@@ -174,7 +174,7 @@ def test_given_channels_are_chosen_before_the_reference(tmp_path):
         load(tmp_path / "text", raws, channels="C3")
 
 
-@pytest.mark.filterwarnings("ignore:Each class has one subject")
+@pytest.mark.filterwarnings("ignore:Class and subject are confounded")
 def test_an_average_over_other_channels_is_said(tmp_path):
     """By load, where they were asked for, and by fit, where others made the average."""
     names = [*(f"EEG {name}-LE" for name in SCALP), "EEG A2-A1", "EEG 23A-23R"]

@@ -124,8 +124,8 @@ def test_windows_with_another_reference_are_a_warning(reference):
         warnings.simplefilter("always")
         embedder.fit(X)
     texts = [str(each.message) for each in caught]
-    told = [f"reference {reference}, but average in pretraining." in text for text in texts]
-    assert any(told) == (reference != "average")
+    differs = [f"got reference '{reference}', expected 'average'." in text for text in texts]
+    assert any(differs) == (reference != "average")
     # An average of the channels that recordings share was asked for.
-    advised = any("in commands --reference average" in text for text in texts)
+    advised = any("--reference average" in text for text in texts)
     assert advised == (reference == "as recorded")

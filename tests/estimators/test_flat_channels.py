@@ -48,7 +48,7 @@ def test_a_flat_channel_does_not_vote(rhythm, recenter):
         assert np.mean(found == y[48:]) > 0.9, (value, n_flat)
 
 
-@pytest.mark.filterwarnings("ignore:The windows were prepared otherwise")
+@pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs")
 def test_it_is_left_out_as_a_missing_one(rhythm):
     X, y, _ = rhythm
     events = np.column_stack([np.arange(96), np.zeros(96, int), y])
@@ -162,7 +162,7 @@ def test_the_numbers_of_windows_are_those_of_the_call(rhythm):
                 features.transform(windows)
 
 
-def test_one_of_four_people_is_not_usual(rhythm):
+def test_one_of_four_subjects_is_not_usual(rhythm):
     flat = rhythm[0].copy()
     flat[24:48] = 0
     with pytest.warns(UserWarning, match="flat .*8 of 32 windows"):
