@@ -300,7 +300,7 @@ class HoldsModule:
     [
         (lambda: lambda x: x, "<lambda> cannot be pickled"),
         (lambda: HoldsModule(), "copy of HoldsModule"),
-        (contains_itself, "contains itself"),
+        (contains_itself, "reference to itself"),
     ],
 )
 def test_what_has_no_digest_has_no_description(make, reason):
@@ -323,7 +323,7 @@ def test_folds_of_a_method_without_a_description_run_again(nights, tmp_path):
     for n_calls in (1, 2):
         with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)") as found:
             scores = leave_one_subject_out(methods, nights, verbose=0, out=tmp_path / "scores")
-        assert sum("not stored" in str(warning.message) for warning in found) == 1
+        assert sum("not saved" in str(warning.message) for warning in found) == 1
         files = {file.name.partition("_")[0] for file in (tmp_path / "scores/cache").glob("*.json")}
         assert files == {"plain", "settings.json"}
         values = scores.pivot(index=["subject", "metric"], columns="method", values="value")

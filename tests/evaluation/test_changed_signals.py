@@ -133,7 +133,7 @@ def test_patches_are_the_same_in_another_order(X):
         assert sorted(order) == [0, 1, 2, 3]
         orders.add(tuple(order))
     assert len(orders) > 1
-    with pytest.raises(ValueError, match=r"no two patches of 126 samples.*patch_seconds"):
+    with pytest.raises(ValueError, match=r"1 patches of 126 samples.*patch_seconds"):
         shuffled_patches(X, 126)
 
 
@@ -259,7 +259,7 @@ def test_arrays_are_changed_by_the_function_of_the_control(control):
     X = np.random.default_rng(0).normal(size=(5, 6, 250)).astype(np.float32)
     windows = as_windows(X, groups=[1, 1, 1, 2, 2], sfreq=SFREQ)
     if control == "eyes":
-        with pytest.raises(ValueError, match=r"no EOG channel and no pair of frontal.*none with a"):
+        with pytest.raises(ValueError, match=r"EOG channel.*Fp1 and Fp2.*unnamed"):
             ControlSignals("eyes").transform(windows)
         return
     expected = {
@@ -351,8 +351,8 @@ def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
     [
         (dict(control="blinks"), ValueError, "control must be one of 'slow', 'detrended'"),
         (dict(edge="7"), TypeError, "edge must be a positive number"),
-        (dict(edge=50.0), ValueError, "edge=50 Hz is not below half of the sampling rate, 100 Hz"),
-        (dict(control="order", patch_seconds=2), ValueError, "no two patches of 200 samples"),
+        (dict(edge=50.0), ValueError, "edge=50 Hz must be below .* 50 Hz"),
+        (dict(control="order", patch_seconds=2), ValueError, "1 patches of 200 samples"),
         (dict(control="phase", random_state=None), TypeError, "random_state must be an integer"),
     ],
 )

@@ -75,7 +75,7 @@ def test_subjects_without_labels_are_trained_on(nights, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_train_subjects=[4]), "n_train_subjects .* 4.* 3"),
+        (dict(n_train_subjects=[4]), "n_train_subjects=4.* 3"),
         (dict(n_train_subjects=3), "n_train_subjects .* 3"),
         (dict(n_train_subjects=[]), "n_train_subjects"),
         (dict(n_train_subjects=[2, 2]), "n_train_subjects"),

@@ -110,7 +110,7 @@ def test_where_scores_of_probabilities_are_undefined(name):
 
 
 def test_probabilities_of_another_shape_raise():
-    with pytest.raises(ValueError, match=r"auroc .* probabilities="):
+    with pytest.raises(ValueError, match=r"auroc.* probabilities="):
         score_predictions(TRUE, PREDICTED, "auroc")
     with pytest.raises(ValueError, match=r"\(200, 3\).* \(200, 2\)"):
         score_predictions(
@@ -247,7 +247,7 @@ def test_each_reason_is_said_once():
         for metric, why in (("auroc", "no probabilities"), ("kappa", "one class"))
         for subject in (range(1, 8) if metric == "auroc" else [3, 3])
     ]
-    text = "9 scores .*auroc of 5 and 2 more: no probabilities; kappa of 3: one class"
+    text = "9 scores .*auroc of subject 5 and 2 more: no prob.*; kappa of subject 3: one class"
     with pytest.warns(UserWarning, match=text):
         warn_of_undefined(pd.DataFrame([*undefined, dict(metric="f1", subject=1)]))
 

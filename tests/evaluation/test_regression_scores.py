@@ -86,10 +86,10 @@ def test_the_mean_of_the_other_subjects_has_a_rank_correlation_of_minus_one():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda t, p, s: (t[:-1], p, s), "same length"),
+        (lambda t, p, s: (t[:-1], p, s), "equal lengths"),
         (lambda t, p, s: (np.where(t == t[0], np.nan, t), p, s), "NaN"),
         (lambda t, p, s: (t, np.where(t == t[0], np.nan, p), s), "NaN"),
-        (lambda t, p, s: (t, np.ma.array(p, mask=s == s[0]), s), "y_pred are NaN"),
+        (lambda t, p, s: (t, np.ma.array(p, mask=s == s[0]), s), "y_pred contains .* NaN"),
         (lambda t, p, s: (t, p, [None, *s[1:]]), "subjects: 1 missing"),
         (lambda t, p, s: (t, p, [np.nan, *"abc" * 7, *"ab"]), "subjects: 1 missing"),
     ],
@@ -133,7 +133,7 @@ def test_one_age_of_all_has_no_r2(age):
         (pd.to_timedelta(range(6), unit="s"), "y_pred .*seconds for durations"),
         (list("abcdef"), "y_pred .*no numbers"),
         (np.ones(6) * 1j, "y_pred .*no numbers"),
-        (np.ones(5), "same length"),
+        (np.ones(5), "equal lengths"),
     ],
 )
 def test_what_are_no_numbers_is_refused(wrong, message):
