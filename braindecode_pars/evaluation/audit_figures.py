@@ -67,11 +67,11 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
         values_by_encoder = {
             name: table[name, features].to_numpy() for name in encoders if (name, features) in table
         }
-        first, *others = values_by_encoder.values()
+        all_values = list(values_by_encoder.values())
         if features == "encoder":
             columns |= {str(name): column for name, column in values_by_encoder.items()}
-        elif all(np.array_equal(first, other, equal_nan=True) for other in others):
-            columns[str(features)] = first
+        elif all(np.array_equal(all_values[0], v, equal_nan=True) for v in all_values):
+            columns[str(features)] = all_values[0]
         else:
             columns |= {f"{features}, {name}": column for name, column in values_by_encoder.items()}
     values = np.column_stack(list(columns.values()))

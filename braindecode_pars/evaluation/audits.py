@@ -258,7 +258,7 @@ def _features(
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
     pairs = zip(*(signals.column(key).tolist() for key in ("corpus", "subject")), strict=True)
     names_with_corpus = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in pairs}
-    folds.warn_of_leaks([name], [folds.seen_before(embedder, names_with_corpus)])
+    folds.warn_of_leaks([name], [folds.find_leaked_subjects(embedder, names_with_corpus)])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):

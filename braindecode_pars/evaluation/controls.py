@@ -340,14 +340,14 @@ def control_gains(
     gains = []
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
         chance = tables.chance_level(group)
-        averages = in_folds[group.index].any()
+        averages_draws = in_folds[group.index].any()
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
         for method, control in product(*names.values()):
             if control != UNCHANGED and (method != against or control == "labels"):
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                gains.append(key | _measured(values, key, chance, averages))
+                gains.append(key | _gain_row(values, key, chance, averages_draws))
     if not gains:
         raise ValueError(
             "control_gains requires scores of at least one control and of a method other than "
@@ -357,14 +357,14 @@ def control_gains(
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 
 
-def _measured(
-    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages: bool
+def _gain_row(
+    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages_draws: bool
 ) -> dict[str, Any]:
     """Return one row of the table of gains; ``values`` has subjects as rows."""
 
     def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of shape (n_subjects, n_draws)."""
-        if averages or min(cells.shape) < 2:
+        if averages_draws or min(cells.shape) < 2:
             return random_effects.corrected_mean(cells.mean(axis=1), int(key["n_train_subjects"]))
         return random_effects.crossed_mean(cells)
 

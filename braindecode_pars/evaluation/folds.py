@@ -186,7 +186,7 @@ def run_folds(
     missing = [i for i in range(len(folds)) if i not in results]
     # Warn before the first fit, if the estimator has a pretrained encoder with a card
     names = [fold.method for fold in folds]
-    warned = warn_of_leaks(names, seen_by_pretrained(folds, corpora, estimators))
+    warned = warn_of_leaks(names, leaked_subjects_before_fit(folds, corpora, estimators))
     # Run the unfinished folds
     if prepare is not None:
         ready = prepare([folds[i] for i in missing], corpora, store)
@@ -352,7 +352,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     # Convert all labels to text, unless JSON can represent all of them.
     if not all(isinstance(label, (bool, int, float, str)) for column in labels for label in column):
         labels = [list(map(str, column)) for column in labels]
-    seen = seen_before(fitted, corpus.corpus_subjects_of(fold.test_subjects))
+    seen = find_leaked_subjects(fitted, corpus.corpus_subjects_of(fold.test_subjects))
     estimator_data = [
         getattr(part, "test_subject_data_", tables.TestSubjectData.NONE)
         for part in _estimators_in(fitted)
@@ -498,7 +498,7 @@ def warn_once(warnings_by_fold: Sequence[Sequence[tuple]]) -> None:
 # Test subjects in the training data of an encoder -------------------------------------------------
 
 
-def seen_by_pretrained(
+def leaked_subjects_before_fit(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
 ) -> list[dict[str, Any]]:
     """Return the test subjects of each fold that are on the cards of its pretrained encoders."""
@@ -510,17 +510,22 @@ def seen_by_pretrained(
     by_fold = [corpora[fold.dataset].corpus_subjects_of(fold.test_subjects) for fold in folds]
     test_subjects = dict.fromkeys(name for names in by_fold for name in names.values())
     warn_unknown_corpora(cards, test_subjects)
-    seen = [seen_by(cards[fold.method], names) for fold, names in zip(folds, by_fold, strict=True)]
+    seen = [
+        leaked_subjects_on_cards(cards[fold.method], names)
+        for fold, names in zip(folds, by_fold, strict=True)
+    ]
     return [{"subjects": names, "unknown": False} for names in seen]
 
 
-def seen_by(cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]) -> list[str]:
+def leaked_subjects_on_cards(
+    cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
+) -> list[str]:
     """Return the test subjects that are on encoder cards; the values are names with corpus."""
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
 
-def seen_before(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, Any]:
+def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, Any]:
     """Find test subjects in the training data of the encoders inside a fitted estimator.
 
     Parameters
@@ -546,7 +551,7 @@ def seen_before(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, 
         # or a callback that pretrains on additional windows.
         for _, callback in getattr(part, "callbacks_", ()):
             unknown |= getattr(callback, "unlabeled", None) is not None
-    return {"subjects": seen_by(cards, names_with_corpus), "unknown": unknown}
+    return {"subjects": leaked_subjects_on_cards(cards, names_with_corpus), "unknown": unknown}
 
 
 def warn_of_leaks(
@@ -559,7 +564,7 @@ def warn_of_leaks(
     methods : sequence of str
         Method of each fit.
     seen : sequence of dict
-        Result of :func:`seen_before` for each fit.
+        Result of :func:`find_leaked_subjects` for each fit.
     warned : sequence of str
         Warnings that were shown before.
 

@@ -164,10 +164,10 @@ def paired_tests(
     parts = [part for part in parts if against in (None, *part["method"])] or [scores]
     rows = []
     for part in parts:
-        chosen, pairs = pairs_of(part, metric, against)
-        n_train, kind = int(chosen["n_train_subjects"].min()), _kind_of(chosen, test)
-        amounts = {name: chosen[name].iloc[0] for name in varied if name != "n_train_subjects"}
-        rows += [_test(chosen, pair, n_train, kind) | amounts for pair in pairs]
+        selected, pairs = pairs_of(part, metric, against)
+        n_train, kind = int(selected["n_train_subjects"].min()), _kind_of(selected, test)
+        amounts = {name: selected[name].iloc[0] for name in varied if name != "n_train_subjects"}
+        rows += [_test(selected, pair, n_train, kind) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     return tests.assign(metric=metric)
@@ -245,9 +245,9 @@ def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     """Return the scores of single subjects in one metric, and the pairs of methods to test."""
-    chosen = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
-    chosen = chosen[chosen["subject"] != tables.POOLED]
-    means = metrics.means_by_subject(chosen)
+    selected = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
+    selected = selected[selected["subject"] != tables.POOLED]
+    means = metrics.means_by_subject(selected)
     methods = list(dict.fromkeys(means["method"]))
     method_names = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:
@@ -267,11 +267,11 @@ def pairs_of(
             "number of training subjects."
         )
     if against is None:
-        return chosen, list(combinations(methods, 2))
-    return chosen, [(method, against) for method in methods if method != against]
+        return selected, list(combinations(methods, 2))
+    return selected, [(method, against) for method in methods if method != against]
 
 
-def differences_of(chosen: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bool, int]:
+def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bool, int]:
     """Compute the differences between two methods for each subject and draw.
 
     Returns
@@ -283,8 +283,8 @@ def differences_of(chosen: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bo
     n_all : int
         Number of subjects, including excluded subjects.
     """
-    cells = [_by_pretraining(chosen[chosen["method"] == method]) for method in (a, b)]
-    subjects = chosen.set_index(["dataset", "subject"]).index.unique()
+    cells = [_by_pretraining(selected[selected["method"] == method]) for method in (a, b)]
+    subjects = selected.set_index(["dataset", "subject"]).index.unique()
     differences = []
     for key in dict.fromkeys([*cells[0], *cells[1]]):
         if all(key in scores or None in scores for scores in cells):
@@ -350,10 +350,10 @@ def _tested_mean(
 
 
 def _test(
-    chosen: pd.DataFrame, pair: tuple[str, str], n_train: int, test: str
+    selected: pd.DataFrame, pair: tuple[str, str], n_train: int, test: str
 ) -> dict[str, str | float]:
     """Return the row of the table of tests for a pair of methods."""
-    values, nested, n_all = differences_of(chosen, *pair)
+    values, nested, n_all = differences_of(selected, *pair)
     n_draws = values.shape[1]
     if test == "two-way" and n_draws < 2:
         raise ValueError(
@@ -548,10 +548,10 @@ def power(
     for name, numbers in (("n_subjects", n_subjects), ("n_draws", n_draws)):
         if numbers is not None:
             splitting.check_list(name, numbers, checks.integer(2))
-    chosen, pairs = pairs_of(scores, metric, against)
+    selected, pairs = pairs_of(scores, metric, against)
     rows = []
     for pair in pairs:
-        values, nested, _ = differences_of(chosen, *pair)
+        values, nested, _ = differences_of(selected, *pair)
         n_scored, n_seeds = values.shape[:2]
         if nested or min(n_scored, n_seeds) < 2:
             clause = ", and each seed has different subjects" if nested else ""

@@ -474,7 +474,7 @@ def run_protocol(
     corpora, jobs = {}, []
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
-        corpus.check_copies()
+        corpus.check_duplicates()
         sizes = check_equal_sizes(estimators, corpus.X, equal_sizes)
         for fold in make_folds(protocol, estimators, corpus, splitter, seeds, varied):
             jobs.append(replace(fold, encoder_parameters=sizes.get(fold.method)))

@@ -102,7 +102,7 @@ class Splitter(LeaveOneGroupOut):
             subjects or windows.
         """
         corpus = Corpus.of_arrays(X, y, groups)
-        corpus.check_copies()
+        corpus.check_duplicates()
         for partition in self.splits_of(corpus):
             yield partition.train, partition.test
 

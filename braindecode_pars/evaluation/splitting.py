@@ -162,30 +162,34 @@ class Corpus:
         return rows[np.lexsort((starts[rows], recordings[rows]))]
 
     def rows_outside_gap(
-        self, rows: np.ndarray, others: np.ndarray, in_time: np.ndarray, gap: int
+        self, rows: np.ndarray, reference: np.ndarray, in_time: np.ndarray, gap: int
     ) -> np.ndarray:
-        """Return the rows with at least ``gap`` windows to all ``others`` of their recording.
+        """Return the rows that are separated from reference rows by at least ``gap`` windows.
+
+        Only reference rows of the same recording are compared. ``in_time`` are all rows of the
+        subject in chronological order.
 
         Raises
         ------
         ValueError
-            If a returned window overlaps in time with a window of ``others``.
+            If a returned window overlaps in time with a reference window.
         """
         checks.integer(0).check("gap", gap)
         position = np.empty(len(self.groups), dtype=int)
         position[in_time] = np.arange(len(in_time))
         recordings, start, stop = self.spans
-        is_same = recordings[rows][:, None] == recordings[others]
-        is_near = np.abs(position[rows][:, None] - position[others]) <= gap
+        is_same = recordings[rows][:, None] == recordings[reference]
+        is_near = np.abs(position[rows][:, None] - position[reference]) <= gap
         is_outside = ~(is_same & is_near).any(axis=1)
-        overlaps = (start[rows][:, None] < stop[others]) & (start[others] < stop[rows][:, None])
+        starts, stops = start[rows][:, None], stop[rows][:, None]
+        overlaps = (starts < stop[reference]) & (start[reference] < stops)
         if (is_same & overlaps)[is_outside].any():
             raise ValueError(
                 f"Training and test windows overlap in time with gap={gap}. Pass a larger gap."
             )
         return rows[is_outside]
 
-    def check_copies(self) -> None:
+    def check_duplicates(self) -> None:
         """Raise ValueError if two subjects have duplicate recordings."""
         if not isinstance(self.X, table.Windows):
             return

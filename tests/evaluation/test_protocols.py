@@ -32,7 +32,7 @@ from braindecode_pars.evaluation import (
     leave_one_subject_out,
     transfer,
 )
-from braindecode_pars.evaluation.folds import seen_before, warn_of_leaks
+from braindecode_pars.evaluation.folds import find_leaked_subjects, warn_of_leaks
 from braindecode_pars.windows.convert import as_windows
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
@@ -237,13 +237,19 @@ def names_of(*subjects):
 
 def test_seen_test_subjects_of_all_encoders_are_found():
     pipe = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
-    assert seen_before(pipe, names_of(3, 2, 9)) == {"subjects": ["3", "2"], "unknown": True}
-    assert seen_before(DummyClassifier(), names_of(1)) == {"subjects": [], "unknown": False}
-    assert seen_before(encoder([3], finetune_subjects=None), names_of(1))["unknown"]
-    assert not seen_before(encoder([3]), names_of(1))["unknown"]
+    assert find_leaked_subjects(pipe, names_of(3, 2, 9)) == {
+        "subjects": ["3", "2"],
+        "unknown": True,
+    }
+    assert find_leaked_subjects(DummyClassifier(), names_of(1)) == {
+        "subjects": [],
+        "unknown": False,
+    }
+    assert find_leaked_subjects(encoder([3], finetune_subjects=None), names_of(1))["unknown"]
+    assert not find_leaked_subjects(encoder([3]), names_of(1))["unknown"]
     smoothed = HMMSmoothing(DummyClassifier())
     smoothed.classifier_ = encoder([1])
-    assert seen_before(smoothed, names_of(1, 2))["subjects"] == ["1"]
+    assert find_leaked_subjects(smoothed, names_of(1, 2))["subjects"] == ["1"]
 
 
 def test_each_method_gets_one_warning():
@@ -259,17 +265,30 @@ def test_each_method_gets_one_warning():
 
 def test_subjects_match_as_numbers_and_as_text():
     """Subjects from file names are strings, subjects from tables are numbers, even floats."""
-    assert seen_before(encoder(["2", "P3", "007"]), names_of(2, 3, 7))["subjects"] == ["2", "7"]
-    assert seen_before(encoder([2.0, "P3", 7]), names_of(2, 3, "07"))["subjects"] == ["2", "07"]
-    assert seen_before(encoder(["2", "sub-P3"]), names_of(2.0, "P3"))["subjects"] == ["2.0", "P3"]
-    assert seen_before(encoder(["physionet_mi:1"]), names_of(1, "s01"))["subjects"] == []
+    assert find_leaked_subjects(encoder(["2", "P3", "007"]), names_of(2, 3, 7))["subjects"] == [
+        "2",
+        "7",
+    ]
+    assert find_leaked_subjects(encoder([2.0, "P3", 7]), names_of(2, 3, "07"))["subjects"] == [
+        "2",
+        "07",
+    ]
+    assert find_leaked_subjects(encoder(["2", "sub-P3"]), names_of(2.0, "P3"))["subjects"] == [
+        "2.0",
+        "P3",
+    ]
+    assert find_leaked_subjects(encoder(["physionet_mi:1"]), names_of(1, "s01"))["subjects"] == []
 
 
 def test_a_net_that_may_have_been_pretrained_elsewhere_is_unknown(tiny):
     network = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
-    assert not seen_before(SimpleNamespace(module=PARSNet, callbacks_=[]), names_of(1))["unknown"]
-    assert seen_before(SimpleNamespace(module=network, callbacks_=[]), names_of(1))["unknown"]
+    assert not find_leaked_subjects(SimpleNamespace(module=PARSNet, callbacks_=[]), names_of(1))[
+        "unknown"
+    ]
+    assert find_leaked_subjects(SimpleNamespace(module=network, callbacks_=[]), names_of(1))[
+        "unknown"
+    ]
     for unlabeled, unknown in ((None, False), (["windows of anybody"], True)):
         callback = Pretraining("pars", epochs=1, unlabeled=unlabeled)
         net = SimpleNamespace(module=PARSNet, callbacks_=[("pretraining", callback)])
-        assert seen_before(net, names_of(1))["unknown"] == unknown
+        assert find_leaked_subjects(net, names_of(1))["unknown"] == unknown

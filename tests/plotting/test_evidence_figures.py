@@ -165,7 +165,7 @@ def test_each_measure_has_a_panel_with_values_and_nulls():
         assert all(line.get_xdata().tolist() == [0.1, 0.1] for line in lines[1::2])
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["a", "b"]
     [legend] = panels[0].figure.legends
-    texts = [text.get_text() for text in legend.get_texts()]
+    texts = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
     assert texts == ["subject", "class", "subject, LEACE fitted on training subjects"]
 
 
