@@ -347,7 +347,7 @@ def transfer(
     if not isinstance(datasets, Mapping) or len(datasets) == 0:
         raise TypeError(
             "datasets must be a non-empty dict from dataset name to windows dataset, got "
-            f" {datasets if isinstance(datasets, Mapping) else type(datasets).__name__}."
+            f"{datasets if isinstance(datasets, Mapping) else type(datasets).__name__}."
         )
     mapping_rule = checks.optional(checks.instance("a dict with dataset names as keys", Mapping))
     for argument, by_dataset in (("cv", cv), ("test_subjects", test_subjects)):
