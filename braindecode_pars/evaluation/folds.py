@@ -150,15 +150,15 @@ def run_folds(
     >>> from braindecode_pars.evaluation.folds import Corpus
     >>> from braindecode_pars.evaluation.folds import Fold, run_folds
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.4, n_chans=2)
-    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus = Corpus.of(windows, "sleep", unlabeled_label=-1)
     >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> folds = []
     >>> for subject in corpus.subjects:
     ...     train, test = np.split(corpus.rows_of([subject]), 2)
     ...     folds.append(
     ...         Fold(
-    ...             protocol="half a night",
-    ...             dataset="nights",
+    ...             protocol="half a recording",
+    ...             dataset="sleep",
     ...             method="band power",
     ...             n_train_subjects=1,
     ...             seed=0,
@@ -168,10 +168,10 @@ def run_folds(
     ...             test_subjects=[subject],
     ...         )
     ...     )
-    >>> corpora = {"nights": corpus}
+    >>> corpora = {"sleep": corpus}
     >>> scores = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
     >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
-    [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
+    [['half a recording', 1, 'accuracy'], ['half a recording', 2, 'accuracy']]
     """
     # Read the finished folds
     estimators = {fold.method: fold.estimator for fold in folds}

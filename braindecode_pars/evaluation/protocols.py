@@ -333,11 +333,11 @@ def transfer(
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, transfer
-    >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> sleep = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> scores = transfer(
     ...     {"chance level": make_pipeline(LogBandPower(), DummyClassifier())},
-    ...     {"nights": nights},
-    ...     test_subjects={"nights": [3]},
+    ...     {"sleep": sleep},
+    ...     test_subjects={"sleep": [3]},
     ...     metrics=["accuracy"],
     ...     verbose=0,
     ... )

@@ -44,7 +44,7 @@ class Corpus:
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation.splitting import Corpus
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
-    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus = Corpus.of(windows, "sleep", unlabeled_label=-1)
     >>> corpus.subjects, corpus.rows_of([2]).tolist()
     ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
     """
@@ -245,7 +245,7 @@ class Fold:
     >>> from braindecode_pars.evaluation.splitting import Fold
     >>> fold = Fold(
     ...     protocol="leave_one_subject_out",
-    ...     dataset="nights",
+    ...     dataset="sleep",
     ...     method="chance",
     ...     n_train_subjects=2,
     ...     seed=0,
@@ -255,7 +255,7 @@ class Fold:
     ...     test_subjects=[3],
     ... )
     >>> print(fold)
-    chance on nights, subject 3, 2 training subjects, seed 0
+    chance on sleep, subject 3, 2 training subjects, seed 0
     """
 
     protocol: str

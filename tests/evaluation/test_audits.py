@@ -34,7 +34,7 @@ def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_window
     rng = np.random.default_rng(0)
     functions = np.cos(np.pi * np.outer(np.arange(1, 21), np.arange(N_TIMES)) / N_TIMES)
     info = mne.create_info(NAMES[:n_chans], sfreq, "eeg")
-    found = []
+    result = []
     for subject in range(n_subjects):
         for session in sessions:
             signals = rng.standard_normal((n_chans, n_windows, 20)) @ functions
@@ -42,8 +42,8 @@ def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_window
             windows = fixed_windows(raw, N_TIMES / sfreq)
             corpus = corpora[subject % len(corpora)]
             windows.set_description(dict(subject=subject, session=session, corpus=corpus))
-            found.append(windows)
-    return BaseConcatDataset(found)
+            result.append(windows)
+    return BaseConcatDataset(result)
 
 
 def with_card(subjects=(), patch_size=N_TIMES, sfreq=SFREQ):
@@ -88,19 +88,19 @@ def test_one_row_for_each_encoder_features_and_property(audit):
     pd.testing.assert_series_equal(one["value"], two["value"])
 
 
-def test_what_is_linear_in_the_features_is_read():
+def test_linear_properties_are_decoded():
     """Slope and curvature are linear in a signal, and tokens of one linear patch too."""
     windows = dataset(n_subjects=6, n_windows=20)
     source = with_card()
-    found = audit_encoder(source, windows)
+    result = audit_encoder(source, windows)
     for name in ("slope", "curvature"):
-        assert value(found, name, "tokens") > 0.999
-    assert value(found, "Hjorth mobility", "tokens") < 0.5
+        assert value(result, name, "tokens") > 0.999
+    assert value(result, "Hjorth mobility", "tokens") < 0.5
     with torch.no_grad():
         source.encoder_.tokenizer.weight.zero_()
-    found = audit_encoder(source, windows)
-    assert found.loc[found["features"] != "random encoder", "value"][:15].max() < 0.05
-    assert value(found, "slope", "random encoder") > 0.5
+    result = audit_encoder(source, windows)
+    assert result.loc[result["features"] != "random encoder", "value"][:15].max() < 0.05
+    assert value(result, "slope", "random encoder") > 0.5
 
 
 def test_features_and_properties_are_of_the_same_channel_and_window():
@@ -133,7 +133,7 @@ def test_subjects_are_held_out():
     assert read(features, properties, rng.permutation(subjects))["trait"]["value"] > 0.95
 
 
-def test_the_share_of_subjects_is_corrected_for_that_of_chance():
+def test_explained_variance_is_corrected_by_permutations():
     """Ten means of noise differ, too: 9 of 199 degrees of freedom."""
     features = np.random.default_rng(0).standard_normal((200, 300))
     subjects = np.repeat(np.arange(10), 20)
@@ -162,17 +162,19 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
         source = dataset(sessions=sessions, corpora=("a", "b"), n_windows=10)
         signals = audits._draw_signals(source, 1000, np.random.default_rng(0))
         subjects, units = signals.groups, signals.table[unit].to_numpy()
-        found = dict(audits._targets(signals))
-        assert list(found) == [name for name in QUESTIONS if name != "session" or len(sessions) > 1]
-        assert len(found["subject"].folds) == (3 if unit == "recording" else 5)
-        for name, (labels, folds, _) in found.items():
+        result = dict(audits._targets(signals))
+        assert list(result) == [
+            name for name in QUESTIONS if name != "session" or len(sessions) > 1
+        ]
+        assert len(result["subject"].folds) == (3 if unit == "recording" else 5)
+        for name, (labels, folds, _) in result.items():
             assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(labels)))
             held_out = units if name == "subject" else subjects
             for train, test in folds:
                 assert not set(held_out[train]) & set(held_out[test])
                 assert set(labels[train]) == set(labels) == set(labels[test])
         if unit == "window":  # of ten a subject, a block has two neighbors
-            blocks = [{*(units[test] % 10 // 2)} for _, test in found["subject"].folds]
+            blocks = [{*(units[test] % 10 // 2)} for _, test in result["subject"].folds]
             assert blocks == [{0}, {1}, {2}, {3}, {4}]
 
 
@@ -254,8 +256,8 @@ def test_seeds_draw_other_windows_and_random_encoders():
     source = dataset(n_chans=2)
     one, two = (audits._draw_signals(source, 5, np.random.default_rng(seed))[0] for seed in (0, 1))
     assert not np.array_equal(one, two)
-    found = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
-    values = [value(each, "line length", "random encoder") for each in found]
+    result = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
+    values = [value(each, "line length", "random encoder") for each in result]
     assert values[0] == values[1] != values[2]
 
 
@@ -279,7 +281,7 @@ def test_subjects_of_the_pretraining_are_a_warning():
         audit_encoder(with_card().encoder_, source)
 
 
-def test_windows_that_cannot_be_audited():
+def test_invalid_windows_raise():
     source = dataset()
     with pytest.raises(ValueError, match=r"96 Hz.*100 Hz.*resample"):
         audit_encoder(with_card(sfreq=100.0), source)

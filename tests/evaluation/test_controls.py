@@ -185,20 +185,20 @@ def test_scores_are_those_of_the_protocols():
     probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     methods = {"probe": probe, "chance": METHODS["chance"]}
     settings = dict(cv=2, n_train_subjects=[2], seeds=[0, 1], metrics=["kappa"], verbose=0)
-    found = controls(methods, windows, controls=["slow", "amplitude"], dataset="d", **settings)
-    for control, rows in found.groupby("control", sort=False):
+    result = controls(methods, windows, controls=["slow", "amplitude"], dataset="d", **settings)
+    for control, rows in result.groupby("control", sort=False):
         changed = windows if control == "none" else ControlSignals(control).transform(windows)
         expected = label_efficiency(methods, changed, dataset="d", **settings)
         rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
-    [note] = found["note"].dropna().unique()
+    [note] = result["note"].dropna().unique()
     assert note.startswith("8 of 8 recordings")
     assert "separately" not in note
     # Without numbers of training subjects: one held-out subject at a time
     once = controls(methods, windows, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
     expected = compare(methods, windows, metrics=["kappa"], verbose=0)
-    found = once[once["control"] == "none"].drop(columns="control")
-    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
+    result = once[once["control"] == "none"].drop(columns="control")
+    pd.testing.assert_frame_equal(result.reset_index(drop=True), expected)
     gains = control_gains(once, against="chance")
     assert gains[["n_train_subjects", "n_subjects", "n_draws"]].to_numpy().tolist() == [[3, 4, 1]]
 
@@ -274,8 +274,8 @@ def test_gains_are_means_of_crossed_differences(values):
     without = values["slow", "A"] - values["slow", "B"]
     for name, array in dict(gain=gain, without=without, lost=gain - without).items():
         test = crossed_mean(array)
-        found = [row[f"{name}{end}"] for end in ("", "_low", "_high", "_p")]
-        assert found == pytest.approx([test.mean, test.ci_low, test.ci_high, test.p])
+        result = [row[f"{name}{end}"] for end in ("", "_low", "_high", "_p")]
+        assert result == pytest.approx([test.mean, test.ci_low, test.ci_high, test.p])
     assert row["share"] == pytest.approx(without.mean() / gain.mean())
     assert (row["n_subjects"], row["n_draws"]) == (8, 5)
     expected = crossed_mean(values["slow", "A"])
@@ -296,8 +296,8 @@ def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
     for name, control in (("gain", "none"), ("without", "slow")):
         own = scores[scores["control"] == control].drop(columns="control")
         [test] = paired_tests(own, against="B").to_dict("records")
-        found = [row[name], row[f"{name}_low"], row[f"{name}_p"]]
-        assert found == pytest.approx([test["mean_difference"], test["ci_low"], test["p"]])
+        result = [row[name], row[f"{name}_low"], row[f"{name}_p"]]
+        assert result == pytest.approx([test["mean_difference"], test["ci_low"], test["p"]])
     if protocol == "compare":
         expected = corrected_mean(values["slow", "A"].mean(axis=1), 3)
         assert row["chance_p"] == pytest.approx(expected.p)
@@ -307,9 +307,9 @@ def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_pa
     scores = scores_of(values).assign(dataset="")
     expected = control_gains(scores, against="B")
     scores.to_csv(tmp_path / "scores.csv", index=False)
-    found = control_gains(pd.read_csv(tmp_path / "scores.csv"), against="B")
-    pd.testing.assert_frame_equal(found.assign(dataset=""), expected)
-    found.to_csv(tmp_path / "gains.csv", index=False)
+    result = control_gains(pd.read_csv(tmp_path / "scores.csv"), against="B")
+    pd.testing.assert_frame_equal(result.assign(dataset=""), expected)
+    result.to_csv(tmp_path / "gains.csv", index=False)
     read = pd.read_csv(tmp_path / "gains.csv")
     assert describe_controls(read) == describe_controls(expected)
     assert "A scores significantly higher than B" in describe_controls(read)
@@ -326,7 +326,7 @@ def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
 
 
 @pytest.mark.parametrize("shift", [-0.2, -0.4], ids=["not significant", "worse"])
-def test_a_share_needs_a_gain(values, shift):
+def test_the_remaining_proportion_requires_a_significant_difference(values, shift):
     values["none", "A"] += shift
     [row] = control_gains(scores_of(values), against="B").to_dict("records")
     assert np.isnan(row["share"])

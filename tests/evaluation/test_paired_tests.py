@@ -161,7 +161,7 @@ def test_the_test_can_be_chosen():
         paired_tests(table(A=a, B=b), test="wilcoxon")
 
 
-def test_subjects_of_their_own_are_nested_in_seeds():
+def test_different_subjects_per_seed_are_nested():
     a, b = RNG.normal(0.3, 0.1, (3, 4)), RNG.normal(0.2, 0.1, (3, 4))
     scores = table(A=a, B=b)
     scores["subject"] = scores["seed"].astype(str) + "-" + scores["subject"].astype(str)
@@ -354,7 +354,7 @@ def crossed(n_subjects: int = 12, n_draws: int = 10, **sds: float) -> pd.DataFra
     return table(A=a + 0.05, B=np.zeros_like(a))
 
 
-def test_the_power_of_the_design_at_hand_is_that_of_its_test():
+def test_power_of_the_same_design_matches_the_test():
     scores = crossed(subject=0.05, draw=0.04)
     (row,) = power(scores).to_dict("records")
     assert row["detectable"] == pytest.approx(paired_tests(scores)["detectable"].item())
@@ -371,19 +371,19 @@ def test_the_number_of_draws_is_the_smallest_that_is_enough():
     enough = power(scores, n_draws=[int(needed) - 1, int(needed)])["detectable"].tolist()
     assert enough[0] > 0.05 >= enough[1]
     # More draws cannot make up for subjects who differ too much, but more subjects do.
-    found = power(crossed(subject=0.1, draw=0.01), n_subjects=[12, 60])
-    assert found["draws_needed"].tolist()[0] == math.inf
-    assert math.isfinite(found["draws_needed"].tolist()[1])
+    result = power(crossed(subject=0.1, draw=0.01), n_subjects=[12, 60])
+    assert result["draws_needed"].tolist()[0] == math.inf
+    assert math.isfinite(result["draws_needed"].tolist()[1])
 
 
 def test_power_has_a_row_for_each_pair_and_design():
     a, b, c = RNG.normal(0.3, 0.1, (3, 4, 6))
     scores = table(A=np.stack([a, a + RNG.normal(0, 0.1, a.shape)]), B=b, C=c)
-    found = power(scores, against="C", n_subjects=[6, 20], n_draws=[4, 8])
-    assert found[["method_a", "n_subjects", "n_draws"]].to_numpy().tolist() == [
+    result = power(scores, against="C", n_subjects=[6, 20], n_draws=[4, 8])
+    assert result[["method_a", "n_subjects", "n_draws"]].to_numpy().tolist() == [
         [method, subjects, draws] for method in "AB" for subjects in (6, 20) for draws in (4, 8)
     ]
-    assert found["sd_pretraining"].isna().tolist() == [False] * 4 + [True] * 4
+    assert result["sd_pretraining"].isna().tolist() == [False] * 4 + [True] * 4
     tests = paired_tests(scores, against="C")
     assert tests["test"].tolist() == ["three-way", "two-way"]
 
@@ -404,8 +404,8 @@ def test_power_needs_crossed_draws():
 def test_power_is_undefined_for_equal_differences():
     a = RNG.normal(0.4, 0.1, (4, 6))
     for other in (a, a - 0.1):
-        found = power(table(A=a, B=other), n_draws=[2, 20])
-        assert found[["detectable", "draws_needed"]].isna().all(axis=None)
+        result = power(table(A=a, B=other), n_draws=[2, 20])
+        assert result[["detectable", "draws_needed"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("shape", [(5, 2), (1, 2)])

@@ -114,7 +114,7 @@ def test_the_figure_of_scores_has_the_chance_level_of_the_labeled_classes(nights
     plt.close(ax.figure)
 
 
-def test_a_leak_is_warned_of_before_the_first_fit(nights, donor):
+def test_data_leakage_is_warned_of_before_the_first_fit(nights, donor):
     class Failing(DummyClassifier):
         def fit(self, X, y):
             raise RuntimeError("no fit")
@@ -125,7 +125,7 @@ def test_a_leak_is_warned_of_before_the_first_fit(nights, donor):
 
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 0), ("other", 0)])
-def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
+def test_the_same_name_in_another_corpus_is_no_data_leakage(nights, corpus, n_warnings):
     parts = {
         name: EEGWindowsDataset(part.raw, part.metadata, description)
         for name, part, description in (
@@ -148,7 +148,7 @@ def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
     assert len(notes) == (corpus is None)
 
 
-def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path):
+def test_data_leakage_is_detected_inside_searches_and_after_fine_tuning(nights, tmp_path):
     donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
     donor.fit(Subset(nights, range(24, 72)))
     search = GridSearchCV(
@@ -235,7 +235,7 @@ def names_of(*subjects):
     return {subject: subject for subject in subjects}
 
 
-def test_seen_test_subjects_of_all_encoders_are_found():
+def test_leaked_test_subjects_of_all_encoders_are_returned():
     pipe = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
     assert find_leaked_subjects(pipe, names_of(3, 2, 9)) == {
         "subjects": ["3", "2"],

@@ -352,11 +352,11 @@ def test_folds_take_a_gpu_when_several_workers_run(nights, monkeypatch, n_jobs, 
 
 
 def fold(n):
-    found = []
-    with collected(found):
+    result = []
+    with collected(result):
         warnings.warn(f"Channel C3 is bad in {n} of 9 windows.", UserWarning, stacklevel=2)
         warnings.warn(f"Channel C{n} is flat.", RuntimeWarning, stacklevel=2)
-    return pickle.loads(pickle.dumps(found))
+    return pickle.loads(pickle.dumps(result))
 
 
 def shown(of_folds):

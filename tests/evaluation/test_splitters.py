@@ -88,24 +88,24 @@ def pairs(splitter, y=LABELS, groups=SUBJECTS, X=None) -> list[tuple[list, list]
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
-def test_scikit_learn_takes_it(splitter):
+def test_the_splitter_works_with_scikit_learn(splitter):
     X = np.random.default_rng(0).normal(size=(96, 2))
     assert check_cv(splitter) is splitter
-    found = pairs(splitter, X=X)
-    assert splitter.get_n_splits(X, LABELS, SUBJECTS) == len(found) == len(pairs(splitter))
-    for train, test in found:
+    result = pairs(splitter, X=X)
+    assert splitter.get_n_splits(X, LABELS, SUBJECTS) == len(result) == len(pairs(splitter))
+    for train, test in result:
         assert len(train) * len(test) > 0
         assert {*train}.isdisjoint(test)
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=splitter)
     search.fit(X, LABELS, groups=SUBJECTS)
     outer = [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), np.arange(48))]
-    assert search.n_splits_ == len(found)
+    assert search.n_splits_ == len(result)
     if splitter.test_subjects is None:  # the outer folds have other subjects
         nested = cross_val_score(search, X, LABELS, cv=outer, params={"groups": SUBJECTS})
         assert np.isfinite(nested).all()
 
 
-def test_moabb_and_skorch_take_them():
+def test_splitters_work_with_moabb_and_skorch():
     from moabb.evaluations.splitters import CrossSubjectSplitter
 
     metadata = pd.DataFrame(dict(subject=SUBJECTS, session="0", run="0"))
@@ -143,24 +143,24 @@ def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_
 
 def test_labeled_windows_are_the_first_of_each_class_and_the_test_is_the_same():
     y = np.tile([0, 0, 0, 1], 24)
-    found = pairs(LabeledWindows([0, 1, 2], gap=1, test_subjects=[2]), y)
+    result = pairs(LabeledWindows([0, 1, 2], gap=1, test_subjects=[2]), y)
     others = [*range(24), *range(48, 96)]
     # Of subject 2, rows 24, 25 and 26 are of class 0, and row 27 is the first of class 1.
-    own = [sorted({*train} - {*others}) for train, _ in found]
+    own = [sorted({*train} - {*others}) for train, _ in result]
     assert own == [[], [24, 27], [24, 25, 27, 31]]
-    assert all({*others} <= {*train} for train, _ in found)
+    assert all({*others} <= {*train} for train, _ in result)
     # Windows 26, 28, 30 and 32 are neighbors of labeled ones; 29 is not.
     expected = [29, *range(33, 48)]
-    assert [test for _, test in found] == [expected] * 3
+    assert [test for _, test in result] == [expected] * 3
     (wider,) = pairs(LabeledWindows(2, gap=3, test_subjects=[2]), y)
     assert wider[1] == [*range(35, 48)]
 
 
 def test_labeled_minutes_are_the_first_of_a_subject(nights):
     X, y, groups = as_sklearn(nights)  # windows of 30 s
-    found = pairs(LabeledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
-    assert [sorted({*train} & {*range(24, 48)}) for train, _ in found] == [[], [24, 25, 26]]
-    assert [test for _, test in found] == [[*range(27, 48)]] * 2
+    result = pairs(LabeledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
+    assert [sorted({*train} & {*range(24, 48)}) for train, _ in result] == [[], [24, 25, 26]]
+    assert [test for _, test in result] == [[*range(27, 48)]] * 2
     with pytest.raises(ValueError, match="minutes requires windows with a sampling rate"):
         pairs(LabeledWindows(minutes=[1]))
     unknown = replace(X, table=X.table.assign(start=-1, stop=-1))
@@ -181,7 +181,7 @@ MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "text": "nan"}
 
 @pytest.mark.parametrize("missing", MISSING.values(), ids=MISSING)
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
-def test_a_missing_subject_is_refused(splitter, missing):
+def test_a_missing_subject_raises(splitter, missing):
     groups = SUBJECTS.astype(object)
     groups[:5] = missing
     with pytest.raises(ValueError, match="NaN for 5 of 96"):
@@ -219,8 +219,8 @@ def test_windows_out_of_order_are_taken_in_time(nights):
     X, y, groups = as_sklearn(nights)
     order = np.random.default_rng(0).permutation(len(y))
     expected = pairs(LabeledWindows([2]), y, groups, X)
-    found = pairs(LabeledWindows([2]), y[order], groups[order], X[order])
-    as_before = [(sorted(order[a].tolist()), sorted(order[b].tolist())) for a, b in found]
+    result = pairs(LabeledWindows([2]), y[order], groups[order], X[order])
+    as_before = [(sorted(order[a].tolist()), sorted(order[b].tolist())) for a, b in result]
     assert as_before == expected
 
 
@@ -273,7 +273,7 @@ def test_duplicate_recordings_raise(nights):
         (LeaveOneSubjectOut([7]), "test_subjects contains 7"),
     ],
 )
-def test_what_cannot_be_split_raises(splitter, message):
+def test_invalid_splits_raise(splitter, message):
     with pytest.raises(ValueError, match=message):
         pairs(splitter)
 
@@ -298,8 +298,8 @@ def test_random_labels_stay_at_chance(splitter):
     assert abs(np.mean(accuracies) - 0.5) < 0.02
 
 
-def test_what_is_given_of_the_test_subject_is_a_column(nights):
-    told_of_centering = "all unlabeled"
+def test_test_subject_data_is_a_column(nights):
+    centering_data = "all unlabeled"
     methods = {
         "probe": PROBE,
         "centered": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
@@ -307,11 +307,13 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     scores = evaluate(
         methods, nights, LabeledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
     )
-    assert HMMSmoothing(PROBE).test_subject_data_ == told_of_centering
-    told = scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
-    assert told["probe", 0] == ["none"]
-    assert told["centered", 0] == [told_of_centering]
-    assert told["probe", 2] == told["centered", 2] == ["labeled"]
+    assert HMMSmoothing(PROBE).test_subject_data_ == centering_data
+    columns_by_method = (
+        scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
+    )
+    assert columns_by_method["probe", 0] == ["none"]
+    assert columns_by_method["centered", 0] == [centering_data]
+    assert columns_by_method["probe", 2] == columns_by_method["centered", 2] == ["labeled"]
     assert set(scores["n_train_subjects"]) == {3}
     means = summarize(scores)
     assert len(means) == 4
@@ -320,7 +322,7 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     assert shown.index.names[2:] == ["method", "test_subject_data", "n_windows"]
     assert len(shown) == 4
     others = LeaveOneSubjectOut()
-    others = evaluate({"guess": methods["probe"]}, nights, others, metrics=["kappa"], verbose=0)
+    others = evaluate({"chance": methods["probe"]}, nights, others, metrics=["kappa"], verbose=0)
     assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
     plain = score_table(scores[scores["test_subject_data"] == "none"])
     assert plain.index.names[2:] == ["method", "n_windows"]
@@ -328,7 +330,7 @@ def test_what_is_given_of_the_test_subject_is_a_column(nights):
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
 
 
-def test_methods_without_access_predict_each_window_alone():
+def test_methods_without_test_subject_data_predict_each_window_alone():
     windows = mental_arithmetic(["Subject00", "Subject01", "Subject02"])
     X, y, groups = as_sklearn(windows)
     new = groups == "Subject02"
@@ -400,9 +402,9 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     "cv", [GroupKFold(2), 2, [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), range(48))]]
 )
 def test_any_cross_validator_divides_whole_subjects(nights, cv):
-    found = subjects_of_folds(nights, cv=cv)
-    assert len(found) == 2
-    for train, test in found:
+    result = subjects_of_folds(nights, cv=cv)
+    assert len(result) == 2
+    for train, test in result:
         assert len(train) == len(test) == 2
         assert {*train, *test} == {1, 2, 3, 4}
 

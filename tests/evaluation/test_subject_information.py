@@ -51,7 +51,7 @@ def untrained(monkeypatch):
 # Shares of variance ------------------------------------------------------------------------------
 
 
-def test_a_share_of_variance_is_that_of_an_anova():
+def test_explained_variance_matches_an_anova():
     X, classes, subjects, _ = simulated()
     X[:, 5] = 3.0  # a constant feature is left out
     X[:, 7] *= 1e-6  # volts
@@ -68,23 +68,23 @@ def test_a_share_of_variance_is_that_of_an_anova():
 def test_recordings_are_not_mistaken_for_subjects(untrained):
     """Recordings differ, and subjects do not, so permuting single windows would be too liberal."""
     X, classes, subjects, recordings = simulated(subject_effect=0.0, recording_effect=2.0)
-    found = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
-    assert found["p"] > 0.05
+    result = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
+    assert result["p"] > 0.05
     single = permuted_explained_variances(X, subjects, np.arange(len(X)))
-    assert found["value"] > 5 * single.max()
+    assert result["value"] > 5 * single.max()
     X, classes, subjects, recordings = simulated(subject_effect=1.0, recording_effect=1.0)
-    found = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
-    assert found["p"] == 1 / 201
-    assert found["value"] > found["null_high"] > found["null"]
+    result = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
+    assert result["p"] == 1 / 201
+    assert result["value"] > result["null_high"] > result["null"]
 
 
-def test_permuted_shares_are_those_of_a_plain_permutation():
+def test_permuted_explained_variances_match_a_plain_permutation():
     X, classes, subjects, recordings = simulated()
     one_class = classes == 0  # of each third recording
     kept = np.flatnonzero(one_class | (recordings % 3 > 0))
     X, classes, subjects, recordings = (each[kept] for each in (X, classes, subjects, recordings))
     X[recordings % 3 == 0] += 10  # an offset shared by recordings of all subjects
-    found = permuted_explained_variances(X, subjects, recordings, classes, n_permutations=40)
+    result = permuted_explained_variances(X, subjects, recordings, classes, n_permutations=40)
     rng = np.random.default_rng(0)
     plain = []
     for _ in range(400):
@@ -95,11 +95,11 @@ def test_permuted_shares_are_those_of_a_plain_permutation():
             for recording, one in zip(own, rng.permutation(of), strict=True):
                 given[recordings == recording] = one
         plain.append(explained_variance(X, given))
-    assert found.mean() == pytest.approx(np.mean(plain), rel=0.03)
-    assert found.std() == pytest.approx(np.std(plain), rel=0.4)
+    assert result.mean() == pytest.approx(np.mean(plain), rel=0.03)
+    assert result.std() == pytest.approx(np.std(plain), rel=0.4)
 
 
-def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(untrained):
+def test_p_values_are_uniform_without_an_effect(untrained):
     p = []
     for seed in range(40):
         X, classes, subjects, recordings = simulated(0.0, 1.0, 0.0, seed=seed)
@@ -111,28 +111,28 @@ def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(u
         assert (each <= 0.05).mean() < 0.15
 
 
-def test_where_nothing_can_be_permuted_p_is_one(untrained):
+def test_p_is_one_if_nothing_can_be_permuted(untrained):
     """No two recordings have the same classes, so recordings cannot be permuted."""
     subjects, recordings = np.repeat([0, 1], 40), np.repeat(range(4), 20)
     # The classes a; b, c; a, b; c of the recordings
     classes = np.concatenate([np.resize(own, 20) for own in ([0], [1, 2], [0, 1], [2])])
     X = np.random.default_rng(0).normal(size=(80, 3)) + 5 * subjects[:, None]
-    found = number(
+    result = number(
         audit_subjects(X, classes, subjects, recordings, n_permutations=19), "subject", EXPLAINED
     )
-    assert found["p"] == 1
-    assert found["value"] == pytest.approx(found["null"])
+    assert result["p"] == 1
+    assert result["value"] == pytest.approx(result["null"])
 
 
 def test_one_subject_with_one_recording_means_time_blocks_are_permuted():
     X, classes, subjects, recordings = simulated()
     some = recordings.copy()
     some[subjects == 3] = recordings[subjects == 3].min()
-    found = permuted_explained_variances(X, subjects, some, classes, n_permutations=5)
+    result = permuted_explained_variances(X, subjects, some, classes, n_permutations=5)
     expected = permuted_explained_variances(X, subjects, subjects, classes, n_permutations=5)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(result, expected)
     assert not np.allclose(
-        found, permuted_explained_variances(X, subjects, recordings, classes, n_permutations=5)
+        result, permuted_explained_variances(X, subjects, recordings, classes, n_permutations=5)
     )
 
 
@@ -150,10 +150,10 @@ def test_a_class_that_is_frequent_in_some_subjects_is_not_significant(
         + 3 * (subjects % 2)[:, None]
         + class_effect * classes[:, None]
     )
-    found = number(
+    result = number(
         audit_subjects(X, classes, subjects, recordings, n_permutations=99), "class", EXPLAINED
     )
-    assert low < found["p"] <= high
+    assert low < result["p"] <= high
 
 
 @pytest.mark.parametrize("measure", [explained_variance, lambda X, y: LinearErasure().fit(X, y)])
@@ -193,7 +193,7 @@ def plain_leace(X, labels):
 
 
 @pytest.mark.parametrize("n_copies", [0, 3])
-def test_erasure_is_that_of_the_equation(n_copies):
+def test_erasure_matches_its_equation(n_copies):
     X, _, subjects, _ = simulated()
     X = np.concatenate([X, X[:, :n_copies] @ np.ones((n_copies, n_copies))], axis=1)
     X *= np.geomspace(0.1, 10, X.shape[1])
@@ -232,9 +232,9 @@ def test_nothing_linear_that_changes_less_erases_as_much():
 def test_erased_features_keep_their_names():
     X, _, subjects, _ = simulated()
     table = pd.DataFrame(X).add_prefix("x")
-    found = LinearErasure().set_output(transform="pandas").fit(table, subjects).transform(table)
-    assert [*found] == [*table]
-    np.testing.assert_allclose(found, LinearErasure().fit(X, subjects).transform(X))
+    result = LinearErasure().set_output(transform="pandas").fit(table, subjects).transform(table)
+    assert [*result] == [*table]
+    np.testing.assert_allclose(result, LinearErasure().fit(X, subjects).transform(X))
 
 
 def test_with_few_rows_erasure_is_centering():
@@ -244,7 +244,7 @@ def test_with_few_rows_erasure_is_centering():
     np.testing.assert_allclose(LinearErasure().fit(X, subjects).transform(X), centered, atol=1e-9)
 
 
-def test_what_is_erased_completely_is_constant():
+def test_completely_erased_features_are_constant():
     """Rounding would be features again for a classifier that standardizes them."""
     X, _, subjects, _ = simulated()
     erased = LinearErasure().fit(X[:, :4], subjects).transform(X[:, :4])
@@ -268,12 +268,12 @@ def test_after_erasure_subjects_are_at_chance_level_and_classes_are_not():
 def test_cosine_is_high_if_subjects_have_the_same_direction(untrained):
     for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
         given = simulated(class_effect=3.0 * (own_way == 0), own_way=own_way)
-        found = number(audit_subjects(*given, n_permutations=50), "class", COSINE)
-        assert low < found["value"] < high
-        assert (found["p"] < 0.05) == (own_way == 0)
+        result = number(audit_subjects(*given, n_permutations=50), "class", COSINE)
+        assert low < result["value"] < high
+        assert (result["p"] < 0.05) == (own_way == 0)
 
 
-def test_the_cosine_is_that_of_a_plain_computation(untrained):
+def test_the_cosine_matches_a_plain_computation(untrained):
     X, classes, subjects, recordings = simulated(own_way=0.3)
     X = (X - X.mean(0)) / X.std(0)
     ways = []
@@ -288,8 +288,8 @@ def test_the_cosine_is_that_of_a_plain_computation(untrained):
     kept = (subjects < N_SUBJECTS - 1) | (classes == 0)
     X = np.concatenate([X[kept], X[~kept] * 0])[: kept.sum()]
     given = [each[kept] for each in (classes, subjects, recordings)]
-    found = number(audit_subjects(X, *given, n_permutations=5), "class", COSINE)
-    assert found["value"] == pytest.approx(np.mean(cosines), abs=0.02)
+    result = number(audit_subjects(X, *given, n_permutations=5), "class", COSINE)
+    assert result["value"] == pytest.approx(np.mean(cosines), abs=0.02)
 
 
 def test_no_window_is_trained_on_next_to_a_test_window():
@@ -333,7 +333,7 @@ def test_several_features_have_one_table():
         (dict(features=None), "inconsistent numbers of samples"),
     ],
 )
-def test_what_cannot_be_audited(change, message):
+def test_invalid_arguments_raise(change, message):
     X, classes, subjects, _ = simulated()
     given = dict(features=X, classes=classes, people=subjects)
     for name, value in change.items():
