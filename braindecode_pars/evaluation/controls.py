@@ -399,7 +399,7 @@ _CONTROL_WINDOWS = {
     "amplitude": "amplitude-normalized signals",
     "order": "time-shuffled signals",
 }
-#: Limitations of the controls in which a difference is no longer significant.
+#: Limitations of controls in which a difference is no longer significantly above zero.
 _LIMITATIONS = {
     "slow": "Low-frequency activity can come from the eyes, sweat, movement or the brain; the "
     "control 'slow' does not distinguish these sources.",
@@ -416,8 +416,8 @@ def describe_controls(gains: pd.DataFrame) -> str:
     A method is described for each number of training subjects with which it scores significantly
     higher than the method ``against`` (p < 0.05, uncorrected). For each control, the sentences
     state whether the difference is significantly reduced, and whether the remaining difference is
-    significant (p < 0.05, not corrected for the number of controls). The scores with permuted
-    labels are tested against chance level with Holm's correction.
+    significantly above zero (p < 0.05, not corrected for the number of controls). The scores with
+    permuted labels are tested against chance level with Holm's correction.
 
     Parameters
     ----------
@@ -448,8 +448,9 @@ def describe_controls(gains: pd.DataFrame) -> str:
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS scores significantly higher than scratch: difference +0.040 \
 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
-significant on high-pass filtered signals (+0.003, CI -0.010 to 0.020). It remains significant, \
-without a significant reduction, on time-shuffled signals (+0.041, CI 0.020 to 0.060).
+significantly above zero on high-pass filtered signals (+0.003, CI -0.010 to 0.020). It remains \
+significantly above zero, without a significant reduction, on time-shuffled signals (+0.041, CI \
+0.020 to 0.060).
     Low-frequency activity can come from the eyes, sweat, movement or the brain; the control \
 'slow' does not distinguish these sources.
     """
@@ -509,11 +510,11 @@ def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) ->
 
 #: Description of each kind of result, after "The difference" or "It".
 _OUTCOMES = {
-    "removed": "is significantly reduced and no longer significant",
-    "smaller": "is significantly reduced but still significant",
-    "kept": "remains significant, without a significant reduction,",
+    "removed": "is significantly reduced and no longer significantly above zero",
+    "smaller": "is significantly reduced but still significantly above zero",
+    "kept": "remains significantly above zero, without a significant reduction,",
     "larger": "is significantly larger",
-    "unclear": "is neither significant nor significantly reduced",
+    "unclear": "is neither significantly above zero nor significantly reduced",
 }
 
 

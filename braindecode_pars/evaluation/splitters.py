@@ -336,9 +336,9 @@ _AMOUNT_RULES = {
 class LabeledWindows(Splitter):
     """Calibration splitter: train on all other subjects and on first windows of the test subject.
 
-    The test windows of a subject are the same for all amounts of labeled data. In each class, they
-    are the windows after the largest amount that are separated by at least ``gap`` windows from
-    every labeled window of the same recording.
+    The test windows of a subject are the same for all amounts of labeled data. They follow the
+    windows of the largest amount, separately for each class if ``n_windows`` is given, and are
+    separated by at least ``gap`` windows from every labeled window of the same recording.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ def test_the_aperiodic_control_removes_a_spectral_slope_but_not_a_rhythm():
         share = left(gains, "bands")
         assert low < share["aperiodic"] < high
         assert share[["amplitude", "sham"]].min() > 0.9
-    assert "remains significant" in describe_controls(gains)
+    assert "remains significantly above zero" in describe_controls(gains)
 
 
 class Peeks(ClassifierMixin, BaseEstimator):
@@ -357,20 +357,20 @@ def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        (gain_of("eyes", 0.0, 0.1, 0.9, 0.001), "no longer significant on signals with EOG"),
-        (gain_of("eyes", 0.05, 0.05, 0.001, 0.001), "still significant on signals with EOG"),
-        (gain_of("eyes", 0.1, 0.0, 0.001, 0.9), "remains significant"),
+        (gain_of("eyes", 0.0, 0.1, 0.9, 0.001), "no longer significantly above zero"),
+        (gain_of("eyes", 0.05, 0.05, 0.001, 0.001), "still significantly above zero"),
+        (gain_of("eyes", 0.1, 0.0, 0.001, 0.9), "remains significantly above zero"),
         (gain_of("eyes", 0.2, -0.1, 0.001, 0.001), "is significantly larger on signals with EOG"),
-        (gain_of("eyes", 0.05, 0.05, 0.2, 0.2), "neither significant nor significantly reduced"),
+        (gain_of("eyes", 0.05, 0.05, 0.2, 0.2), "neither significantly above zero nor"),
         # Significantly below zero in the control
-        (gain_of("eyes", -0.05, 0.15, 0.001, 0.001), "no longer significant on signals with EOG"),
-        (gain_of("eyes", -0.05, 0.15, 0.001, 0.2), "neither significant nor significantly"),
+        (gain_of("eyes", -0.05, 0.15, 0.001, 0.001), "no longer significantly above zero"),
+        (gain_of("eyes", -0.05, 0.15, 0.001, 0.2), "neither significantly above zero nor"),
     ],
 )
 def test_each_kind_of_result_has_its_sentence(row, sentence):
     text = describe_controls(pd.DataFrame([row]))
     assert sentence in text
-    assert ("ocular artifacts" in text) == ("no longer significant" in text)
+    assert ("ocular artifacts" in text) == ("no longer significantly" in text)
 
 
 @pytest.mark.parametrize(("chance_p", "is_leak"), [([0.02, 0.2], True), ([0.025, 0.2], False)])
