@@ -359,7 +359,7 @@ FEATURES = {
 EVALUATION = {
     "a regressor in a protocol": (
         lambda: leave_one_subject_out({"PARS": PARSRegressor()}, recording()),
-        r"PARS is a regressor.* use cross_val_predict .*regression_scores",
+        r"PARS.* is a regressor.* cross_val_predict .*regression_scores",
         TypeError,
     ),
     "an unknown metric": (lambda: score_predictions([0, 1], [0, 1], "auc"), r"kappa.* 'auc'"),

@@ -411,7 +411,7 @@ PLACES = [
     ("_common/names.py", '_entries(\n    "datasets",\n'),
     ("recordings/label_files.py", "LABEL_SOURCES = (\n"),
     ("_common/names.py", "    for metric in (\n"),
-    ("evaluation/metrics.py", "_OF_LABELS: dict[str, Callable[..., torch.Tensor]] = {\n"),
+    ("evaluation/metrics.py", "_LABEL_METRICS: dict[str, Callable[..., torch.Tensor]] = {\n"),
     ("../tests/evaluation/test_metrics.py", '    ("name", "reference"),\n    [\n'),
     ("_common/names.py", '_entries(\n    "baselines",\n'),
     ("baselines/methods.py", "_LINEAR: dict[str, _Linear] = {\n"),

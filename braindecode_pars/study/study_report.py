@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 
 from braindecode_pars import plotting
 from braindecode_pars._common.checks import format_list
-from braindecode_pars.evaluation.controls import LEVEL, joined
+from braindecode_pars.evaluation.controls import LEVEL, join_with_last
 from braindecode_pars.plotting import style
 from braindecode_pars.study.study_design import WORTHWHILE_GAIN
 
@@ -132,7 +132,7 @@ def _method_answer(study: Any) -> Answer:
     status = "Preliminary" if _n_to_come(study) else "Recommended"
     reason, names = "It has the highest mean score.", chosen.equivalent
     if names:
-        others = joined(names, " and ") if len(names) < 4 else format_list(names, 3)
+        others = join_with_last(names, " and ") if len(names) < 4 else format_list(names, 3)
         reason = f"It is the simplest of {len(names) + 1} equally good methods, like {others}."
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",
@@ -294,7 +294,7 @@ def _pair_figure(study: Any) -> dict[str, str]:
     style.remove_frame(bottom, grid="x")
     texts = [f"{_number(pair.difference, '+.3f')} from {pair.reference}" for pair in pairs]
     alt = f"A dot for each subject and method. {study.primary.method} differs by "
-    return _image(top, alt + joined(texts, " and by ") + ".")
+    return _image(top, alt + join_with_last(texts, " and by ") + ".")
 
 
 def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[str, str]:

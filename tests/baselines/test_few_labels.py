@@ -378,7 +378,7 @@ def test_test_subjects_on_the_card_are_announced(donor, nights):
     seen.encoder_card_ = copy.copy(donor.encoder_card_)
     seen.encoder_card_.subjects = [2]
     given = dict(test_subjects=[2], verbose=0)
-    with pytest.warns(UserWarning, match="the vote was pretrained on windows of test subjects 2;"):
+    with pytest.warns(UserWarning, match="was pretrained on windows of test subjects 2,"):
         leave_one_subject_out({"the vote": vote(seen, C=0.1)}, nights, **given)
     clf = vote(seen, C=0.1).fit(nights)
     card = clf.encoder_card_

@@ -226,7 +226,7 @@ def test_controls(encoders, tmp_path):
     mean = mean[mean["subject"] != "all"]["value"].mean()
     assert re.search(rf"2 band power [\d.]+ ± [\d.]+ {mean:.3f} ±", output)
     assert "over random encoder" in output
-    assert "4 of 4 recordings were filtered before they were cut" in output
+    assert "4 of 4 recordings were high-pass filtered" in output
     assert "labels permuted within each subject" in output
     assert (tmp_path / "out/gains.txt").read_text().split() == [
         word for word in (tmp_path / "out/gains.txt").read_text().split() if word in output

@@ -66,7 +66,7 @@ def protocols(methods, nights, **arguments):
     yield lambda: transfer(methods, {"nights": nights}, verbose=0, **tested, **arguments)
 
 
-def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
+def test_unequal_sizes_raise_with_both_numbers(unequal, nights):
     sizes = [clf.n_encoder_parameters(nights) for clf in unequal.values()]
     for protocol in protocols(unequal, nights):
         with pytest.raises(ValueError, match=f"PARS .* {sizes[0]:,} .* scratch .* {sizes[1]:,}"):
@@ -78,7 +78,7 @@ def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
         compare(methods, nights, verbose=0)
 
 
-def test_unequal_sizes_that_are_asked_for(unequal, nights):
+def test_unequal_sizes_are_allowed_on_request(unequal, nights):
     with pytest.raises(TypeError, match=r"equal_sizes .* 'no'"):
         compare(unequal, nights, equal_sizes="no", verbose=0)
     sizes = {name: clf.n_encoder_parameters(nights) for name, clf in unequal.items()}
@@ -86,8 +86,8 @@ def test_unequal_sizes_that_are_asked_for(unequal, nights):
     wanted = dict(test_subjects=[4], equal_sizes=False, verbose=0)
     scores = compare(methods, nights, dataset="a", **wanted)
     # The table says so.
-    found = scores.groupby("method")["encoder_parameters"].first().dropna()
-    assert found.to_dict() == sizes
+    result = scores.groupby("method")["encoder_parameters"].first().dropna()
+    assert result.to_dict() == sizes
     table = score_table(pd.concat([scores, scores]))
     texts = [f"{sizes['PARS']:,}", f"{sizes['scratch']:,}", "-"]
     assert table["encoder_parameters"].tolist() == texts

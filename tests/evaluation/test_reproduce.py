@@ -33,7 +33,7 @@ def scores(nights, folder):
     return reproduce(nights, folder, verbose=0, **GIVEN)
 
 
-def test_everyone_is_tested_once_by_every_method(scores, folder):
+def test_every_subject_is_tested_once_by_every_method(scores, folder):
     accuracy = scores[scores["metric"] == "balanced_accuracy"]
     tested = accuracy.groupby("method")["subject"].agg(sorted)
     assert sorted(tested.index) == ["DropPos, frozen", "PARS, frozen", "scratch", UNTRAINED]
@@ -46,7 +46,7 @@ def test_everyone_is_tested_once_by_every_method(scores, folder):
     pd.testing.assert_frame_equal(written, scores, check_dtype=False)
 
 
-def test_encoders_have_equal_steps_and_have_not_seen_who_is_tested(scores, folder):
+def test_encoders_have_equal_steps_and_no_test_subjects_in_pretraining(scores, folder):
     cards = {each.parent.name: load_encoder(each.parent).card for each in folder.rglob("enc*.json")}
     assert len(cards) == 4
     for name, card in cards.items():
@@ -55,7 +55,7 @@ def test_encoders_have_equal_steps_and_have_not_seen_who_is_tested(scores, folde
     assert len({(card.epochs, card.n_windows, card.n_steps) for card in cards.values()}) == 1
 
 
-def test_the_same_call_computes_nothing_and_another_one_begins_anew(
+def test_the_same_call_reuses_results_and_another_call_does_not(
     nights, scores, folder, monkeypatch
 ):
     def refuse(*_, **__):
@@ -69,8 +69,8 @@ def test_the_same_call_computes_nothing_and_another_one_begins_anew(
         reproduce(nights, folder, verbose=0, **GIVEN | dict(epochs=2))
 
 
-def test_what_cannot_be_done_is_refused_before_anything_is_trained(nights, tmp_path):
-    with pytest.raises(ValueError, match=r"4 subjects are too few: .* 4 of the others have labels"):
+def test_invalid_arguments_raise_before_training(nights, tmp_path):
+    with pytest.raises(ValueError, match=r"4 subjects and n_train_subjects=4"):
         reproduce(nights, tmp_path / "new", verbose=0)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"thesis\.txt.* not the folder of a reproduction"):

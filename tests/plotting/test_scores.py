@@ -316,7 +316,7 @@ def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
     ax = plotting.subject_dots(own[["method", "subject", "seed", "metric", "value"]])
     np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(own)))
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
-    assert ax.get_xlabel() == "(a dot is a held-out subject, a bar the mean)"
+    assert ax.get_xlabel() == "(dots: held-out subjects; bars: mean over subjects)"
 
 
 def test_lines_join_the_dots_of_one_subject(of_three):
