@@ -256,7 +256,7 @@ def test_ctrl_c_keeps_the_encoder_logs_a_warning_and_is_raised(tiny, nights, cap
     net = eeg_classifier(tiny, ("pretraining", pretraining), ("snapshot", Snapshot()))
     with pytest.raises(KeyboardInterrupt):
         net.fit(nights, y=None)
-    assert "interrupted in epoch 3; the encoder keeps" in caplog.text
+    assert "interrupted in epoch 3" in caplog.text
     before = dict(net.callbacks_)["snapshot"].before_
     pairs = zip(before, net.module_.encoder.parameters(), strict=True)
     assert any(not torch.equal(a, b) for a, b in pairs)

@@ -285,7 +285,7 @@ def _finished(
     one_by_one = n_parallel == 1 or backend.supports_return_generator
     return_as = "generator_unordered" if one_by_one else "list"
     parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as=return_as)
-    own_tasks = base.own_tasks()
+    own_tasks = base.custom_tasks()
 
     def started() -> Iterator[Any]:
         for i, fold, corpus, file in jobs:
@@ -311,7 +311,7 @@ def _run(
             n_threads = torch.get_num_threads()
             after.callback(torch.set_num_threads, n_threads)
             torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
-            base.know_tasks(tasks)
+            base.register_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once([fold_warnings])  # they may explain it

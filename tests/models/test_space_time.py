@@ -242,7 +242,7 @@ def test_recordings_of_other_channels_have_no_places_in_a_network(people):
         each.raw.rename_channels({"F3": "Cz"})
     mixed = BaseConcatDataset([*people.datasets, *other.datasets])
     clf = PARSClassifier("pars_space_time", pretrain_epochs=1, finetune_epochs=1, **SMALL)
-    with pytest.warns(UserWarning, match=r"SpaceTimeEncoder knows no electrode position"):
+    with pytest.warns(UserWarning, match=r"SpaceTimeEncoder uses electrode positions"):
         clf.fit(mixed)
     assert (
         PARSEmbedder("pars_space_time", pretrain_epochs=1, **SMALL).fit(mixed).pooling_

@@ -149,7 +149,9 @@ def test_methods_that_are_not_those_of_the_scores_are_refused(draw, scores, meth
 def test_the_chance_level_is_a_named_line(draw, scores):
     ax = draw(scores, chance=0.25)
     assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
-    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]
+    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [
+        ("chance\nlevel", 0.25)
+    ]
     # Beside the axes, where it covers no point
     assert ax.texts[0].get_window_extent().x0 > ax.bbox.x1
 

@@ -162,7 +162,7 @@ def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):
     ("joint", "name"), [(SpaceTimeJoint, "spectral"), (Joint, "spectral_space_time")]
 )
 def test_joint_takes_tasks_of_its_kind_of_encoder(joint, name):
-    with pytest.raises(ValueError, match=f"'{name}' in {joint.__name__}; known are"):
+    with pytest.raises(ValueError, match=f"'{name}'.* {joint.__name__}"):
         joint(N_TIMES, PATCH, tasks={name: 1.0}, **SIZES)
 
 
@@ -171,9 +171,9 @@ def test_they_train_an_encoder_of_all_channels(name):
     encoder, given = SpaceTimeEncoder(PATCH, **SIZES), dict(n_times=N_TIMES, sfreq=SFREQ)
     task = make_task(f"{name}_space_time", encoder=encoder, **given)
     assert task.encoder is encoder
-    with pytest.raises(ValueError, match=r"compares channels.*PatchEncoder sees one channel"):
+    with pytest.raises(ValueError, match=r"requires a SpaceTimeEncoder.*PatchEncoder"):
         make_task(f"{name}_space_time", encoder=PatchEncoder(PATCH, **SIZES), **given)
-    with pytest.raises(ValueError, match="PatchEncoder sees one channel"):
+    with pytest.raises(ValueError, match="PatchEncoder"):
         make_task(task, encoder=PatchEncoder(PATCH, **SIZES), **given)
     with pytest.raises(ValueError, match="n_chans, 400"):
         task(torch.randn(2, N_TIMES))

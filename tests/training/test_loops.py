@@ -88,7 +88,7 @@ def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
     pretrain_encoder(PatchEncoder(100, **tiny), nights, settings)
     err = capsys.readouterr().err
     assert "pretraining (PARS): 100%" in err
-    assert "loss/chance=" in err
+    assert "relative loss=" in err
 
 
 def test_the_bar_names_the_restored_epoch(nights, capsys):
