@@ -122,7 +122,10 @@ def custom_tasks() -> dict[str, Any]:
 
 
 def register_tasks(tasks: Mapping[str, Any]) -> None:
-    """Register the :func:`custom_tasks` of another process; tasks without a file are skipped."""
+    """Register the :func:`custom_tasks` of another process.
+
+    Tasks whose file is missing in this process are skipped.
+    """
     for name in tasks.keys() - PRETEXT_TASKS.keys():
         task = tasks[name]
         with suppress(ValueError):

@@ -18,11 +18,11 @@ from braindecode_pars.plotting.style import (
 
 def test_names_by_label_by_number_and_of_names_themselves():
     names = names_by_label({7: "left", 9: "right"})
-    given = np.array([9, -1, 7, "right", None], dtype=object)
-    assert entries(given, names) == ["right", None, "left", "right", None]
+    arguments = np.array([9, -1, 7, "right", None], dtype=object)
+    assert entries(arguments, names) == ["right", None, "left", "right", None]
     assert entries([1.0, np.nan], names_by_label(["left", "right"])) == ["right", None]
     assert entries([-1, 1], names_by_label({-1: "left", 1: "right"})) == ["left", "right"]
-    with pytest.raises(ValueError, match="2.* 'left', 'right', 0, 1"):
+    with pytest.raises(ValueError, match=r"2.* 'left', 'right', 0, 1"):
         entries([0, 2], names_by_label(["left", "right"]))
 
 
@@ -104,13 +104,13 @@ def test_order():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (([0, 1], [0]), "true.*predicted.*2 and 1"),
         (([-1], [0]), "No window"),
         (([0, 5], [0, 1], ["a", "b"]), "5.*0, 1"),
     ],
 )
-def test_labels_that_cannot_be_counted(given, message):
+def test_labels_that_cannot_be_counted(arguments, message):
     with pytest.raises(ValueError, match=message):
-        plotting.confusion_matrix(*given)
+        plotting.confusion_matrix(*arguments)

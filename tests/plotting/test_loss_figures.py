@@ -99,7 +99,7 @@ def test_folds_are_lines_of_their_own():
     assert len(curves(pretraining)) == 3
 
 
-def test_a_method_that_was_not_pretrained_has_no_line_there():
+def test_method_without_pretraining_has_no_pretraining_curve():
     scratch = history(0.1).query("phase == 'fine-tuning'")
     both = pd.concat([history(method="PARS"), scratch.assign(method="scratch")])
     pretraining, fine_tuning = plotting.training_curves(both)
@@ -125,16 +125,16 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         (history().drop(columns="phase"), "phase; .*epoch"),
         (history().iloc[:0], "empty"),
         (pd.concat([history(), history()]), "seed"),
     ],
 )
-def test_an_invalid_history_raises(given, message):
+def test_an_invalid_history_raises(table, message):
     with pytest.raises(ValueError, match=message):
-        plotting.training_curves(given)
+        plotting.training_curves(table)
 
 
 STARTS = np.array([900, 100, 500, 300, 700])

@@ -34,7 +34,7 @@ def test_orders_are_permutations_and_every_place_is_equally_likely():
         torch.testing.assert_close(shares, torch.full((5,), 0.2), atol=0.02, rtol=0)
 
 
-def test_count_from_ratio_patches_from_a_ratio():
+def test_count_from_ratio():
     assert count_from_ratio(0.5, 30, "mask_ratio", min_count=1, max_count=29) == 15
     assert count_from_ratio(0.75, 15, "mask_ratio", min_count=1, max_count=15) == 11
     with pytest.raises(ValueError, match="nan"):
@@ -71,7 +71,7 @@ def test_bad_arguments(task, arguments, message):
 
 
 @torch.no_grad()
-def test_removed_patches_do_not_matter():
+def test_masked_patches_have_no_effect():
     task = MaskedGridTask(1000, 100, mask_ratio=0.3, n_outputs=7, **SIZES)
     patches = torch.randn(4, 10, 100)
     order = task.random_order(patches)

@@ -90,8 +90,8 @@ class PretextContract:
     def test_it_is_registered_and_usable_by_name_class_and_instance(self):
         encoder = PatchEncoder(100, **SIZES)
         assert PRETEXT_TASKS[self.task.name] is self.task
-        for given in (self.task.name, self.task, self.make()):
-            task = make_task(given, n_times=1000, encoder=encoder, sfreq=100.0)
+        for source in (self.task.name, self.task, self.make()):
+            task = make_task(source, n_times=1000, encoder=encoder, sfreq=100.0)
             assert type(task) is self.task
             assert task.encoder is encoder
 
@@ -203,8 +203,8 @@ class PretextContract:
         x = torch.randn(2, 1000)
         fresh = self.make()
         fresh.load_state_dict(task.state_dict())
-        for twin in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
+        for copied in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
             torch.manual_seed(3)
             expected = task(x)[0]
             torch.manual_seed(3)
-            assert torch.equal(twin(x)[0], expected)
+            assert torch.equal(copied(x)[0], expected)
