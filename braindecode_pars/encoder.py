@@ -21,7 +21,7 @@ _RULES = dict(
     **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
     drop_prob=share(),
     activation=ParameterRule(
-        "a class of modules such as torch.nn.GELU",
+        "a subclass of torch.nn.Module, such as torch.nn.GELU",
         (type,),
         lambda value: issubclass(value, nn.Module),
     ),

@@ -137,9 +137,9 @@ def pretrain_encoder(
     checks.check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or skorch.utils.noop
     is_ready = getattr(windows, "has_examples", False)
-    takes_all = encoder_kind_of(settings.task) == SPACE_TIME
-    examples_of = AllChannelWindows if takes_all else SingleChannelWindows
-    examples: Any = windows if is_ready else examples_of(windows, n_times)
+    uses_all_channels = encoder_kind_of(settings.task) == SPACE_TIME
+    dataset_class = AllChannelWindows if uses_all_channels else SingleChannelWindows
+    examples: Any = windows if is_ready else dataset_class(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else computing.find_device(settings.device)
@@ -152,7 +152,7 @@ def pretrain_encoder(
         if settings.sham:
             task.become_sham()
         if not is_ready and task.n_times != examples.n_times:  # the task may require shorter crops
-            examples = examples_of(windows, task.n_times)
+            examples = dataset_class(windows, task.n_times)
 
         # Collect the callbacks.
         options: dict[str, Any] = {}
@@ -166,7 +166,7 @@ def pretrain_encoder(
             if held_out_windows is None:
                 examples, held_out_windows = held_out.split_held_out(examples, seed)
             elif not is_ready:
-                held_out_windows = examples_of(held_out_windows, task.n_times)
+                held_out_windows = dataset_class(held_out_windows, task.n_times)
             limits = settings.step_limit, settings.minutes
             schedule = held_out.HeldOutSchedule(held_out_windows, *limits)
             all_callbacks = [schedule, *all_callbacks, held_out.StopAtEnd()]

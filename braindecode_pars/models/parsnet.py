@@ -26,7 +26,9 @@ RULES = dict(
         ("n_outputs", "n_chans", "n_times", "patch_size"), checks.optional(checks.integer(1))
     ),
     **dict.fromkeys(("sfreq", "input_window_seconds"), checks.optional(checks.positive())),
-    chs_info=checks.optional(checks.instance("a list as in mne.Info['chs']", list, tuple)),
+    chs_info=checks.optional(
+        checks.instance("a list of channels as in mne.Info['chs']", list, tuple)
+    ),
     patch_seconds=checks.positive(),
     channel_drop_prob=checks.share(),
     electrode_position=checks.ParameterRule(
@@ -107,22 +109,22 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Length of a patch in samples. It takes precedence over ``patch_seconds``, and ``sfreq`` is
         then not required.
     channel_drop_prob : float
-        Probability of dropping a spatial token in training. At least one token per window is not
-        dropped. The channels are already dropped before the encoder, which gives the same result at
-        lower cost.
+        Probability of dropping a spatial token in training. At least one token per window is always
+        retained. The channels are already dropped before the encoder, which gives the same result
+        at lower cost.
     electrode_position : "auto" | bool
         Whether to add a learned encoding of the 3-D electrode position to each spatial token before
         the attention. Without it, as in the paper, the attention cannot distinguish C3 from C4. If
         ``"auto"``, the encoding is added if ``chs_info`` contains several channels and the position
-        of at least one channel is known. Positions are looked up by the channel names in
-        ``chs_info``, which can be passed here or to :meth:`forward`, or are passed as ``pos`` to
-        :meth:`forward`.
+        of at least one channel is known. Positions can be passed to :meth:`forward` as ``pos``.
+        Otherwise, they are looked up by the channel names in ``chs_info``, which can be passed here
+        or to :meth:`forward`.
     amplitude : bool
         Whether the head uses the amplitude of each channel relative to the other channels of the
-        window (:func:`~braindecode_pars.models.relative_amplitude`), which is removed in the input
-        of the encoder. A learned encoding of the amplitude is added to each spatial token before
-        the attention, and the amplitude is an additional feature for the spatial filters. The paper
-        does not use amplitudes.
+        window (:func:`~braindecode_pars.models.relative_amplitude`). The encoder cannot use
+        amplitudes, because it normalizes each channel. If True, a learned encoding of the amplitude
+        is added to each spatial token before the attention, and the amplitude is an additional
+        feature for the spatial filters. The paper does not use amplitudes.
     head : "attention" | "spatial_filter" | "both"
         How the channels are pooled. ``"attention"`` is the cross-attention of the paper.
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
@@ -148,7 +150,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     encoder : PatchEncoder
         The encoder, which can be pretrained with a pretext task.
     final_layer : torch.nn.Linear
-        Last layer, which maps the pooled features to the logits.
+        Last layer with learnable weights, which maps the pooled features to the logits.
     positions : Tensor, shape (n_chans, 3) | None
         Electrode positions from ``chs_info``. None if the model does not use positions, or if no
         position is known.

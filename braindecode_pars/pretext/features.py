@@ -403,7 +403,9 @@ FEATURES: dict[str, Callable[[Tensor, float], Tensor]] = {
 
 _RULES = dict(
     sfreq=checks.optional(checks.positive()),
-    features=checks.optional(checks.instance("names or a dict of functions", list, tuple, Mapping)),
+    features=checks.optional(
+        checks.instance("a list of names, or a dict of functions by name", list, tuple, Mapping)
+    ),
 )
 
 

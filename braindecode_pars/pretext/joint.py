@@ -19,11 +19,11 @@ from braindecode_pars.pretext.base import (
 
 __all__ = ["Joint", "SeveralLengths", "SpaceTimeJoint", "WeightedSum"]
 
-_WEIGHT = number("of 0 or more", lambda value: value >= 0)
+_WEIGHT = number("of at least 0", lambda value: value >= 0)
 _RULES = dict(
     sfreq=optional(positive()),
-    tasks=optional(instance("a dict of task names and weights", Mapping)),
-    task_params=optional(instance("a dict of task names and arguments", Mapping)),
+    tasks=optional(instance("a dict of weights by task name", Mapping)),
+    task_params=optional(instance("a dict of arguments by task name", Mapping)),
 )
 
 

@@ -1,4 +1,4 @@
-"""What PARSNet knows of electrodes: positions and their code, spatial filters, amplitudes."""
+"""Electrode positions and their encoding, spatial filters and relative amplitudes."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_unit_is_set_by_scale_and_never_inferred(tmp_path):
 
 
 def changed(clf, model) -> set[str]:
-    """Loaded parameters that are not those of the file."""
+    """Return the loaded parameters that differ from the file."""
     now, before = clf.net_.module_.network.state_dict(), model.state_dict()
     same = {n for n in now if n in before and torch.equal(now[n].cpu(), before[n])}
     return set(clf.load_report_.loaded) - same

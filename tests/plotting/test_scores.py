@@ -212,7 +212,7 @@ def test_lines_are_visible_on_any_background(name, background, make_scores):
 
 
 def levels(ax):
-    """Positions of dotted lines: of whole ones, and of those of a row."""
+    """Return the positions of dotted lines that span the axes or one row."""
     lines = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
     dotted = [part for part in ax.collections if isinstance(part, LineCollection)]
     dotted = [part for part in dotted if part.get_linestyle()[0][1] is not None]

@@ -23,9 +23,10 @@ SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
 def event_locked(signals: torch.Tensor) -> torch.Tensor:
     """Add a slow evoked response to every window, at 8 s with a jitter of half a second.
 
-    Tasks that predict places in the window need it. A window of sleep has almost no information on
-    places: boosted trees on mean, spread and slope of thirty one-second patches reach 0.999 of the
-    chance loss. Windows that are locked to an event have such information.
+    Tasks that predict positions in the window require such a response. Windows of sleep contain
+    almost no information about positions: boosted trees on mean, standard deviation and slope of
+    thirty one-second patches reach 0.999 of the chance-level loss. Windows that are time-locked to
+    an event contain this information.
     """
     times = torch.arange(signals.shape[1]) / 100
     since = times - 8 - torch.rand(len(signals), 1) + 0.5
@@ -42,7 +43,7 @@ def simulated_eeg() -> torch.Tensor:
 
 
 def same_targets(one, other) -> bool:
-    """Whether targets, tensors or dicts of them, are equal; NaN equals NaN."""
+    """Return whether targets (tensors or dicts of tensors) are equal; NaN equals NaN."""
     if isinstance(one, dict):
         return all(same_targets(one[name], other[name]) for name in one)
     return torch.equal(one.nan_to_num(9.0), other.nan_to_num(9.0))
@@ -56,7 +57,7 @@ class PretextContract:
     noise_arguments: ClassVar[dict] = {}
     #: Number of steps before the test on held-out subjects.
     held_out_steps = 300
-    #: Number of steps of a sham, until the network has learned to guess.
+    #: Number of steps of sham pretraining until the loss reaches the chance level.
     sham_steps = 50
 
     def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:

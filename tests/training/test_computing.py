@@ -160,7 +160,7 @@ def test_cuda_uses_tf32_and_fused_adamw_and_restores_the_setting(tiny, signals, 
 
 
 def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
-    """Both phases run in bfloat16; predictions are close to those of float32."""
+    """Both phases run in bfloat16; predictions are close to float32."""
     probabilities = {}
     for kind in ("float32", "bfloat16"):
         clf = PARSClassifier(

@@ -1,4 +1,4 @@
-"""The losses of an epoch are those of all its windows, however they are divided into batches."""
+"""The loss of an epoch does not depend on the division of its windows into batches."""
 
 from __future__ import annotations
 

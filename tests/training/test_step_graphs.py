@@ -1,4 +1,4 @@
-"""Captured steps do what the others do; what cannot be captured runs without a graph."""
+"""Captured steps equal uncaptured steps; steps that cannot be captured run without a graph."""
 
 from __future__ import annotations
 
