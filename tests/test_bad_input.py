@@ -326,7 +326,7 @@ MODULES = {
     "PARS on longer signals": (lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)), r"\(2, 700\)"),
     "PARS on several channels": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 2, 600)),
-        "single channels",
+        r"\(2, 2, 600\)",
     ),
     "NumPy into PARS": (lambda: PARS(600, 100, **SIZES)(ARRAY[0]), "ndarray", TypeError),
     "crops longer than windows": (

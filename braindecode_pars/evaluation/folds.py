@@ -286,7 +286,7 @@ def _finished(
     has_generator = n_parallel == 1 or backend.supports_return_generator
     return_as = "generator_unordered" if has_generator else "list"
     parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as=return_as)
-    registered_tasks = base.own_tasks()
+    registered_tasks = base.custom_tasks()
 
     def started() -> Iterator[Any]:
         for i, fold, corpus, file in jobs:
@@ -312,7 +312,7 @@ def _run(
             n_threads = torch.get_num_threads()
             after.callback(torch.set_num_threads, n_threads)
             torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
-            base.know_tasks(tasks)
+            base.register_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once([fold_warnings])  # the warnings may explain the error

@@ -27,7 +27,7 @@ MISTAKES = {
     "plan absent": (1, "absent"),
     "plan --n-windows 9 --sfreq -1": (1, "sfreq must be"),
     "plan --n-windows 9": (1, "sfreq must be"),
-    "plan --n-windows 9 --sfreq 100 --task parts": (1, "Unknown pretext task 'parts'; known are"),
+    "plan --n-windows 9 --sfreq 100 --task parts": (1, "Unknown pretext task 'parts'"),
     "pretrain --out out": (2, "Missing argument 'store'"),
     "pretrain store --out out --task parts": (1, "'droppos', 'features', 'features_space_time'"),
     "pretrain tree --out out": (1, "use: braindecode-pars store tree STORE"),

@@ -31,8 +31,8 @@ def make_scores() -> Callable[..., pd.DataFrame]:
 
     def make(value: Callable[[dict], float], **varied) -> pd.DataFrame:
         settings = {
-            name: given if isinstance(given, list) else [given]
-            for name, given in {**defaults, **varied}.items()
+            name: choices if isinstance(choices, list) else [choices]
+            for name, choices in {**defaults, **varied}.items()
         }
         rows = [dict(zip(settings, row, strict=True)) for row in product(*settings.values())]
         return pd.DataFrame([{**row, "value": value(row)} for row in rows])

@@ -114,7 +114,7 @@ def test_encoders_come_first_and_equal_columns_once():
     np.testing.assert_allclose(ax.images[0].get_array()[0], [0.9, 0.9, 0, 0.5, 0.2])
 
 
-def test_a_property_that_one_encoder_lacks_is_blank():
+def test_missing_property_of_an_encoder_is_blank():
     table = audits("one", "two").iloc[:-3]
     ax = plotting.audit_map(table)
     mask = ax.images[0].get_array().mask
@@ -138,14 +138,14 @@ def test_tables_that_cannot_be_drawn():
         plotting.audit_map(table[:0])
 
 
-# Subject information -----------------------------------------------------------------------------
+# Subject information ------------------------------------------------------------------------------
 
 
-def subject_table():
+def subject_information():
     rows = [
-        dict(features=name, property=what, measure=measure, erased=erased, value=value, null=0.1)
+        dict(features=name, property=prop, measure=measure, erased=erased, value=value, null=0.1)
         for name in ("a", "b")
-        for what, measure, erased, value in (
+        for prop, measure, erased, value in (
             ("subject", "explained variance", "nothing", 0.5),
             ("class", "explained variance", "nothing", 0.2),
             ("subject", "balanced accuracy", "nothing", 0.9),
@@ -156,7 +156,7 @@ def subject_table():
 
 
 def test_each_measure_has_a_panel_with_values_and_nulls():
-    panels = plotting.subjects_in_features(subject_table())
+    panels = plotting.subjects_in_features(subject_information())
     assert [ax.get_xlabel() for ax in panels] == ["explained variance", "balanced accuracy"]
     for ax, values in zip(panels, ((0.5, 0.2), (0.9, 0.1)), strict=True):
         lines = [line for line in ax.get_lines() if np.isfinite(line.get_xdata()).any()]
@@ -169,6 +169,6 @@ def test_each_measure_has_a_panel_with_values_and_nulls():
     assert texts == ["subject", "class", "subject, LEACE fitted on training subjects"]
 
 
-def test_a_table_of_subject_information_without_a_column_raises():
+def test_subject_information_with_a_missing_column_raises():
     with pytest.raises(ValueError, match="null"):
-        plotting.subjects_in_features(subject_table().drop(columns="null"))
+        plotting.subjects_in_features(subject_information().drop(columns="null"))

@@ -140,7 +140,7 @@ def test_a_part_of_the_methods_keeps_its_styles(draw, scores):
 
 @PARTLY
 @pytest.mark.parametrize("methods", [["MAE"], [], ["PARS", "PARS"], "PARS"])
-def test_methods_that_are_not_those_of_the_scores_are_refused(draw, scores, methods):
+def test_methods_without_scores_raise(draw, scores, methods):
     with pytest.raises(ValueError, match="PARS, scratch"):
         draw(scores, methods=methods)
 
@@ -149,7 +149,9 @@ def test_methods_that_are_not_those_of_the_scores_are_refused(draw, scores, meth
 def test_the_chance_level_is_a_named_line(draw, scores):
     ax = draw(scores, chance=0.25)
     assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
-    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]
+    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [
+        ("chance\nlevel", 0.25)
+    ]
     # Beside the axes, where it covers no point
     assert ax.texts[0].get_window_extent().x0 > ax.bbox.x1
 
@@ -178,8 +180,8 @@ def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(draw, names,
     ax.figure.savefig(io.BytesIO())
     [legend] = ax.figure.legends
     box = legend.get_window_extent()
-    found = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-    assert found == names
+    labels_drawn = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+    assert labels_drawn == names
     width, height = ax.figure.bbox.size
     assert ax.bbox.x1 <= box.x0 < box.x1 <= width + 1
     assert 0 <= box.y0 < box.y1 <= height + 1
@@ -210,7 +212,7 @@ def test_lines_are_visible_on_any_background(name, background, make_scores):
 
 
 def levels(ax):
-    """Positions of dotted lines: of whole ones, and of those of a row."""
+    """Return the positions of dotted lines that span the axes or one row."""
     lines = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
     dotted = [part for part in ax.collections if isinstance(part, LineCollection)]
     dotted = [part for part in dotted if part.get_linestyle()[0][1] is not None]
@@ -219,7 +221,7 @@ def levels(ax):
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize(
-    ("metric", "n_classes", "level"),
+    ("metric", "n_classes", "expected_level"),
     [
         ("kappa", 5, 0),
         ("auroc", 5, 0.5),
@@ -228,11 +230,13 @@ def levels(ax):
         ("f1", 5, None),
     ],
 )
-def test_figures_draw_the_known_chance_level(name, metric, n_classes, level, make_scores):
+def test_figures_draw_the_known_chance_level(name, metric, n_classes, expected_level, make_scores):
     scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
     if n_classes:
         scores = scores.assign(chance=METRICS[metric].chance_level(n_classes))
-    assert levels(FIGURES[name](scores, metric)) == ([] if level is None else [level])
+    assert levels(FIGURES[name](scores, metric)) == (
+        [] if expected_level is None else [expected_level]
+    )
 
 
 # Curves over numbers of subjects ------------------------------------------------------------------
@@ -246,7 +250,7 @@ def by_size(row):
     return slope * np.log(row["n_train_subjects"]) + 0.02 * row["seed"]
 
 
-def test_a_curve_is_the_mean_over_seeds_and_the_band_their_spread(make_scores):
+def test_curve_is_the_mean_and_band_the_sd_over_seeds(make_scores):
     ax = plotting.label_efficiency(make_scores(by_size, n_train_subjects=SIZES[::-1]))
     for line, band, slope in zip(ax.lines[:2], ax.collections, (0.1, 0.05), strict=True):
         mean = slope * np.log(SIZES) + 0.02
@@ -312,9 +316,9 @@ def test_a_dot_is_the_mean_over_seeds_of_a_subject(of_three):
 
 
 def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
-    own = of_three[of_three["n_train_subjects"] == 2]
-    ax = plotting.subject_dots(own[["method", "subject", "seed", "metric", "value"]])
-    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(own)))
+    two_subjects = of_three[of_three["n_train_subjects"] == 2]
+    ax = plotting.subject_dots(two_subjects[["method", "subject", "seed", "metric", "value"]])
+    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(two_subjects)))
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
     assert ax.get_xlabel() == "(dots: held-out subjects; bars: mean over subjects)"
 

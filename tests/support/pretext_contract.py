@@ -23,9 +23,10 @@ SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
 def event_locked(signals: torch.Tensor) -> torch.Tensor:
     """Add a slow evoked response to every window, at 8 s with a jitter of half a second.
 
-    Tasks that predict places in the window need it. A window of sleep has almost no information on
-    places: boosted trees on mean, spread and slope of thirty one-second patches reach 0.999 of the
-    chance loss. Windows that are locked to an event have such information.
+    Tasks that predict positions in the window require such a response. Windows of sleep contain
+    almost no information about positions: boosted trees on mean, standard deviation and slope of
+    thirty one-second patches reach 0.999 of the chance-level loss. Windows that are time-locked to
+    an event contain this information.
     """
     times = torch.arange(signals.shape[1]) / 100
     since = times - 8 - torch.rand(len(signals), 1) + 0.5
@@ -42,7 +43,7 @@ def simulated_eeg() -> torch.Tensor:
 
 
 def same_targets(one, other) -> bool:
-    """Whether targets, tensors or dicts of them, are equal; NaN equals NaN."""
+    """Return whether targets (tensors or dicts of tensors) are equal; NaN equals NaN."""
     if isinstance(one, dict):
         return all(same_targets(one[name], other[name]) for name in one)
     return torch.equal(one.nan_to_num(9.0), other.nan_to_num(9.0))
@@ -56,7 +57,7 @@ class PretextContract:
     noise_arguments: ClassVar[dict] = {}
     #: Number of steps before the test on held-out subjects.
     held_out_steps = 300
-    #: Number of steps of a sham, until the network has learned to guess.
+    #: Number of steps of sham pretraining until the loss reaches the chance level.
     sham_steps = 50
 
     def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:
@@ -90,8 +91,8 @@ class PretextContract:
     def test_it_is_registered_and_usable_by_name_class_and_instance(self):
         encoder = PatchEncoder(100, **SIZES)
         assert PRETEXT_TASKS[self.task.name] is self.task
-        for given in (self.task.name, self.task, self.make()):
-            task = make_task(given, n_times=1000, encoder=encoder, sfreq=100.0)
+        for source in (self.task.name, self.task, self.make()):
+            task = make_task(source, n_times=1000, encoder=encoder, sfreq=100.0)
             assert type(task) is self.task
             assert task.encoder is encoder
 
@@ -203,8 +204,8 @@ class PretextContract:
         x = torch.randn(2, 1000)
         fresh = self.make()
         fresh.load_state_dict(task.state_dict())
-        for twin in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
+        for copied in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
             torch.manual_seed(3)
             expected = task(x)[0]
             torch.manual_seed(3)
-            assert torch.equal(twin(x)[0], expected)
+            assert torch.equal(copied(x)[0], expected)
