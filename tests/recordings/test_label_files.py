@@ -14,7 +14,7 @@ import wfdb
 
 from braindecode_pars.datasets import folder
 from braindecode_pars.recordings import readers
-from braindecode_pars.recordings.cutting import collected_omissions
+from braindecode_pars.recordings.cutting import collect_excluded_items
 from braindecode_pars.recordings.label_files import (
     LabeledFile,
     annotations_of,
@@ -349,9 +349,9 @@ def test_stretches_are_annotations_of_their_classes():
 )
 def test_a_label_that_does_not_fit_is_counted(onset, duration, why):
     given = annotations_of(Path(), RAW, [(onset, duration, "W")])
-    with collected_omissions() as omissions:
+    with collect_excluded_items() as excluded_items:
         labels_within(given, {"W": "W"}, RAW, 10.0)
-    assert [why in each.why for each in omissions] == ([] if why is None else [True])
+    assert [why in each.why for each in excluded_items] == ([] if why is None else [True])
 
 
 def test_whole_numbers_are_in_their_order_and_others_in_that_of_the_alphabet():
@@ -459,11 +459,11 @@ def test_the_only_label_as_long_as_a_window_is_said():
 )
 def test_labels_that_overlap_another_of_their_class_are_left_out(labels, expected, n_left_out):
     found = mne.Annotations(*zip(*labels, strict=True))
-    with collected_omissions() as omissions:
+    with collect_excluded_items() as excluded_items:
         kept = labels_within(found, {"word": "word", "a": "a", "b": "b"}, RAW, 1.0)
     rows = list(zip(kept.onset, kept.duration, kept.description, strict=True))
     assert rows == (expected or labels)
-    assert [each.number for each in omissions] == [n_left_out] * bool(n_left_out)
+    assert [each.number for each in excluded_items] == [n_left_out] * bool(n_left_out)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from support.recording_files import read
 
 from braindecode_pars.datasets.simulated import sleep
-from braindecode_pars.recordings.cutting import omit
+from braindecode_pars.recordings.cutting import record_excluded
 from braindecode_pars.recordings.loading import (
     choose_subjects,
     read_corpus,
@@ -55,8 +55,8 @@ def test_too_short_recordings_are_counted(recordings, caplog):
 def read_half(recording):
     """Read a recording of which 2 of 8 labels are after the end, and 3 windows are bad."""
     windows = read(recording)
-    omit("labels", "after the end", 2, 8)
-    omit("windows", "in bad times", 3, 5, is_asked=True)
+    record_excluded("labels", "after the end", 2, 8)
+    record_excluded("windows", "in bad times", 3, 5, is_requested=True)
     return windows
 
 
@@ -91,7 +91,7 @@ def test_nothing_left_of_a_subject_or_of_a_class_is_an_error(recordings):
 def test_long_lists_of_what_is_left_out_are_shortened(recordings):
     def read_odd(recording):
         for i in range(20):
-            omit("labels", f"odd {i}", 1, 1)
+            record_excluded("labels", f"odd {i}", 1, 1)
         return read(recording)
 
     with pytest.warns(UserWarning, match="and 8 other reasons"):
