@@ -86,8 +86,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     if source in _WITHOUT_FOLDER:
         if data_path is not None:
             raise ValueError(
-                f"path must be omitted for the dataset {source!r}, which is not read from a "
-                f"folder, got {data_path}."
+                f"path (--data) must be omitted for the dataset {source!r}, which is not read from "
+                f"a folder, got {data_path}."
             )
         read = _WITHOUT_FOLDER[source]
     elif names.lazy("datasets.is_store")(folder_or_store):
@@ -111,8 +111,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     else:
         known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
         raise ValueError(
-            f"source must be one of {known}, a folder of recordings, a store with labels, or a "
-            f"Python file with a function load, got {source!r}."
+            f"Unknown dataset {source!r}. Pass one of {known}; or a folder of recordings, a store "
+            "with labels, or a Python file with a function load."
         )
     _check_arguments(read, source, settings)
     windows = read(**settings)

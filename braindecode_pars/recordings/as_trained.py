@@ -311,8 +311,9 @@ def flat_clipped_durations(
         if not segment_values:
             durations[name] = FlatClippedDuration(0.0, 0.0)
             continue
-        values, lengths, limits = map(np.concatenate, zip(*segment_values, strict=True))
-        low, high = limits.min(), limits.max()
+        arrays = zip(*segment_values, strict=True)
+        values, lengths, all_limits = (np.concatenate(array) for array in arrays)
+        low, high = all_limits.min(), all_limits.max()
         is_clipped = ((values == low) | (values == high)) & (low < high)
         is_flat = ~is_clipped & (lengths >= _MIN_FLAT_SECONDS * sfreq)
         durations[name] = FlatClippedDuration(

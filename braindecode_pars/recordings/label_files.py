@@ -305,7 +305,7 @@ def classes_of_labels(
     absent = [label for label in chosen if label not in labels]
     if absent or not chosen:
         raise ValueError(
-            f"classes must contain at least one label, and only labels of the files "
+            f"classes must contain at least one label, and only available labels "
             f"({', '.join(map(repr, labels))}), got {', '.join(map(repr, absent)) or 'no label'}."
         )
     return chosen
@@ -368,7 +368,7 @@ def _labeled_file(file: Path, rows: pd.DataFrame, where: str) -> LabeledFile:
         if len(names) > 1 or pd.isna(names[0]):
             listed = " and ".join("none" if pd.isna(name) else str(name) for name in names)
             raise ValueError(
-                f"{where} contains different subjects for the file {file.name}: {listed}. Write "
+                f"{where} must contain one subject for the file {file.name}, got {listed}. Write "
                 "the same subject in every row of the file."
             )
         description = {"subject": names[0]}

@@ -83,7 +83,7 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     if problem := search.why_unreadable(file):
         raise ValueError(problem)
     if not file.stat().st_size:
-        raise ValueError("the file is damaged: it contains no data.")
+        raise ValueError("the file is empty (0 bytes). Pass a complete recording.")
     suffix = file.suffix.lower()
     if file.name.endswith(_ONLY_LOWER_CASE):
         raise ValueError(
@@ -705,7 +705,7 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     n_bad = len(raw_copy.annotations)
     if not_good or n_bad > len(marks.marks_of(raw)):
         texts = [f"mark {checks.format_list(not_good)} as bad or as not EEG"] * bool(not_good)
-        texts += [f"contain {n_bad} bad segments"] * (n_bad > 0)
+        texts += [f"contain {n_bad} bad segment{'s' * (n_bad != 1)}"] * (n_bad > 0)
         checks.warn_user(
             f"The BIDS tables of {header.name} {' and '.join(texts)}, but the Raw does not. A Raw "
             "is used as it is. To apply the tables, pass the path of the file instead."

@@ -78,9 +78,9 @@ def test_labels_of_own_files_as_options(tmp_path):
     ("given", "message"),
     [
         (("nowhere.py",), r"nowhere\.py"),
-        (("tuhab",), "'tuhab'; known are .*tuab"),
-        (("tuab",), "tuab needs path="),
-        (("sleep", "nights"), "sleep reads no folder"),
+        (("tuhab",), "'tuhab'.*tuab"),
+        (("tuab",), "path .*tuab"),
+        (("sleep", "nights"), "path .*'sleep'.*nights"),
     ],
 )
 def test_unknown_data(given, message):
@@ -90,7 +90,7 @@ def test_unknown_data(given, message):
 
 def test_recordings_in_the_package():
     assert len(datasets.load("mental_arithmetic", subjects=["Subject03"], window_seconds=20)) == 6
-    with pytest.raises(TypeError, match="'seconds'; it has subjects, window_seconds"):
+    with pytest.raises(TypeError, match="'seconds'.*: subjects, window_seconds"):
         datasets.load("mental_arithmetic", seconds=20)
 
 
@@ -114,7 +114,7 @@ def made(records, tmp_path_factory):
 
 def test_labeled_recordings_of_all_splits_are_stored(made, records):
     path, output = made
-    assert "ysyw: 4 subjects (4 recordings) of the 1,983 published." in output
+    assert "ysyw: 4 subjects (4 recordings) of 1,983 in the full corpus." in output
     assert "Labeled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R); evaluate them with" in output
     windows = SignalStore.open(path).labeled_windows()
     assert set(windows.description["split"]) == {"train", "valid", "test"}

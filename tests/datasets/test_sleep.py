@@ -103,7 +103,7 @@ def test_stages_may_be_joined_and_an_unknown_one_is_an_error():
     joined = datasets.sleep(["ucddb002"], classes=deep)
     assert as_windows(joined).label_names == {"wake": 0, "deep": 1}
     assert Counter(as_sklearn(joined)[1].tolist()) == {0: 60, 1: 87}
-    with pytest.raises(ValueError, match=r"'N3'.*'Sleep stage 3'"):
+    with pytest.raises(ValueError, match=r"'Sleep stage 3'.*'N3'"):
         datasets.sleep(classes=["N3"])
 
 
