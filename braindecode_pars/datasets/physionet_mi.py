@@ -107,7 +107,7 @@ def recordings(
     Raises
     ------
     ValueError
-        If a run is not a motor imagery run, or when two files have the same name.
+        If a run is not a motor imagery run, or if two files have the same name.
     FileNotFoundError
         If the folder contains none of the runs, or no run of a requested subject.
 

@@ -71,10 +71,10 @@ _LATE = np.array(
 
 
 def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
-    """Simulate the sleep stages of one night by a Markov chain.
+    """Simulate the sleep stages of one overnight recording by a Markov chain.
 
-    The first stage is wake. Within each 90-minute cycle, and over the whole night, N3 becomes less
-    likely and REM more likely.
+    The first stage is wake. Within each 90-minute cycle, and over the whole recording, N3 becomes
+    less likely and REM more likely.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
     stages = np.zeros(n_windows, dtype=int)
     cycle = 90 * 60 / WINDOW_SECONDS
     for i in range(1, n_windows):
-        # From 0 to 1: the mean of the relative time in the cycle and in the whole night.
+        # From 0 to 1: the mean of the relative time in the cycle and in the recording.
         late = 0.5 * (i % cycle) / cycle + 0.5 * i / n_windows
         transition = (1 - late) * _EARLY[stages[i - 1]] + late * _LATE[stages[i - 1]]
         stages[i] = rng.choice(len(STAGES), p=transition / transition.sum())

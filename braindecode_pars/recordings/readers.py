@@ -200,7 +200,7 @@ def _read_with_encoding(read: Callable[..., Any], file: Path, **settings: Any) -
     """Read a file with annotations in UTF-8, as required by EDF+, or in Latin-1."""
     try:
         return read(file, **settings)
-    except Exception as error:  # MNE raises this class for a wrong encoding
+    except Exception as error:  # MNE raises no more specific class
         if not isinstance(error, UnicodeDecodeError) and "encoding" not in str(error):
             raise
         return read(file, encoding="latin1", **settings)
@@ -409,9 +409,8 @@ def _read_wfdb(
         )
     if header.sig_len is None or not names or None in names:
         raise ValueError(
-            "the header must contain the number of samples, and the name of at least one signal "
-            "and of every signal. For a record with several segments, pass the header of each "
-            "segment."
+            "the header lacks the number of samples, lacks the name of a signal, or contains no "
+            "signals. For a record with several segments, pass the header of each segment."
         )
     # wfdb replaces a gain of 0, which means that a signal is not calibrated, by 200.
     gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")

@@ -62,7 +62,7 @@ def one_line(output: str) -> str:
         ([*SMALL, "--method", "bands"], "'bands'"),
         ([*SMALL, "--set", "epochs"], "KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "'epochs'"),
-        ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
+        ([*SMALL, "--load", "size=3"], "'size'. Available arguments: n_subjects"),
         ([*SMALL, "--load", "reference=average"], "no argument 'reference'"),
         (["--dataset", ".", "--load", "reference=Cz"], "None, got 'Cz'"),
         # Methods are checked before a corpus is read, and weights before the first fit.

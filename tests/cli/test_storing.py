@@ -45,7 +45,7 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
     assert "2 recordings were skipped: bert/morning_raw.fif: channel E0 contains NaN" in output
-    assert "damaged.edf: it is damaged" in output
+    assert "damaged.edf: the file is damaged" in output
 
 
 def test_the_same_command_adds_new_files(tree, tmp_path):
@@ -183,4 +183,4 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     assert "the same call resumes after the stored recordings" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
-    assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
+    assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: the file is damaged" in output

@@ -142,7 +142,7 @@ def test_annotations_of_brainvision(tmp_path):
 
 
 def test_a_split_recording_is_one(tmp_path):
-    """MNE reads its later parts with the first; they are no recordings of other people."""
+    """MNE reads its later parts with the first; they are not recordings of other subjects."""
     raw = recording(seconds=300, names=[f"E{i}" for i in range(20)])
     raw.save(tmp_path / "P01_rest_raw.fif", split_size="2MB", verbose="error")
     assert len(list(tmp_path.glob("*.fif"))) > 2
@@ -407,7 +407,7 @@ def test_a_subject_without_labels_is_named(tmp_path, wrong):
 
 
 def test_recordings_shorter_than_a_window_are_named(tmp_path):
-    """12 of 16 vanished behind one line of a log."""
+    """Otherwise, 12 of 16 recordings would be excluded silently."""
     root = tmp_path
     for subject in range(2):
         kinds = ("rest", "task")
@@ -454,8 +454,8 @@ def test_bad_segments_are_no_windows(tmp_path, caplog):
     windows = folder.load(root, **{**BIDS, "verbose": 1})
     assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0]
     assert "2 of 3 windows  in a gap or in an annotation" in caplog.text
-    people = pd.DataFrame({"subject": ["01", "02"], "label": ["AD", "AD"]})
-    by_file = folder.load(root, **{**BIDS, "labels": people})
+    table = pd.DataFrame({"subject": ["01", "02"], "label": ["AD", "AD"]})
+    by_file = folder.load(root, **{**BIDS, "labels": table})
     assert [len(part) for part in by_file.datasets] == [13, 15]
 
 

@@ -37,7 +37,7 @@ def recording(seed, names, *, scale=(), seconds=20):
 
 
 def write(root, raws, labels):
-    """Write recordings of one person each, and the table of their labels."""
+    """Write one recording per subject, and return their labels as a table."""
     root.mkdir()
     for i, raw in enumerate(raws):
         raw.save(root / f"P{i:02d}_raw.fif", verbose="error")
@@ -175,14 +175,14 @@ def test_given_channels_are_chosen_before_the_reference(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Each class has one subject")
-def test_an_average_over_other_channels_is_said(tmp_path):
+def test_an_average_over_other_channels_is_a_warning(tmp_path):
     """By load, where they were asked for, and by fit, where others made the average."""
     names = [*(f"EEG {name}-LE" for name in SCALP), "EEG A2-A1", "EEG 23A-23R"]
     raws = [recording(i, names) for i in range(2)]
-    told = r"average .* over 8 channels, not all .*: EEG A2-A1, EEG 23A-23R \(ear to ear;"
-    with pytest.warns(UserWarning, match=told):
+    message = r"average .* over 8 channels, not all .*: EEG A2-A1, EEG 23A-23R \(ear to ear;"
+    with pytest.warns(UserWarning, match=message):
         windows = load(tmp_path / "data", raws, channels=names, reference="average")
-    with pytest.warns(UserWarning, match=told):
+    with pytest.warns(UserWarning, match=message):
         PARSClassifier(pretext=None, finetune_epochs=1, verbose=0).fit(windows)
 
 

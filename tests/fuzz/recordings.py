@@ -215,7 +215,7 @@ def montages(draw):
     return Case(f"{name} on recordings: {kind}, {draw_rate:g} Hz", act, problem)
 
 
-#: Subjects of six recordings -> whether they name six people.
+#: Subjects of six recordings, and whether they are six different subjects.
 SUBJECTS = {
     "integers": ([0, 1, 2, 3, 4, 5], True),
     "strings": (list("abcdef"), True),
@@ -233,7 +233,7 @@ SUBJECTS = {
 
 @st.composite
 def subjects(draw):
-    """Subjects of any type are kept apart; a missing or ambiguous one is an error or a warning."""
+    """Subjects of any type are distinguished. A missing subject is an error or a warning."""
     name = draw(st.sampled_from(["classifier", "network"]))
     kind, seed = draw(st.sampled_from(sorted(SUBJECTS))), draw(st.integers(0, 99))
     ids, clear = SUBJECTS[kind]

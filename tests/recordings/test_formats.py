@@ -66,7 +66,7 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
-def test_a_signal_of_an_unknown_unit_is_left_out(tmp_path, unit):
+def test_a_signal_of_an_unknown_unit_is_excluded(tmp_path, unit):
     """MNE would take the numbers as volts. The ECG may have any unit."""
     signals = np.tile(np.arange(200), (3, 1))
     labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
@@ -137,7 +137,7 @@ def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
     ("field", "problem"),
     [("/uVolt", "uVolt"), ("0/uV", "no valid range"), ("0", "no valid range")],
 )
-def test_a_signal_of_unknown_scale_in_wfdb_is_left_out(tmp_path, field, problem):
+def test_a_signal_of_unknown_scale_in_wfdb_is_excluded(tmp_path, field, problem):
     """wfdb takes a gain of 0, of an uncalibrated signal, for 200. An ECG may have any unit."""
     file = write_wfdb(tmp_path, ["C3", "C4", "ECG"], ["uV", "uV", "bar"])
     lines = file.read_text().splitlines()

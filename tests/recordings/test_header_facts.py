@@ -53,7 +53,7 @@ def test_records_without_length_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("first", [244, 256 + 104 * 4, 256 + 128 * 4])
-def test_an_empty_number_in_the_header_is_said(tmp_path, first):
+def test_an_empty_number_in_the_header_is_an_error(tmp_path, first):
     file = edf(tmp_path / "a.edf", ["C3", "C4", "Cz"])
     content = bytearray(file.read_bytes())
     content[first : first + 8] = b" " * 8
@@ -112,6 +112,6 @@ def test_what_is_not_understood_is_passed_on_once(tmp_path):
             for text in ("Something odd", "Something odd", "Channels contain different filters"):
                 warnings.warn(text, RuntimeWarning, stacklevel=1)
 
-    with pytest.warns(UserWarning, match=r"^a\.fif: Something odd$") as found:
+    with pytest.warns(UserWarning, match=r"^a\.fif: Something odd$") as caught:
         read()
-    assert len(found) == 1
+    assert len(caught) == 1

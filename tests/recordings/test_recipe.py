@@ -73,7 +73,7 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = RECIPES["physionet_mi"].continuous(tmp_path / "mi", runs=[6], sfreq=128)
     assert [r.description["run"] for r in corpus.recordings] == [6]
     assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(TypeError, match="setting seconds.*: level"):
+    with pytest.raises(TypeError, match=r"setting seconds.*: level"):
         RECIPE.continuous(folder, seconds=1.5)
 
     def louder(recording, level=1e-3):  # also an argument by position
