@@ -70,8 +70,9 @@ def recordings_below(root: Path) -> list[Path]:
         and not any(str(file)[: end.end()] in starts for end in re.finditer("[._]", str(file)))
         and file.suffix.lower() != ".hea"  # header of several segments
     ]
+    count = "1 file that is" if len(unread) == 1 else f"{len(unread)} files that are"
     text = (
-        f"{root} contains {len(unread)} files that are not read: "
+        f"{root} contains {count} not read: "
         f"{checks.format_list(unread, most=8)}. Only continuous recordings are read "
         f"({', '.join(search.ENDINGS)}). Unpack archives. Rename EDF files with another extension, "
         "such as .rec, to .edf. Save annotations as a table. Convert other formats that MNE "

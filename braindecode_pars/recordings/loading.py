@@ -473,7 +473,7 @@ def set_splits(
     without_split = {name for (_, name), split in assigned if split is None}
     if without_split:
         raise ValueError(
-            f"splits contains no split for {len(without_split)} subjects of the dataset: "
+            f"Subjects of the dataset without a split in splits ({len(without_split)}): "
             f"{checks.format_list(sorted(without_split))}. Add these subjects to splits, or "
             "exclude them from the dataset."
         )

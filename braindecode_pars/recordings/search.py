@@ -300,9 +300,9 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
             renamed.append(f"{recording.name} ({checks.format_list(differently_named)})")
     if renamed:
         checks.warn_user(
-            f"{len(renamed)} header files refer to signal or marker files with a different name: "
-            f"{checks.format_list(renamed, most=8)}. The referenced files are read. Check that "
-            "they belong to the header files."
+            f"Header files that refer to signal or marker files with a different name "
+            f"({len(renamed)}): {checks.format_list(renamed, most=8)}. The referenced files are "
+            "read. Check that they belong to the header files."
         )
 
 

@@ -154,7 +154,7 @@ def test_a_row_of_label_sources_is_all_that_a_format_needs(tmp_path, monkeypatch
     recording = write_recording(tmp_path)
     labels = tmp_path / "scored-P01_raw.fif.txt"
     labels.write_text("7 left")
-    with pytest.warns(UserWarning, match=r"1 files that are not read: scored-P01_raw\.fif\.txt"):
+    with pytest.warns(UserWarning, match=r"1 file that is not read: scored-P01_raw\.fif\.txt"):
         recordings_below(tmp_path)
     assert files_beside(recording) == [recording]
 

@@ -159,7 +159,7 @@ def test_names_with_the_corpus_in_front_are_the_same_subjects():
 
 def test_splits_that_cannot_be_set(tmp_path):
     windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
-    with pytest.raises(ValueError, match=r"1 subjects .*: 2\."):
+    with pytest.raises(ValueError, match=r"\(1\): 2\."):
         set_splits(windows, {1: "train"})
     with pytest.raises(ValueError, match=r"01: 'train' and 'test'"):
         set_splits(windows, {1: "train", "01": "test"})

@@ -208,7 +208,7 @@ def test_two_headers_that_name_one_file_are_an_error(tmp_path):
         find_recordings([first, second])
     first.unlink()
     first.with_suffix(".eeg").unlink()
-    with pytest.warns(UserWarning, match=r"1 header files .*P02\.vhdr \(P01\.vmrk\)"):
+    with pytest.warns(UserWarning, match=r"\(1\): P02\.vhdr \(P01\.vmrk\)"):
         assert recordings_below(tmp_path) == [second]
     for name in ("P03.hea", "P04.hea"):
         wfdb_record(tmp_path / name, "P03.dat")
