@@ -165,7 +165,7 @@ def _stretches(labels: str | None, column: str, recordings: Collection[Path]) ->
     if table.empty:
         raise ValueError(f"{labels} has no row of {checks.format_list([*map(str, recordings)])}.")
     labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
-    return {entry.file: entry.stretches for entry in labeled_files}
+    return {entry.file: entry.segments for entry in labeled_files}
 
 
 def adapted_to(

@@ -55,14 +55,14 @@ def one_line(output: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "tuhab"], "'tuhab'; known are sleep, mental_arithmetic, simulated"),
-        (["--dataset", "tuab"], "tuab needs path= (--data)"),
+        (["--dataset", "tuhab"], "'tuhab'. Pass one of sleep, mental_arithmetic, simulated"),
+        (["--dataset", "tuab"], "path (--data) is required for tuab"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
-        ([*SMALL, "--data", "nowhere"], "omit nowhere"),
+        ([*SMALL, "--data", "nowhere"], "got nowhere"),
         ([*SMALL, "--method", "bands"], "'bands'"),
         ([*SMALL, "--set", "epochs"], "KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "'epochs'"),
-        ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
+        ([*SMALL, "--load", "size=3"], "'size'. Available arguments: n_subjects"),
         ([*SMALL, "--load", "reference=average"], "no argument 'reference'"),
         (["--dataset", ".", "--load", "reference=Cz"], "None, got 'Cz'"),
         # Methods are checked before a corpus is read, and weights before the first fit.

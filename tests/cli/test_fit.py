@@ -191,7 +191,7 @@ def test_a_class_that_no_recording_has_is_one_sentence(recordings, tmp_path):
     given = ("--class", "asleep", *SHORT, "--subject", r"(P\d+)")
     result = invoke("fit", recordings, "--out", tmp_path / "model", *given)
     assert result.exit_code == 1
-    assert "no label that was asked for" in " ".join(result.output.split())
+    assert "no requested label" in " ".join(result.output.split())
     assert not (tmp_path / "model").exists()
 
 

@@ -45,7 +45,7 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
     assert "2 recordings were skipped: bert/morning_raw.fif: channel E0 contains NaN" in output
-    assert "damaged.edf: it is damaged" in output
+    assert "damaged.edf: the file is damaged" in output
 
 
 def test_the_same_command_adds_new_files(tree, tmp_path):
@@ -111,8 +111,10 @@ def test_recipes_become_one_store(corpora, tmp_path):
     shares = ["--share", "tueg=1", "--share", "ysyw=1"]
     code, output = invoke(*recipes, *exclude, *shares, path, "--dtype", "float32")
     assert code == 0, output
-    assert "tueg: 1 subject (1 recording) of the 14,987 published. Left out: 2 subjects" in output
-    assert "in its validation and test sets; 1 subject (1 recording) excluded." in output
+    assert (
+        "tueg: 1 subject (1 recording) of 14,987 in the full corpus. Excluded: 2 subjects" in output
+    )
+    assert "in the validation and test sets; 1 subject (1 recording) excluded by request." in output
     assert "1 of 3 listed in --exclude have no recording here: zzzzzzzz. If" in output
     assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
@@ -149,7 +151,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["tueg=absent"], "TUEG is at https://"),
         (["tuag=tueg"], "'tuag'; known are eegmat"),
         (["tueg"], "NAME=FOLDER"),
-        (["eesm17=empty"], "no night of EESM17"),
+        (["eesm17=empty"], "no recording of EESM17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq"),
@@ -176,9 +178,10 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     arguments = ["--recipe", f"ysyw={tmp_path / 'ysyw'}", tmp_path / "store"]
     code, output = invoke(*arguments)
     assert code == 1
-    assert "ysyw: 2 subjects (2 recordings) of the 1,983 published." in output
+    assert "ysyw: 2 subjects (2 recordings) of 1,983 in the full corpus." in output
     assert "te03-0002.mat cannot be stored" in output
     assert "same call resumes" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
-    assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
+    skipped = "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: the file is damaged"
+    assert skipped in output
