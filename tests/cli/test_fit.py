@@ -100,13 +100,13 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     assert "--load low=0.5" in result.output
 
 
-def test_classes_that_follow_the_recordings_are_a_warning_once(tmp_path):
+def test_confounded_classes_are_a_warning_once(tmp_path):
     (tmp_path / "data").mkdir()
     study_folders.classes_of_sites(tmp_path / "data")
     labels = ("--labels", "participants.tsv", "--label-column", "diagnosis", "--window-seconds", 5)
     given = (*labels, "--few-labels", "--set", "recenter=null", "--mains", 50)
     result = invoke("fit", tmp_path / "data", "--out", tmp_path / "model", *given)
-    assert result.output.count("Warning: The classes are confounded with the site") == 1
+    assert result.output.count("Warning: Class is confounded with the site") == 1
 
 
 VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)

@@ -1,4 +1,4 @@
-"""The command study: what it looks at, plans and refuses."""
+"""The command study: data check, plan, errors and report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def options(arguments):
 @pytest.mark.filterwarnings("ignore:Nothing is left", "ignore:Left out")
 def test_a_study_without_an_answer_ends_with_the_reason(tmp_path):
     given = study_folders.few_labeled(tmp_path / "recordings")
-    out, reason = tmp_path / "study", "at least 6 are needed"
+    out, reason = tmp_path / "study", "at least 6 are required"
     result = run(tmp_path / "recordings", "--out", out, *options(given))
     assert result.exit_code == 0, result.output
     assert reason in result.output.replace("\n", " ")
@@ -46,12 +46,12 @@ def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatc
     tasks = ("--task", "mae", "--task", "pars", "--without", "small (pretrained on other data)")
     result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2, *tasks)
     assert result.exit_code == 0, result.output
-    assert "Warning: In all 24 subjects, the recordings come in the same order" in result.output
+    assert "Warning: Class is confounded with recording order: in all 24 subjects" in result.output
     assert "MAE pretraining" in result.output
     assert "small (pretrained" not in result.output
-    assert "12 draws of 4 labeled subjects, dealt into 3 disjoint sets" in result.output
+    assert "12 draws of 4 labeled subjects from 3 disjoint sets" in result.output
     assert "At least" in result.output  # the minutes of networks are not known
-    assert "Networks have 3 draws" in result.output
+    assert "Networks use 3 draws" in result.output
     assert "control analyses" in result.output
     assert "Nothing was run" in result.output
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
@@ -95,8 +95,8 @@ def test_the_question_of_the_sample_of_sleep_is_stage_3_or_4(tmp_path, monkeypat
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     result = run("sleep", "--out", tmp_path / "study", "--plan-only", *stages)
     assert result.exit_code == 0, result.output
-    for found in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows have no"):
-        assert re.search(found, result.output)
+    for pattern in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows"):
+        assert re.search(pattern, result.output)
     assert "12 draws of 2 labeled subjects" in result.output
 
 
@@ -113,7 +113,7 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
     arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(given))
     stopped = run(*arguments)
     assert stopped.exit_code == 0, stopped.output
-    assert "Stop: The classes are confounded with the site" in " ".join(stopped.output.split())
+    assert "Stop: Class is confounded with the site" in " ".join(stopped.output.split())
     result = run(*arguments, "--in-spite-of", "confounds", "--plan-only")
     assert result.exit_code == 0, result.output
     assert "Stop:" not in result.output
