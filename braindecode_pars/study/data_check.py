@@ -361,9 +361,9 @@ def _too_few(data: _Data) -> Iterator[Finding]:
     elif data.by_subject and (too_few := subjects[subjects < _MIN_SUBJECTS_PER_CLASS]).size:
         counts = format_list([f"{name!r} has {n}" for name, n in too_few.items()])
         yield _stop(
-            f"Each subject has one class, and at least {_MIN_SUBJECTS_PER_CLASS} subjects per class "
-            f"are required for training and testing, but {counts}. Add subjects, or exclude the "
-            "class.",
+            f"Each subject has one class, and at least {_MIN_SUBJECTS_PER_CLASS} subjects per "
+            f"class are required for training and testing, but {counts}. Add subjects, or exclude "
+            "the class.",
             "subjects",
         )
     elif not data.by_subject:
@@ -476,8 +476,8 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
             yield _warning(
                 f"Amplitude alone separates class {name!r} from the other classes ({factor:.2g} "
                 f"times {'larger' if auc > 0.5 else 'smaller'}, almost no overlap). The cause may "
-                "be physiology, as in deep sleep, but also a different amplifier, unit or cap. Also "
-                "evaluate on amplitude-normalized windows (control 'amplitude').",
+                "be physiology, as in deep sleep, but also a different amplifier, unit or cap. "
+                "Also evaluate on amplitude-normalized windows (control 'amplitude').",
                 "amplitudes",
             )
             if len(data.names) == 2:

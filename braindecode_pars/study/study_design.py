@@ -171,8 +171,8 @@ class Method:
 class StudyStep:
     """Unit of work of a study: it runs in one process, and is repeated if it was interrupted.
 
-    If ``fold`` is None, the step scores all folds. ``control`` names the control signal; the default
-    is the recorded signal.
+    If ``fold`` is None, the step scores all folds. ``control`` names the control signal; the
+    default is the recorded signal.
     """
 
     name: str
@@ -306,7 +306,7 @@ def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.nda
 
 
 def shown_task(task: str) -> str:
-    """Return the name of a pretext task in tables, such as PARS, MAE, features, or its class name."""
+    """Return the name of a pretext task in tables: PARS, MAE, features, or its class name."""
     name = base.find_task(task).__name__
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
 
@@ -317,9 +317,9 @@ def usable_encoders(
     """Return the usable encoders, and the reasons for which encoders were excluded.
 
     An encoder is excluded if it requires another sampling rate, or if its pretraining data include
-    subjects of this dataset. If ``encoders`` is None, they are ``small`` and, for windows as long as
-    in sleep staging, ``pars-sleep``. If a corpus is unknown, a warning lists the subjects on which
-    an encoder may have been pretrained.
+    subjects of this dataset. If ``encoders`` is None, they are ``small`` and, for windows as long
+    as in sleep staging, ``pars-sleep``. If a corpus is unknown, a warning lists the subjects on
+    which an encoder may have been pretrained.
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
@@ -336,8 +336,8 @@ def usable_encoders(
             )
         elif n_seen:
             reasons.append(
-                f"Encoder {name!r} was pretrained on {n_seen} of the subjects of this dataset (data "
-                "leakage)."
+                f"Encoder {name!r} was pretrained on {n_seen} of the subjects of this dataset "
+                "(data leakage)."
             )
         else:
             usable[name], usable_cards[name] = encoder, [card]
@@ -498,8 +498,8 @@ def choose_steps(
     lower = {name.lower(): name for name in known}
     if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
         raise ValueError(
-            f"only and without got unknown names: {checks.format_list(unknown)}. Use names of groups "
-            f"or methods: {', '.join(sorted(known))}."
+            f"only and without got unknown names: {checks.format_list(unknown)}. Use names of "
+            f"groups or methods: {', '.join(sorted(known))}."
         )
     wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
     chosen = []

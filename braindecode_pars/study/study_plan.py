@@ -80,7 +80,8 @@ def plan_study(
         n_labeled_subjects=design.n_labeled,
         design=(
             f"{len(design.folds)} folds of subjects; {settings.draws} draws of {labeled} from "
-            f"{design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings per fold{networks}"
+            f"{design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings per fold"
+            f"{networks}"
         ),
         pretraining=(
             "until the held-out loss stops decreasing; maximum "

@@ -74,7 +74,7 @@ def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
     save_encoder(PatchEncoder(round(sfreq), **PATCH), card, tmp_path)
     output = run(tmp_path, "--audit")
     assert "old" not in output
-    assert "rest and mental arithmetic: 3 people, 288 signals of 36 windows of 10 s" in output
+    assert "rest and mental arithmetic: 3 subjects, 288 signals from 36 windows of 10 s" in output
     names = [line[0] for line in cells(output)]
     assert names[:3] == ["R2", "slope", "curvature"]
     told = ["balanced accuracy", "subject", "channel", "subject, erased"]

@@ -115,7 +115,7 @@ def made(records, tmp_path_factory):
 def test_labeled_recordings_of_all_splits_are_stored(made, records):
     path, output = made
     assert "ysyw: 4 subjects (4 recordings) of the 1,983 published." in output
-    assert "Labeled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R); evaluate them with" in output
+    assert "Labeled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R)" in output
     windows = SignalStore.open(path).labeled_windows()
     assert set(windows.description["split"]) == {"train", "valid", "test"}
     check_equal(windows, datasets.ysyw.load(records, split_seed=1, verbose=0))
@@ -159,11 +159,11 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["a", "store", "--labels"], 2, "--labels needs --recipe"),
+        (["a", "store", "--labels"], 2, "--labels requires --recipe"),
         (
             ["--recipe", "ysyw=a", "store", "--labels", "--share", "ysyw=1"],
             2,
-            "--share is for pretraining",
+            "--share applies to pretraining",
         ),
         (["--recipe", "tueg=.", "store", "--labels"], 1, "TUEG has no labels"),
     ],

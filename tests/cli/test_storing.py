@@ -113,8 +113,8 @@ def test_recipes_become_one_store(corpora, tmp_path):
     assert code == 0, output
     assert "tueg: 1 subject (1 recording) of the 14,987 published. Left out: 2 subjects" in output
     assert "in its validation and test sets; 1 subject (1 recording) excluded." in output
-    assert "1 of 3 listed in --exclude have no recording here: zzzzzzzz. If" in output
-    assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
+    assert "1 of 3 subjects listed in --exclude have no recording: zzzzzzzz" in output
+    assert "Proportion of each corpus in pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
     names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
@@ -124,7 +124,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
     other = ["--share", "tueg=3", "--share", "ysyw=1"]
     code, output = invoke(*recipes, *exclude, *other, path, "--dtype", "float32")
     assert code == 0, output
-    assert "Examples of pretraining: tueg 75%, ysyw 25%." in output
+    assert "Proportion of each corpus in pretraining: tueg 75%, ysyw 25%." in output
 
     # The same samples as the windows of the recipes.
     kept = store.recordings.groupby("corpus")["subject"].apply(list)
@@ -146,8 +146,8 @@ def test_recipes_become_one_store(corpora, tmp_path):
     [
         (["tueg=tuab"], "tuab"),
         (["ysyw=tueg"], "tueg"),
-        (["tueg=absent"], "TUEG is at https://"),
-        (["tuag=tueg"], "'tuag'; known are eegmat"),
+        (["tueg=absent"], "TUEG from https://"),
+        (["tuag=tueg"], "'tuag'; use one of eegmat"),
         (["tueg"], "NAME=FOLDER"),
         (["eesm17=empty"], "no night of EESM17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg"),

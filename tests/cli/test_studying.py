@@ -50,10 +50,10 @@ def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatc
     assert "MAE pretraining" in result.output
     assert "small (pretrained" not in result.output
     assert "12 draws of 4 labeled subjects from 3 disjoint sets" in result.output
-    assert "At least" in result.output  # the minutes of networks are not known
+    assert "at least" in result.output  # the duration of networks is unknown
     assert "Networks use 3 draws" in result.output
     assert "control analyses" in result.output
-    assert "Nothing was run" in result.output
+    assert "The study was not run" in result.output
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
 
 
@@ -67,7 +67,7 @@ def test_a_quick_plan_has_the_primary_comparison_and_the_baselines(tmp_path, mon
     assert "Networks" not in result.output
     assert "control analyses" not in result.output
     # 6 steps of three methods and three baselines, 1.1 minutes each
-    assert "About 23 min with 1 process," in result.output
+    assert "23 min with 1 process," in result.output
     result = run("mental_arithmetic", "--out", out, "--quick", "--thorough")
     assert result.exit_code == 2
 
@@ -117,7 +117,7 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
     result = run(*arguments, "--in-spite-of", "confounds", "--plan-only")
     assert result.exit_code == 0, result.output
     assert "Stop:" not in result.output
-    assert "Nothing was run" in result.output
+    assert "The study was not run" in result.output
     assert run(*arguments, "--in-spite-of", "copies").exit_code == 1
 
 

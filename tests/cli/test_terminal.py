@@ -1,4 +1,4 @@
-"""What all commands share: help, values, tables, the end of a command that fails."""
+"""Functions shared by all commands: help, values, tables and error handling."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_line_of_the_log_comes_once_with_its_number(capsys):
     echo.end()
     echo.end()
     shown = capsys.readouterr().out.splitlines()
-    assert shown == ["Channel X is not used.", "Read.", "2 times: Channel X is not used."]
+    assert shown == ["Channel X is not used.", "Read.", "Repeated 2 times: Channel X is not used."]
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_help_lists_the_names_of_the_registries():
     helped = {command.name: command for command in get_command(app).commands.values()}
 
     def text(command, option):
-        (found,) = [p.help for p in helped[command].params if f"--{option}" in p.opts]
-        return f" {found} "
+        (help_text,) = [p.help for p in helped[command].params if f"--{option}" in p.opts]
+        return f" {help_text} "
 
     for command, option, title, names in (
         *(
@@ -93,7 +93,7 @@ def test_help_lists_the_names_of_the_registries():
         ("evaluate", "method", "Method", METHODS),
         ("evaluate", "metric", "Metric", METRICS),
         ("evaluate", "grid", "settings to vary", GRIDS),
-        ("evaluate", "control", "what the windows lack", CONTROLS),
+        ("evaluate", "control", "control signals", CONTROLS),
     ):
         listed = text(command, option).partition(f"{title}")[2].lstrip(":, ")
         assert listed.startswith(", ".join(names)), (command, option)

@@ -176,7 +176,7 @@ def test_labeled_subjects_are_divided_into_disjoint_sets(n_subjects, by_subject,
 
 def test_subjects_with_too_few_windows_are_excluded_unless_there_are_many():
     windows = simulated(n_subjects=12)
-    is_unlabeled = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # six of twelve windows
+    is_unlabeled = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # 6 of 12 windows
     corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
     design = make_design(corpus, by_subject=False)
     assert design.left_out == {"5": 6}
@@ -489,9 +489,7 @@ def test_an_interrupted_study_has_a_report_and_continues(
     assert again.answers == whole.answers
 
 
-def test_an_interrupted_pretraining_is_run_again(
-    short, untimed, tmp_path, monkeypatch
-):
+def test_an_interrupted_pretraining_is_run_again(short, untimed, tmp_path, monkeypatch):
     def interrupted(self, net, **_):
         raise KeyboardInterrupt
 
@@ -550,7 +548,7 @@ def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(shor
 
 
 @pytest.mark.slow
-def test_a_significant_improvement_is_followed_by_control_analyses(short, untimed, tmp_path, monkeypatch):
+def test_a_gain_is_followed_by_control_analyses(short, untimed, tmp_path, monkeypatch):
     """The features of the sham and of the random encoder are replaced by noise."""
     features_of = study_scores.features_of
 

@@ -94,13 +94,13 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
             names=["is_centered", "pretraining", "draw"],
         )
         for is_centered, pretraining, draw in keys:
-            expected = mean + 0.03 * is_centered + of_subject + deviation
+            true = mean + 0.03 * is_centered + of_subject + deviation
             scores.append(
                 pd.DataFrame(
                     dict(method=method, is_centered=is_centered, kind=kind, draw=draw,
                          pretraining=pretraining, fold=np.arange(n_subjects) % 2,
                          subject=[f"S{i + 1:02}" for i in range(n_subjects)],
-                         value=np.clip(expected + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
+                         value=np.clip(true + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
                 )
             )  # fmt: skip
     scores = pd.concat(scores, ignore_index=True)
