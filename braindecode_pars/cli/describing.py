@@ -237,11 +237,9 @@ def show_encoders() -> None:
     table = pd.DataFrame(columns).astype(str).set_index("name").T.reset_index(names="name")
     print_frame(table, n_text=table.shape[1])
     show("A relative loss of 1 is the chance level of the pretext task.")
-    show(f'To use an encoder: PARSClassifier(encoder="{names[0]}")')
-    show(f"To print its encoder card: braindecode-pars encoders {names[0]}")
-    show(
-        f"To print a probing analysis of its features: braindecode-pars encoders {names[0]} --audit"
-    )
+    show(f'Use in Python: PARSClassifier(encoder="{names[0]}")')
+    show(f"Encoder card: braindecode-pars encoders {names[0]}")
+    show(f"Probing analysis: braindecode-pars encoders {names[0]} --audit")
 
 
 def show_card(name: str) -> None:

@@ -98,8 +98,8 @@ def evaluate(
     encoder : [NAME=]FOLDER
         Pretrained encoder: a folder, the name of a bundled encoder such as small, or a model id.
         Name several encoders: --encoder PARS=run1 --encoder MAE=run2. Adds three methods: the
-        frozen encoder with a trained head ("NAME, frozen"), the fine-tuned encoder ("NAME, all
-        weights"), and a frozen random encoder ("scratch, frozen"). Pass --set freeze_encoder=true
+        frozen encoder with a trained head, the fine-tuned encoder (trained in the same way as
+        scratch), and a frozen random encoder with a trained head. Pass --set freeze_encoder=true
         or false to select one kind. For controls, the encoder is used in a linear probe if probe is
         a method.
     unequal_sizes

@@ -484,7 +484,7 @@ def test_recordings_of_the_training_are_named(model, night, undrawn, tmp_path):
         save(night, tmp_path / "data" / name)
     result = predict(model, tmp_path / "data", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "trained on a subject called 3:" in result.output
+    assert "training data of the model include subject '3'" in result.output
     assert "2 of 3 recordings" in result.output
     assert "training subject: 3/night_raw, sub-2_eeg." in result.output
     findings = summary(tmp_path)["findings"].fillna("")

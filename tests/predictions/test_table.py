@@ -45,7 +45,7 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
     [
         (frame().drop(columns=["onset", "label"]), "onset, label"),
         (frame().iloc[:0], "no row"),
-        (frame(onset=[30.0, 0.0]), "order"),
+        (frame(onset=[30.0, 0.0]), "sorted"),
         (frame(duration=31.0), "overlap"),
         (frame(duration=0.0), "duration"),
         (frame(onset=[0.0, np.nan]), "onset"),
