@@ -43,7 +43,7 @@ FEATURES_STEPS = 200
 #: Number of epochs of published networks. With fewer epochs, they do not learn.
 PUBLISHED_EPOCHS = 15
 #: Smallest relevant improvement, in balanced accuracy.
-WORTHWHILE_GAIN = 0.02
+RELEVANT_DIFFERENCE = 0.02
 #: Metric of all scores, as computed by ``study_scores.count_predictions``.
 METRIC = "balanced_accuracy"
 #: Format version in study.json.
@@ -305,7 +305,7 @@ def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.nda
     return folds
 
 
-def shown_task(task: str) -> str:
+def task_label(task: str) -> str:
     """Return the name of a pretext task in tables: PARS, MAE, features, or its class name."""
     name = base.find_task(task).__name__
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
@@ -402,8 +402,8 @@ def make_steps(
 
 def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
     """Yield steps of a pretraining and its sham, and a random encoder in the primary group."""
-    name = f"{shown_task(task)} pretraining"
-    sham = SHAM if group == "primary" else f"{SHAM} of {shown_task(task)}"
+    name = f"{task_label(task)} pretraining"
+    sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
     for seed in range(n_pretrainings):
         shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
         trained = shared | dict(task=task, additional_data=UNLABELED)
@@ -456,7 +456,7 @@ def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
     settings: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
     scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **settings))
     fine_tuned = Method(
-        f"{shown_task(task)}, fine-tuned",
+        f"{task_label(task)}, fine-tuned",
         "network",
         task=task,
         estimator=PARSClassifier(None, **settings),

@@ -20,7 +20,7 @@ from braindecode_pars import plotting
 from braindecode_pars._common.checks import format_list
 from braindecode_pars.evaluation.controls import LEVEL, joined
 from braindecode_pars.plotting import style
-from braindecode_pars.study.study_design import WORTHWHILE_GAIN
+from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE
 
 #: Kinds of methods, in the order of the colors of the figures.
 KINDS = ("pretrained", "sham", "random", "baseline", "bundled", "ensemble", "network")
@@ -39,14 +39,14 @@ PRETRAINING = {
     "no gain worth having": (
         "No, pretraining did not improve classification by a relevant amount.",
         "The mean difference from {reference} is {difference} ({p}), and an improvement of "
-        "{worthwhile} or more is ruled out (one-sided 95 % CI up to {upper}).",
+        "{relevant} or more is ruled out (one-sided 95 % CI up to {upper}).",
         "Question 3 names the recommended method.",
     ),
     "unclear": (
         "Inconclusive: the improvement is not significant, but not ruled out either.",
         "The mean difference from {reference} is {difference} ({ci}; {p}); the minimum detectable "
         "difference is {detectable} (80 % power).",
-        "Detecting a difference of {worthwhile} requires {needed}.",
+        "Detecting a difference of {relevant} requires {needed}.",
     ),
     "worse": (
         "No, pretraining reduced the score significantly.",
@@ -141,8 +141,8 @@ def _method_answer(study: Any) -> Answer:
         listed = joined(names, " and ") if len(names) < 4 else format_list(names, 3)
         reason = (
             f"It is the simplest of {len(names) + 1} equivalent methods (at most "
-            f"{WORTHWHILE_GAIN} below the highest mean, and not significantly lower); the other "
-            f"methods are {listed}."
+            f"{RELEVANT_DIFFERENCE} below the highest mean, and not significantly lower); the "
+            f"other methods are {listed}."
         )
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",
@@ -154,7 +154,7 @@ def _method_answer(study: Any) -> Answer:
 def _comparison_answer(study: Any, pair: Any, texts: Sequence[str]) -> Answer:
     """Fill the values of a comparison into the texts of its outcome."""
     values = {k: _number(v) if isinstance(v, float) else v for k, v in vars(pair).items()}
-    values |= dict(metric=study.metric.replace("_", " "), worthwhile=WORTHWHILE_GAIN)
+    values |= dict(metric=study.metric.replace("_", " "), relevant=RELEVANT_DIFFERENCE)
     values["ci"] = "95 % CI {ci_low} to {ci_high}".format(**values)
     values["p"] = f"p {_p(pair.p)}" if pair.p < 0.001 else f"p = {_p(pair.p)}"
     values["result"] = "better" if pair.difference > 0 else "worse"
@@ -250,7 +250,7 @@ def write_report(study: Any, path: str | Path) -> Path:
         data = study.methods[["method", "is_centered", "additional_data"]]
         levels = levels.assign(is_above=_above_chance(levels)).merge(data, how="left")
     content = dict(study=study, answers=answers, levels=levels, metric=metric, level=LEVEL)
-    content |= dict(figures=_figures(study, answers), worthwhile=WORTHWHILE_GAIN)
+    content |= dict(figures=_figures(study, answers), relevant=RELEVANT_DIFFERENCE)
     template = Path(__file__).with_suffix(".html")
     return style.write_page(
         file, template, content, number=_number, p=_p, text=_text, quote=shlex.quote
@@ -261,13 +261,13 @@ def _figures(study: Any, answers: Sequence[Answer]) -> dict[str, dict[str, str]]
     """Return the figures of the page, by section id."""
     figures, levels = {}, study.levels
     if answers[0].number:
-        figures["pretraining"] = _pair_figure(study)
+        figures["pretraining"] = _paired_score_figure(study)
     if study.baseline is not None and answers[1].details:
         names = [study.primary.method, study.primary.reference]
         is_compared = levels["method"].isin(names) | (levels["kind"] == "baseline")
-        figures["baseline"] = _level_figure(study, levels[is_compared])
+        figures["baseline"] = _mean_score_figure(study, levels[is_compared])
     if len(levels):
-        figures["method"] = _level_figure(study, levels, study.recommendation)
+        figures["method"] = _mean_score_figure(study, levels, study.recommendation)
     if study.controls is not None:
         axes = plotting.control_gains(study.controls, study.metric.replace("_", " "))
         axes[0].set_title("")  # the title would be the only number of labeled subjects
@@ -281,7 +281,7 @@ def _figures(study: Any, answers: Sequence[Answer]) -> dict[str, dict[str, str]]
     return figures
 
 
-def _pair_figure(study: Any) -> dict[str, str]:
+def _paired_score_figure(study: Any) -> dict[str, str]:
     """Draw the scores of each subject by initialization, and the mean differences below."""
     pairs = [pair for pair in (study.primary, study.initialization) if pair is not None]
     means = {pair.reference: pair.reference_score for pair in reversed(pairs)}
@@ -313,7 +313,7 @@ def _pair_figure(study: Any) -> dict[str, str]:
     return _image(top, alt + joined(texts, " and by ") + ".")
 
 
-def _level_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[str, str]:
+def _mean_score_figure(study: Any, levels: pd.DataFrame, chosen: Any = None) -> dict[str, str]:
     """Draw the mean of each method with its 95 % confidence interval, the highest on top."""
     order = list(levels.groupby("method")["mean"].max().sort_values().index)
     [ax] = style.axes_for(None, 1, 1, (4.6, 1.5 + 0.45 * len(order)))

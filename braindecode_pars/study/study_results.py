@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars.study import data_check
-from braindecode_pars.study.study_design import WORTHWHILE_GAIN
+from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE
 
 #: Outcomes of the primary comparison.
 GAIN, NO_GAIN, UNCLEAR, WORSE = "gain", "no gain worth having", "unclear", "worse"
@@ -63,7 +63,7 @@ class Comparison:
         """Outcome of the test at a significance level of 0.05, and of the upper bound."""
         if self.p < 0.05:
             return GAIN if self.difference > 0 else WORSE
-        return NO_GAIN if self.upper < WORTHWHILE_GAIN else UNCLEAR
+        return NO_GAIN if self.upper < RELEVANT_DIFFERENCE else UNCLEAR
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
-from braindecode_pars.study.study_design import WORTHWHILE_GAIN, Design
+from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE, Design
 from braindecode_pars.study.study_results import (
     Comparison,
     Recommendation,
 )
 
 #: Significance level of all tests.
-LEVEL = 0.05
+ALPHA = 0.05
 #: Number of random splits of the subjects to estimate the score of the recommended method.
 N_SPLITS = 200
 #: Kinds of methods in order of complexity. Of equivalent methods, the simplest is recommended.
@@ -99,11 +99,11 @@ class Scores:
             ci_low=test.ci_low,
             ci_high=test.ci_high,
             p=test.p if is_tested else np.nan,
-            upper=test.upper_bound(1 - LEVEL),
+            upper=test.upper_bound(1 - ALPHA),
             detectable=test.detectable(),
             n_subjects=len(means),
             n_better=int((means["method"] > means["reference"]).sum()),
-            subjects_needed=test.subjects_needed(WORTHWHILE_GAIN, len(means)),
+            subjects_needed=test.subjects_needed(RELEVANT_DIFFERENCE, len(means)),
         )
 
     def levels(self) -> pd.DataFrame:
@@ -129,7 +129,7 @@ class Scores:
         rows, n = [], len(pairs)
         for method, reference in pairs:
             test, _ = self.difference(method, reference)
-            limits = test.interval(LEVEL / n)
+            limits = test.interval(ALPHA / n)
             rows.append((method, reference, test.mean, *limits, min(1.0, n * test.p)))
         columns = ["method", "reference", "difference", "ci_low", "ci_high", "p"]
         return pd.DataFrame(rows, columns=columns)
@@ -203,8 +203,8 @@ def _choose(
     means = weights @ scores
     deficits = scores[:, [means.argmax()]] - scores
     errors = deficits.std(axis=0, ddof=1) / np.sqrt(len(scores))
-    is_lower = deficits.mean(axis=0) > stats.t.ppf(1 - LEVEL / 2, len(scores) - 1) * errors
+    is_lower = deficits.mean(axis=0) > stats.t.ppf(1 - ALPHA / 2, len(scores) - 1) * errors
     is_best = np.arange(len(means)) == means.argmax()
-    is_equivalent = is_best | ((means >= means.max() - WORTHWHILE_GAIN) & ~is_lower)
+    is_equivalent = is_best | ((means >= means.max() - RELEVANT_DIFFERENCE) & ~is_lower)
     is_simplest = is_equivalent & (complexity == complexity[is_equivalent].min())
     return int(np.where(is_simplest, means, -np.inf).argmax()), is_equivalent

@@ -266,7 +266,7 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert "p-values after Holm's correction for 5 pairs" in one_line(output)
     assert "PARS, all weights and scratch" in one_line(output)
     # What is printed as a table is written, too.
-    assert "differences in kappa, with intervals of 95 %" in output
+    assert "differences in kappa, with uncorrected 95 % confidence intervals" in output
     assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     pairs = tests[["method_a", "method_b"]].to_numpy().tolist()

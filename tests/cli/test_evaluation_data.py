@@ -75,7 +75,7 @@ def test_labels_of_own_files_as_options(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (("nowhere.py",), r"nowhere\.py"),
         (("tuhab",), "'tuhab'; known are .*tuab"),
@@ -83,9 +83,9 @@ def test_labels_of_own_files_as_options(tmp_path):
         (("sleep", "nights"), "sleep reads no folder"),
     ],
 )
-def test_unknown_data(given, message):
+def test_unknown_data(arguments, message):
     with pytest.raises(ValueError, match=message):
-        datasets.load(*given)
+        datasets.load(*arguments)
 
 
 def test_recordings_in_the_package():
@@ -168,7 +168,7 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
         (["--recipe", "tueg=.", "store", "--labels"], 1, "TUEG has no labels"),
     ],
 )
-def test_arguments_that_do_not_fit(arguments, code, message):
-    found, output = invoke(*arguments)
-    assert found == code
+def test_invalid_arguments(arguments, code, message):
+    exit_code, output = invoke(*arguments)
+    assert exit_code == code
     assert message in output

@@ -25,7 +25,7 @@ SHORT = [
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """Two recordings of each of four people, with a rhythm at 5 or at 20 Hz."""
+    """Two recordings of each of four subjects, with a rhythm at 5 or at 20 Hz."""
     folder = tmp_path_factory.mktemp("recordings")
     rng, times, rows = np.random.default_rng(0), np.arange(2000) / 100, ["file,subject,label"]
     for subject in ("P01", "P02", "P03", "P04"):
@@ -118,7 +118,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     model = tmp_path / "my model"
     given = ("--channel", "C4", "--set", "C=0.1", *IN_NAMES, "--class", "slow", *VOTE)
     result = invoke("fit", recordings, "--out", model, *given)
-    assert "Warning: Each recording has one class" in result.output
+    assert "Warning: Each recording contains one class" in result.output
     assert "have fewer than" not in result.output
     assert result.exit_code == 0, result.output
     assert "80 windows of 2 s, 1 channels at 128 Hz" in result.output

@@ -26,10 +26,10 @@ def options(arguments):
 
 
 @pytest.mark.filterwarnings("ignore:Nothing is left", "ignore:Left out")
-def test_a_study_without_an_answer_ends_with_the_reason(tmp_path):
-    given = study_folders.few_labeled(tmp_path / "recordings")
+def test_a_study_that_fails_the_data_check_ends_with_the_reason(tmp_path):
+    arguments_of_load = study_folders.few_labeled(tmp_path / "recordings")
     out, reason = tmp_path / "study", "at least 6 are required"
-    result = run(tmp_path / "recordings", "--out", out, *options(given))
+    result = run(tmp_path / "recordings", "--out", out, *options(arguments_of_load))
     assert result.exit_code == 0, result.output
     assert reason in result.output.replace("\n", " ")
     assert reason in (out / "report.html").read_text()
@@ -40,7 +40,7 @@ def untimed(method, *_):
     return 66.0 if method.estimator is None else np.nan
 
 
-def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch):
+def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     out = tmp_path / "study"
     tasks = ("--task", "mae", "--task", "pars", "--without", "small (pretrained on other data)")
@@ -90,8 +90,8 @@ CLASSES = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
 
 
 @pytest.mark.parametrize("stages", [(), pytest.param(CLASSES, marks=pytest.mark.slow)])
-def test_the_question_of_the_sample_of_sleep_is_stage_3_or_4(tmp_path, monkeypatch, stages):
-    """Wake is pretrained on, and not scored."""
+def test_the_classes_of_the_bundled_sleep_dataset_are_stages_3_and_4(tmp_path, monkeypatch, stages):
+    """Wake is used for pretraining, but not scored."""
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     result = run("sleep", "--out", tmp_path / "study", "--plan-only", *stages)
     assert result.exit_code == 0, result.output
@@ -100,7 +100,7 @@ def test_the_question_of_the_sample_of_sleep_is_stage_3_or_4(tmp_path, monkeypat
     assert "12 draws of 2 labeled subjects" in result.output
 
 
-def test_a_sample_without_stages_has_no_classes_to_choose(tmp_path):
+def test_a_bundled_dataset_without_classes_argument(tmp_path):
     result = run("mental_arithmetic", "--out", tmp_path / "other", "--class", "rest")
     assert result.exit_code == 1
     assert "no argument 'classes'" in result.output
@@ -109,8 +109,8 @@ def test_a_sample_without_stages_has_no_classes_to_choose(tmp_path):
 @pytest.mark.filterwarnings("ignore:The corpus of the test subjects")  # as in "small"
 def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
-    given = study_folders.classes_of_sites(tmp_path / "recordings")
-    arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(given))
+    arguments_of_load = study_folders.classes_of_sites(tmp_path / "recordings")
+    arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(arguments_of_load))
     stopped = run(*arguments)
     assert stopped.exit_code == 0, stopped.output
     assert "Stop: Class is confounded with the site" in " ".join(stopped.output.split())
@@ -126,16 +126,20 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
 def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkeypatch):
     effort = study_design.Effort(6, 8.0, ("primary", "baselines"))
     monkeypatch.setitem(study_design.EFFORTS, "quick", effort)
-    given = study_folders.good(tmp_path / "recordings")
+    arguments_of_load = study_folders.good(tmp_path / "recordings")
     out = tmp_path / "study"
-    result = run(tmp_path / "recordings", "--out", out, "--quick", "--jobs", 1, *options(given))
+    result = run(
+        tmp_path / "recordings", "--out", out, "--quick", "--jobs", 1, *options(arguments_of_load)
+    )
     assert result.exit_code == 0, result.output
     stored = json.loads((out / "study.json").read_text())
     assert set(stored["comparisons"]) == {"primary", "initialization", "baseline"}
     for answer in stored["answers"]:
         assert answer.split()[0] in result.output
     assert "braindecode-pars predict" in result.output
-    again = run(tmp_path / "recordings", "--out", out, "--quick", "--plan-only", *options(given))
+    again = run(
+        tmp_path / "recordings", "--out", out, "--quick", "--plan-only", *options(arguments_of_load)
+    )
     assert "9 of 9 steps are already finished" in again.output
     recording = next((tmp_path / "recordings").rglob("*.fif"))
     arguments = ["predict", str(out / "model"), str(recording), "--out", str(tmp_path / "p")]
@@ -144,7 +148,7 @@ def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkey
     assert f"{stored['recommendation']['score']:.2f}" in predicted.output
 
 
-def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
+def test_labels_of_equal_short_duration_define_the_length_of_windows(tmp_path):
     data, said = tmp_path / "recordings", "All labels last 5 s, and so do the windows."
     data.mkdir()
     rows = ["file,subject,label,onset,duration"]

@@ -41,7 +41,7 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         (frame().drop(columns=["onset", "label"]), "onset, label"),
         (frame().iloc[:0], "no row"),
@@ -51,11 +51,11 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
         (frame(onset=[0.0, np.nan]), "onset"),
     ],
 )
-def test_bad_input(given, message, tmp_path):
+def test_bad_input(table, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        to_annotations(given)
+        to_annotations(table)
     with pytest.raises(ValueError, match=message):
-        to_bids_events(given, tmp_path / "sub-1_task-a_events.tsv")
+        to_bids_events(table, tmp_path / "sub-1_task-a_events.tsv")
     with pytest.raises(ValueError, match=message):
-        sleep_statistics(given)
+        sleep_statistics(table)
     assert not list(tmp_path.iterdir())

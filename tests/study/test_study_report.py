@@ -236,7 +236,7 @@ def written(study: Study, folder) -> str:
     """The page with placeholders for the figures, which take seconds to draw."""
     with pytest.MonkeyPatch.context() as patch:
         image = dict(source="data:", alt="a figure")
-        for name in ("_pair_figure", "_level_figure"):
+        for name in ("_paired_score_figure", "_mean_score_figure"):
             patch.setattr(study_report, name, lambda *_: image)
         study = replace(study, controls=None, confusion=pd.DataFrame())
         return study.report(folder / "page.html").read_text(encoding="utf-8")
