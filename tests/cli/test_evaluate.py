@@ -22,7 +22,7 @@ from braindecode_pars.cli import evaluation_report as report
 from braindecode_pars.cli.evaluation_report import (
     classifier_settings,
     encoders_of,
-    given_subjects,
+    find_subjects,
     methods_of,
     show_costs,
     show_scores,
@@ -77,11 +77,14 @@ def one_line(output: str) -> str:
         ([*SMALL, "--method", "band-power", "--method", "cbramod:bad.pt"], "bad.pt"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
-            "scratch is no method; methods are band power",
+            "--against scratch; use one of band power",
         ),
-        ([*SMALL, "--method", "band-power"], "compare needs at least two methods, got only band"),
+        ([*SMALL, "--method", "band-power"], "at least two methods, got band power"),
         ([*SMALL, "--metric", "auc"], "'auc'"),
-        (["label-efficiency", *SMALL, "--n", "1", "--test-subject", "9"], "9; known are 1"),
+        (
+            ["label-efficiency", *SMALL, "--n", "1", "--test-subject", "9"],
+            "--test-subject 9; use subjects of the dataset: 1",
+        ),
     ],
 )
 def test_user_errors_end_without_a_traceback(arguments, message, tmp_path, monkeypatch):
@@ -199,7 +202,7 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
     assert result.exit_code == 0, result.output
     given = dict(epochs=2, seeds=range(2), num_layers=1)
     assert calls == [(12, tmp_path, given)]
-    assert "16 encoders of 2 epochs, 48 fits." in result.output
+    assert "16 pretrainings of 2 epochs each, and 48 fits." in result.output
     assert "mean over 2 held-out subjects" in result.output
     found = one_line(result.output)
     assert "scratch 0.500 ± 0.707 - " in found
@@ -263,7 +266,7 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert "p-values after Holm's correction for 5 pairs" in one_line(output)
     assert "PARS, all weights and scratch" in one_line(output)
     # What is printed as a table is written, too.
-    assert "differences in kappa, with intervals of 95 %" in output
+    assert "differences in kappa, with uncorrected 95 % confidence intervals" in output
     assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     pairs = tests[["method_a", "method_b"]].to_numpy().tolist()
@@ -293,9 +296,9 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
 def test_test_subjects_may_have_their_corpus_in_front(nights):
     windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
-    assert given_subjects(windows, ["2", "clinic:1"]) == [2, 1]
-    with pytest.raises(ValueError, match="home:1; known are 1, clinic:1"):
-        given_subjects(windows, ["home:1"])
+    assert find_subjects(windows, ["2", "clinic:1"]) == [2, 1]
+    with pytest.raises(ValueError, match=r"home:1;.* 1, clinic:1"):
+        find_subjects(windows, ["home:1"])
 
 
 def test_names_of_encoders(tmp_path):
@@ -345,15 +348,17 @@ def test_values_of_a_grid_are_combined_and_two_are_drawn_as_lines(tmp_path, monk
 
 def test_the_method_to_compare_with_has_either_of_its_names_or_is_scratch():
     methods = ["band power", "random encoder", "PARS", "scratch"]
-    called = [report.compared_with(name, methods) for name in ("band-power", "band power", "pars")]
+    called = [
+        report.reference_method(name, methods) for name in ("band-power", "band power", "pars")
+    ]
     assert called == ["band power", "band power", "PARS"]
     with pytest.raises(ValueError, match=r"mae.* band power, random encoder"):
-        report.compared_with("mae", methods)
-    assert report.compared_with(None, methods) == "scratch"
+        report.reference_method("mae", methods)
+    assert report.reference_method(None, methods) == "scratch"
     centered = make_methods(["band-power", "random-encoder"], subject_centering=True)
-    assert report.compared_with(None, centered) == f"random encoder{CENTERED}"
-    with pytest.raises(ValueError, match="--against is missing"):
-        report.compared_with(None, ["band power", "tangent space"])
+    assert report.reference_method(None, centered) == f"random encoder{CENTERED}"
+    with pytest.raises(ValueError, match="--against is required"):
+        report.reference_method(None, ["band power", "tangent space"])
 
 
 def test_options_win_over_the_paper():

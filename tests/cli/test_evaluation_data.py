@@ -75,7 +75,7 @@ def test_labels_of_own_files_as_options(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (("nowhere.py",), r"nowhere\.py"),
         (("tuhab",), "'tuhab'.*tuab"),
@@ -83,9 +83,9 @@ def test_labels_of_own_files_as_options(tmp_path):
         (("sleep", "nights"), "path .*'sleep'.*nights"),
     ],
 )
-def test_unknown_data(given, message):
+def test_unknown_data(arguments, message):
     with pytest.raises(ValueError, match=message):
-        datasets.load(*given)
+        datasets.load(*arguments)
 
 
 def test_recordings_in_the_package():
@@ -115,7 +115,7 @@ def made(records, tmp_path_factory):
 def test_labeled_recordings_of_all_splits_are_stored(made, records):
     path, output = made
     assert "ysyw: 4 subjects (4 recordings) of 1,983 in the full corpus." in output
-    assert "Labeled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R); evaluate them with" in output
+    assert "Labeled windows: 32 (0 W, 1 N1, 2 N2, 3 N3, 4 R)" in output
     windows = SignalStore.open(path).labeled_windows()
     assert set(windows.description["split"]) == {"train", "valid", "test"}
     check_equal(windows, datasets.ysyw.load(records, split_seed=1, verbose=0))
@@ -159,16 +159,16 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["a", "store", "--labels"], 2, "--labels needs --recipe"),
+        (["a", "store", "--labels"], 2, "--labels requires --recipe"),
         (
             ["--recipe", "ysyw=a", "store", "--labels", "--share", "ysyw=1"],
             2,
-            "--share is for pretraining",
+            "--share applies to pretraining",
         ),
         (["--recipe", "tueg=.", "store", "--labels"], 1, "TUEG has no labels"),
     ],
 )
-def test_arguments_that_do_not_fit(arguments, code, message):
-    found, output = invoke(*arguments)
-    assert found == code
+def test_invalid_arguments(arguments, code, message):
+    exit_code, output = invoke(*arguments)
+    assert exit_code == code
     assert message in output

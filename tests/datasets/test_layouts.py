@@ -76,11 +76,11 @@ def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
     X, y, groups = as_sklearn(windows)
     probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     assert cross_val_score(probe, X, y, groups=groups, cv=GroupKFold(5)).mean() < 0.65
-    # The files still tell the groups apart, and that is said.
+    # The recorded channels still identify the groups, which is a warning.
     [finding] = check_confounds(windows)
     assert (finding.kind, finding.topic) == ("warning", "confounds")
-    assert "no channel more has 3 of 'control', 15 of 'patient'" in finding.text
-    assert "EEG 23A-23R, EEG 24A-24R has 12 of 'control'" in finding.text
+    assert "shared channels only: 3 of 'control', 15 of 'patient'" in finding.text
+    assert "EEG 23A-23R, EEG 24A-24R: 12 of 'control'" in finding.text
     assert [each.topic for each in check_data(windows).findings if each.kind == "stop"] == [
         "confounds"
     ]

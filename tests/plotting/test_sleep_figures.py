@@ -175,7 +175,7 @@ def test_names_of_many_classes_do_not_overlap():
         (dict(predictions=frame()[["onset", "duration", "label"]]), "probability_"),
         (dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
         (dict(predictions=frame(), order=["Wake"]), "'Wake'"),
-        (dict(predictions=frame(), true=["Wake"]), "1 true classes, 3 windows"),
+        (dict(predictions=frame(), true=["Wake"]), "true has 1 .*3 windows"),
         (dict(predictions=frame(), true=["Wake", "N9", "N2"]), "'N9'"),
     ],
 )
