@@ -227,7 +227,7 @@ def test_a_method_without_some_number_of_subjects_has_an_empty_cell():
 def test_differences_at_each_number_of_subjects():
     rows = [
         dict(method=method, n_train_subjects=n, subject=subject, seed=seed, value=value)
-        for method, gain in [("scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
+        for method, gain in [("from scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
         for n in (2, 4)
         for subject in range(6)
         for seed in range(3)
@@ -235,7 +235,7 @@ def test_differences_at_each_number_of_subjects():
         for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
-    found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "scratch")
+    found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "from scratch")
     assert found[["method", "labeled subjects", "ahead in"]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]

@@ -108,7 +108,7 @@ def test_encoders_are_pretrained_as_the_page_says():
 
 def test_stored_scores_are_computed_again(tmp_path, capsys):
     """With one of the methods that take a second."""
-    part = ["--only", "band power", "--n", "2", "--seeds", "1"]
+    part = ["--only", "log band power", "--n", "2", "--seeds", "1"]
     reproduce.main(["arithmetic", "--out", str(tmp_path), *part])
     assert "12 of 12 scores of subjects are equal" in capsys.readouterr().out
 
@@ -127,7 +127,10 @@ def test_a_difference_is_named():
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (["--only", "band power", "PASR"], "method PASR; there are band power, .*without overlap"),
+        (
+            ["--only", "log band power", "PASR"],
+            "method PASR; there are log band power, .*without overlap",
+        ),
         (["--n", "2", "3"], "n_train_subjects 3; there are 2, 4, 8"),
         (["--only", "EEGNet", "--n", "8"], "this combination"),
         (["--eeg", "nowhere"], "nowhere is not a folder"),
@@ -156,7 +159,7 @@ def test_a_missing_encoder_needs_recordings(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
-    tests = stored_scores.tests_against(result_scores(name), "scratch")
+    tests = stored_scores.tests_against(result_scores(name), "from scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
     gains = tests[encoders & tests["difference"].str.startswith("+")]
     found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labeled subjects"]]
@@ -190,7 +193,7 @@ def test_every_stored_method_has_a_cost(name):
 def test_two_costs_are_those_of_today(tmp_path):
     _stand_in("SpectralMAE", tmp_path)
     question = real_recordings.arithmetic(tmp_path, None)
-    methods = {name: question.classifier(name, 2) for name in ("scratch", "SpectralMAE")}
+    methods = {name: question.classifier(name, 2) for name in ("from scratch", "SpectralMAE")}
     today = cost_table(methods, _first_subjects(question, 2)).set_index("method")
     stored = pd.read_csv(DOCS / "measured" / "costs.csv", comment="#")
     stored = stored[(stored["result"] == "arithmetic") & (stored["n_train_subjects"] == 2)]
@@ -262,17 +265,17 @@ def test_the_readme_has_the_stored_scores_of_sleep():
         for line in lines[start : lines.index("", start)]
     ]
     stored_names = {
-        "From scratch": "scratch",
-        "Random encoder": "untrained",
+        "From scratch": "from scratch",
+        "Random encoder": "random encoder",
         **{name: name for name in ("PARS, sham", "MAE", "MP3", "DropPos", "PARS")},
-        "Hand-crafted features": "classical features",
+        "Hand-crafted features": "hand-crafted features",
     }
     assert table[0][1:] == [*stored_names]
     for scores, (_, *cells) in zip(means.values(), table[2:], strict=True):
         assert [*map(float, cells)] == [round(scores[name], 2) for name in stored_names.values()]
-    assert round(means["deep", 4]["PARS, frozen"], 2) == 0.63  # in the limits, with its test
+    assert round(means["deep", 4]["PARS, head trained"], 2) == 0.63  # in the limits, with its test
     networks = sleep_tests("networks_deep").set_index(["people", "against"])
-    assert float(networks.loc[("4", "scratch"), "p"]) > 0.05
+    assert float(networks.loc[("4", "from scratch"), "p"]) > 0.05
     assert stored("sleep/deep | 4 | PARS - PARS, sham")[:4] == "0.04"
 
 
@@ -290,7 +293,7 @@ def test_what_is_said_of_the_shams_of_sleep():
             assert shams["pretraining_seed"].nunique() == 3
     assert significant == {("deep", "4", "PARS"), ("deep", "8", "PARS")}
     for task in SHAM_TASKS:
-        interval = stored(f"sleep/deep | 4 | {task}, sham - untrained | interval")
+        interval = stored(f"sleep/deep | 4 | {task}, sham - random encoder | interval")
         low, high = map(float, interval.split(" to "))
         assert low < 0 < high
 
@@ -299,10 +302,10 @@ def test_what_is_said_of_sleep():
     """In the first lines of the page, of the summary and of the README."""
     tests = sleep_tests("deep").set_index(["people", "against"])
     p = tests["p"].astype(float)
-    assert tests.loc[("4", "untrained"), "ahead in"] == "12 of 12"
-    assert p["4", "untrained"] < 0.05
+    assert tests.loc[("4", "random encoder"), "ahead in"] == "12 of 12"
+    assert p["4", "random encoder"] < 0.05
     assert (
-        p.loc[[("4", each) for each in ("MAE", "MP3", "DropPos", "classical features")]].min()
+        p.loc[[("4", each) for each in ("MAE", "MP3", "DropPos", "hand-crafted features")]].min()
         > 0.05
     )
     for n in (4, 8):
@@ -312,9 +315,9 @@ def test_what_is_said_of_sleep():
         assert (n == 8) or means["MP3"] > means["MAE"] > means["DropPos"]
     networks = sleep_tests("networks_deep").set_index(["people", "against"])
     p = networks["p"].astype(float)
-    assert max(p["4", "untrained, frozen"], p["4", "MAE, frozen"]) < 0.05
-    assert min(p["4", "scratch"], p["4", "PARS, all weights"]) > 0.05
-    assert networks.loc[("4", "scratch"), "ahead in"] == "10 of 12"
+    assert max(p["4", "random encoder, head trained"], p["4", "MAE, head trained"]) < 0.05
+    assert min(p["4", "from scratch"], p["4", "PARS, fine-tuned"]) > 0.05
+    assert networks.loc[("4", "from scratch"), "ahead in"] == "10 of 12"
     losses = loss_table().set_index(["method", "pairs"])
     assert (
         losses.loc[("PARS", "all"), "as it is"][:4] == losses.loc[("PARS", "apart"), "as it is"][:4]
@@ -329,18 +332,18 @@ def test_what_is_said_of_waking_eeg():
         assert scores["seed"].nunique() == 20
         means = scores[scores["centered"] & scores["n_train_subjects"].eq(4)]
         means = means.groupby("method")["value"].mean()
-        assert means.idxmax() == "few labels"
-        assert means[["small", "classical features"]].min() > max(
-            means[["band power", "tangent space", "random encoder"]]
+        assert means.idxmax() == "feature ensemble"
+        assert means[["small", "hand-crafted features"]].min() > max(
+            means[["log band power", "tangent space", "random encoder"]]
         )
         assert 0.01 <= means["small"] - means["noise"] < 0.03
         tests = against_baselines(task, centered=True).set_index(["people", "against"])
-        assert float(tests.loc[("4", "classical features"), "p"]) > 0.05
+        assert float(tests.loc[("4", "hand-crafted features"), "p"]) > 0.05
         assert float(fine_tuned(task).set_index("people").loc["4", "p"]) < 0.001
     table = summary(4).replace("", np.nan).set_index(["Question", "Used as"]).astype(float)
     of_waking = table[~table.index.get_level_values(0).str.startswith("Stage")]
     features = of_waking.xs("features", level=1)
-    assert (features[["``small``", "classical features"]].min(axis=1) > features["PARS"]).all()
+    assert (features[["``small``", "hand-crafted features"]].min(axis=1) > features["PARS"]).all()
     assert (of_waking["``small``"] > of_waking["no pretraining"]).all()
 
 
@@ -351,16 +354,16 @@ def test_a_number_in_a_text_is_the_stored_one(tmp_path):
     of_four = sleep[sleep["n_train_subjects"] == 4].set_index("method")[people].mean(axis=1)
     pars, untrained = (
         of_four[[f"{name}, seed {seed}" for seed in range(3)]].mean()
-        for name in ("PARS", "untrained")
+        for name in ("PARS", "random encoder")
     )
     assert stored("sleep/deep | 4 | PARS") == f"{pars:.3f}"
-    assert stored("sleep/deep | 4 | PARS - untrained") == f"{pars - untrained:.3f}"
+    assert stored("sleep/deep | 4 | PARS - random encoder") == f"{pars - untrained:.3f}"
     hands = pd.read_csv(DOCS / "measured" / "hands.csv", comment="#").query(
         "n_train_subjects == 4 and 3 <= seed <= 19 and subject != 'all'"
     )
     means = hands.groupby("method")["value"].mean()
-    gain = f"{means['PARS without overlap'] - means['scratch']:.3f}"
-    assert stored("hands | 4 draws 3-19 | PARS without overlap - scratch") == gain
+    gain = f"{means['PARS without overlap'] - means['from scratch']:.3f}"
+    assert stored("hands | 4 draws 3-19 | PARS without overlap - from scratch") == gain
     for name in (
         "sleep/deep | 3 | PARS",
         "sleep/deep | 4 | PARS - PRS",
@@ -391,8 +394,8 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
 
 def test_a_table_says_how_many_draws_a_score_has():
     assert averaged_seeds(result_scores("hands")) == (
-        "; the 3 seeds of each are averaged first, 20 of scratch and PARS without overlap with 4 "
-        "subjects"
+        "; the 3 seeds of each are averaged first, 20 of from scratch and PARS without overlap "
+        "with 4 subjects"
     )
     assert averaged_seeds(result_scores("control")) == ""  # each seed has subjects of its own
 
@@ -430,9 +433,9 @@ def test_what_is_said_of_controls():
     """On fists the gains are slow and frontal, and no encoder scores higher without these."""
     keys = ["n_train_subjects", "control", "method"]
     means = control_scores("hands").groupby(keys)["value"].mean().loc[16]
-    assert means["none"]["slow voltages"] > means["none"]["small"]
-    assert abs(means[["slow", "eyes"]].xs("slow voltages", level=1) - 0.5).max() < 0.01
-    simple = means["slow"][["band power", "tangent space 8-30 Hz"]].max()
+    assert means["none"]["low-frequency amplitude"] > means["none"]["small"]
+    assert abs(means[["slow", "eyes"]].xs("low-frequency amplitude", level=1) - 0.5).max() < 0.01
+    simple = means["slow"][["log band power", "tangent space 8-30 Hz"]].max()
     assert means["slow"][[*ENCODERS]].max() < simple
     table = gains("hands").set_index(["n_train_subjects", "method", "control"]).loc[16]
     assert (
@@ -462,7 +465,7 @@ def test_what_is_said_of_fine_tuned_pretrainings():
         """In the order of the gains."""
         table = pretraining_table(f"{task}_fine_tuned", 4, centered=False, against=SCRATCH)
         table = table.set_index("pretraining").drop(index=SCRATCH)
-        return table.sort_values("minus scratch (95 %)")["p"].astype(float)
+        return table.sort_values("minus from scratch (95 %)")["p"].astype(float)
 
     hands = p_values("hands")
     assert hands.index.tolist() == ["PARS without overlap", "features and spectra", "slope"]
@@ -475,7 +478,7 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
     """EEGNet outperforms scratch; on fists it is at chance without slow or frontal voltages."""
     table = networks_table(name).set_index("method")
     eegnet, shallow = (table.loc[f"{net}, 15 epochs"] for net in ("EEGNet", "ShallowFBCSPNet"))
-    assert eegnet["over scratch (95 %)"].startswith("+")
+    assert eegnet["difference from training from scratch (95 % CI)"].startswith("+")
     assert float(eegnet["p"]) < 0.05 < float(shallow["p"])
     if name == "imagery":
         return
@@ -520,10 +523,10 @@ def test_erasing_people_helps_with_their_own_windows_only():
 
 def test_a_stored_audit_of_the_person_is_measured_again():
     X, y, people = as_sklearn(mental_arithmetic())
-    features = {"classical features": ChannelFeatures().fit_transform(X)}
+    features = {"hand-crafted features": ChannelFeatures().fit_transform(X)}
     found = audit_subjects(features, y, people, X.table["recording"].to_numpy())
     stored = pd.read_csv(stored_subject_information.FILE, comment="#")
-    stored = stored[(stored["control"] == "none") & (stored["features"] == "classical features")]
+    stored = stored[(stored["control"] == "none") & (stored["features"] == "hand-crafted features")]
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
 
@@ -555,8 +558,8 @@ def test_stored_scores_of_a_new_person_are_computed_again():
         found = [*new_subject.scores_of(LogBandPower(), X[~own], y[~own], X[own], y[own])]
     stored = new_subject_scores("sleep")["ucddb002"]
     for method, _, n, value in found:
-        assert abs(value - stored["band power", method, n]) < 1e-3, (method, n)
-    assert len(found) == len(stored["band power"])
+        assert abs(value - stored["log band power", method, n]) < 1e-3, (method, n)
+    assert len(found) == len(stored["log band power"])
 
 
 def test_what_the_page_on_rhythms_says():
@@ -565,12 +568,12 @@ def test_what_the_page_on_rhythms_says():
     assert len(tasks) == 11
     assert (tasks.idxmax()[[3.3, 6.3, 10.3]] == "mae").all()
     high = [20.3, 38.3]
-    assert (tasks[high] > found.loc["untrained", high]).all(axis=None)
+    assert (tasks[high] > found.loc["random encoder", high]).all(axis=None)
     assert (tasks.idxmin()[high] == "mp3").all()
     assert (found.loc["small"] < 2.8).all()
     assert found.loc["noise"].max() < 3.2
-    assert set(found.index[(found < 3).all(axis=1)]) == {"classical features", "small"}
-    for name in ("band power", "untrained"):
+    assert set(found.index[(found < 3).all(axis=1)]) == {"hand-crafted features", "small"}
+    for name in ("log band power", "random encoder"):
         assert (found.loc[name] > 3)[[3.3, 10.3]].all()
         assert (found.loc[name] > 3).sum() == 2
     assert (found[10.3] == found.max(axis=1)).sum() > len(found) / 2
@@ -580,11 +583,11 @@ def test_what_the_page_on_rhythms_says():
     assert (found[38.3] == found.min(axis=1)).all()
     # Between two amplitudes on the line; and none where the largest is not enough.
     table = pd.read_csv(stored_rhythms.FILE, comment="#")
-    own = table[(table["method"] == "band power") & (table["frequency"] == 10.3)]
+    own = table[(table["method"] == "log band power") & (table["frequency"] == 10.3)]
     below, above = own[own["value"] < 0.75].iloc[-1], own[own["value"] >= 0.75].iloc[0]
     part = (0.75 - below["value"]) / (above["value"] - below["value"])
     expected = 1e6 * below["amplitude"] * 2**part
-    assert smallest()["band power", 10.3, 0] == pytest.approx(expected)
+    assert smallest()["log band power", 10.3, 0] == pytest.approx(expected)
     assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz"]
     rhythm_figure()
 

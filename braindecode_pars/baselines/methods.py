@@ -40,25 +40,35 @@ _Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]
 _COVARIANCE, _STRONG = window_features.SpatialCovariance, dict(C=linear_probe.DEFAULT_C)
 #: Methods with a linear classifier. An embedder keeps the channels apart, as other features do.
 _LINEAR: dict[str, _Linear] = {
-    "probe": ("PARS probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
+    "probe": ("PARS, linear probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
     "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
     "tangent-space": ("tangent space", _COVARIANCE, {}, _STRONG),
     "tangent-space-8-30": ("tangent space 8-30 Hz", _COVARIANCE, dict(band=(8, 30)), _STRONG),
-    "band-power": ("band power", window_features.LogBandPower, {}, {}),
-    "classical-features": ("classical features", window_features.ChannelFeatures, {}, {}),
+    "band-power": ("log band power", window_features.LogBandPower, {}, {}),
+    "classical-features": ("hand-crafted features", window_features.ChannelFeatures, {}, {}),
     "slow-voltages": (
-        "slow voltages",
+        "low-frequency amplitude",
         window_features.LowFrequencyAmplitude,
         {},
         dict(classifier="lda"),
     ),
-    "amplitude": ("amplitude", window_features.LogAmplitude, {}, {}),
+    "amplitude": ("log amplitude", window_features.LogAmplitude, {}, {}),
 }
 
-#: What :func:`make_methods` appends to the names of encoders: whether they are trained.
-FROZEN, ALL_WEIGHTS = ", frozen", ", all weights"
-#: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
+#: Suffix of the method name of an encoder that stays frozen, so that only the head is trained.
+FROZEN = ", head trained"
+#: Suffix of the method name of an encoder whose weights are all fine-tuned.
+ALL_WEIGHTS = ", fine-tuned"
+#: Suffix of the method name of predictions that are smoothed over time, with ``smoothing=True``.
 SMOOTHED = ", smoothed over time (transductive)"
+
+#: Names in tables and figures of methods that are not linear classifiers, by their keys.
+_SHOWN = {"scratch": "from scratch", "few-labels": "feature ensemble"}
+
+
+def shown_name(key: str) -> str:
+    """Return the name in tables and figures of a method of :data:`METHODS`."""
+    return _LINEAR[key][0] if key in _LINEAR else _SHOWN.get(key, key)
 
 
 def make_methods(
@@ -104,11 +114,13 @@ def make_methods(
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. It adds two methods: ``"pretrained, frozen"``, which trains the head
-        alone, and ``"pretrained, all weights"``, which is trained as ``"scratch"`` is. A dict adds
-        them for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
-        Beside frozen encoders there is an untrained one, ``"scratch, frozen"``. With
-        ``freeze_encoder=True`` or ``False`` there is only one of the two kinds. All other methods
+        Pretrained encoder. It adds two methods: ``"pretrained, head trained"``, whose encoder stays
+        frozen, and ``"pretrained, fine-tuned"``, which is trained in the same way as ``"scratch"``.
+        A dict adds both methods for each encoder, with the names of the dict:
+        ``{"PARS": "run1", "MAE": "run2"}``. Frozen encoders are accompanied by a randomly
+        initialized encoder, ``"random encoder, head trained"``. With ``freeze_encoder=True``, only
+        the methods with a frozen encoder are added, and with ``False`` only those that are
+        fine-tuned. All other methods
         with an encoder then take its sizes, tokenizer and patch, so that a difference of their
         scores is not one of these. Beside ``"few-labels"`` without ``encoder``, they take the sizes
         of ``"small"``.
@@ -177,10 +189,11 @@ def make_methods(
     --------
     >>> from braindecode_pars.baselines import make_methods
     >>> list(make_methods(["pars", "scratch", "band-power"], finetune_epochs=5))
-    ['PARS', 'scratch', 'band power']
+    ['PARS', 'from scratch', 'log band power']
     >>> list(make_methods(["band-power"], subject_centering=True))
-    ['band power, subject-centered (transductive)']
-    >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # as large as the encoder
+    ['log band power, subject-centered (transductive)']
+    >>> methods = make_methods(["scratch"], encoder="small")
+    >>> methods["from scratch"].embed_dim  # as large as the encoder
     128
     """
     for name in ("subject_centering", "smoothing", "equal_sizes"):
@@ -234,7 +247,7 @@ def _classifiers(
     equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the shown name and the classifier of each method, and then of each encoder."""
-    default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
+    default = {"feature ensemble": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = (_size_of(encoders or default) if equal_sizes else {}) | settings
     trained = _shared(PARSClassifier, sized)
     for name in names:
@@ -243,11 +256,11 @@ def _classifiers(
         elif name == "probe" and encoders:
             for shown, encoder in encoders.items():
                 frozen = dict(pooling="channels", encoder=encoder)
-                yield _linear((f"{shown} probe", PARSEmbedder, frozen, {}), sized)
+                yield _linear((f"{shown}, linear probe", PARSEmbedder, frozen, {}), sized)
         elif name in PRETEXT_TASKS or checks.names_file(name):
             yield find_task(name).__name__, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
-            yield name, PARSClassifier(pretext=None, **trained)
+            yield shown_name(name), PARSClassifier(pretext=None, **trained)
         elif network := _network(name, centered):
             shown, arguments = network
             yield shown, NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
@@ -278,7 +291,7 @@ def _fine_tuned(
     freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
-        yield f"scratch{FROZEN}", PARSClassifier(None, **untrained | frozen)
+        yield f"random encoder{FROZEN}", PARSClassifier(None, **untrained | frozen)
         for shown, encoder in encoders.items():
             yield shown + FROZEN, PARSClassifier(encoder=encoder, **settings | frozen)
     if freeze is not True:
@@ -305,12 +318,13 @@ def _network(name: str, centered: bool = False) -> tuple[str, dict[str, Any]] | 
 def _votes(
     encoders: dict[str, Any], settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield the shown name and the vote of each encoder; that of a single one has no name."""
+    """Yield the shown name and the ensemble of each encoder, named only if there are several."""
     shared = {"recenter": None, **_shared(FewLabelsClassifier, settings)}
     recentered = "" if shared["recenter"] is None else CENTERED
     for shown, encoder in encoders.items():
-        prefix = f"{shown} " if len(encoders) > 1 else ""
-        yield f"{prefix}few labels{recentered}", FewLabelsClassifier(encoder=encoder, **shared)
+        prefix = f"{shown}, " if len(encoders) > 1 else ""
+        name = f"{prefix}{shown_name('few-labels')}{recentered}"
+        yield name, FewLabelsClassifier(encoder=encoder, **shared)
 
 
 def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
@@ -422,10 +436,10 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     >>> methods = make_methods(["pars", "scratch", "band-power"], **epochs)
     >>> costs = cost_table(methods, windows)
     >>> costs[["method", "pretraining_steps", "finetuning_steps"]]
-           method  pretraining_steps  finetuning_steps
-    0        PARS                  3                30
-    1     scratch                  0                30
-    2  band power               <NA>              <NA>
+               method  pretraining_steps  finetuning_steps
+    0            PARS                  3                30
+    1    from scratch                  0                30
+    2  log band power               <NA>              <NA>
     """
     X, y, groups = as_sklearn(windows_ds)
     rows = []

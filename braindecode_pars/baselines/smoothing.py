@@ -26,7 +26,7 @@ class HMMSmoothing(LabelPredictor):
     For labels with an order in time, such as sleep stages. The transitions between labels are
     counted in ``fit``, see :class:`~braindecode_pars.windows.transitions.Transitions`. A
     protocol scores raw and smoothed predictions of one classifier when it is given both:
-    ``{"band power": probe, "band power, smoothed": HMMSmoothing(probe)}``.
+    ``{"log band power": probe, "log band power, smoothed": HMMSmoothing(probe)}``.
 
     **It is transductive.** A prediction uses the windows before and after, without their labels.
     Compare only with methods that are given the same.

@@ -96,10 +96,10 @@ def evaluate(
         if finetune_epochs is not set.
     encoder : [NAME=]FOLDER
         Pretrained encoder: a folder, a name in the package such as small, or a model id. Several
-        have names: --encoder PARS=run1 --encoder MAE=run2. It adds the methods NAME, frozen, and
-        NAME, all weights, which is trained as scratch is, and an untrained frozen one, scratch,
-        frozen. --set freeze_encoder=true, or false, leaves one kind out. For controls, frozen in a
-        probe if probe is a method.
+        have names: --encoder PARS=run1 --encoder MAE=run2. It adds the methods "NAME, head
+        trained" (frozen encoder) and "NAME, fine-tuned" (trained in the same way as scratch), and
+        "random encoder, head trained". With --set freeze_encoder=true or false, only one kind is
+        added. For controls, the encoder is frozen in a linear probe if probe is a method.
     unequal_sizes
         Compare encoders with different numbers of parameters, and show the numbers in the table:
         other methods have the sizes of --set or the defaults. Without it they have those of the

@@ -15,6 +15,7 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
 from braindecode_pars._common import files, model_files, subjects, tables
+from braindecode_pars.baselines.methods import shown_name
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import protocols, splitting
@@ -26,7 +27,7 @@ _DEFAULT_OF = {
     "controls": ("probe", "random-encoder", "band-power", "tangent-space", "classical-features"),
 }
 #: What controls compare the others with, if it is among the methods: the first one that is.
-_AGAINST = ("scratch", "random encoder")
+_AGAINST = ("from scratch", "random encoder")
 #: Folds of whole subjects for controls, where a corpus has no test subjects and none are given.
 _FOLDS = 4
 
@@ -148,7 +149,8 @@ def show_controls(
 def compared_with(name: str | None, methods: Iterable[str]) -> str:
     """Return the name in tables of the method that others are compared with.
 
-    ``name`` is this name or that of --method; None means scratch, or else the random encoder.
+    ``name`` is this name, or the value of --method. None selects training from scratch if it is one
+    of the methods, otherwise the random encoder.
     """
     if name is None:
         plain = {method.removesuffix(baselines.CENTERED): method for method in methods}
@@ -156,8 +158,9 @@ def compared_with(name: str | None, methods: Iterable[str]) -> str:
             return candidates[0]
         named = ", ".join(methods)
         raise ValueError(f"--against is missing: the method to compare with, of {named}.")
+    names = {text.casefold().replace("-", " ") for text in (name, shown_name(name))}
     for method in methods:
-        if method.casefold().replace("-", " ") == name.casefold().replace("-", " "):
+        if method.casefold().replace("-", " ") in names:
             return method
     raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
 

@@ -231,7 +231,7 @@ _KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
 
 
 def control_gains(
-    scores: pd.DataFrame, metric: str | None = None, *, against: str = "scratch"
+    scores: pd.DataFrame, metric: str | None = None, *, against: str = "from scratch"
 ) -> pd.DataFrame:
     r"""Return the gain of each method on windows as they are, and what is left of it.
 
@@ -288,7 +288,7 @@ def control_gains(
     ...          value=0.6 + gain * (control == "none") + 0.01 * (subject + seed) * gain,
     ...          control=control)
     ...     for control in ("none", "slow")
-    ...     for method, gain in [("PARS", 0.05), ("scratch", 0.0)]
+    ...     for method, gain in [("PARS", 0.05), ("from scratch", 0.0)]
     ...     for subject in range(6)
     ...     for seed in range(4)
     ... ])
@@ -396,7 +396,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_controls
-    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="scratch",
+    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="random encoder",
     ...             gain=0.04, gain_low=0.02, gain_high=0.06, gain_p=0.001, chance_p=0.01)
     >>> gains = pd.DataFrame([
     ...     dict(same, control="slow", without=0.003, without_low=-0.01, without_high=0.02,
@@ -407,9 +407,9 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ...          share=1.0),
     ... ])
     >>> print(describe_controls(gains))
-    With 4 training subjects, PARS outperforms scratch by +0.040 (0.020 to 0.060). The gain is not \
-there without low-frequency activity (+0.003, -0.010 to 0.020). It remains without the order \
-of patches (+0.041, 0.020 to 0.060).
+    With 4 training subjects, PARS outperforms random encoder by +0.040 (0.020 to 0.060). The gain \
+is not there without low-frequency activity (+0.003, -0.010 to 0.020). It remains without the \
+order of patches (+0.041, 0.020 to 0.060).
     Low-frequency activity is of eyes, sweat, movement and brain; the control 'slow' does not tell \
 which.
     """

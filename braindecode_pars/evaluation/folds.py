@@ -161,7 +161,7 @@ def run_folds(
     ...         Fold(
     ...             protocol="half a night",
     ...             dataset="nights",
-    ...             method="band power",
+    ...             method="log band power",
     ...             n_train_subjects=1,
     ...             seed=0,
     ...             estimator=band_power,

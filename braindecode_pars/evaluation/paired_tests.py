@@ -71,7 +71,7 @@ def paired_tests(
     metric : str
         Metric to test; one of the column ``metric``.
     against : str | None
-        Method that every other one is tested against, such as ``"scratch"``. Fewer tests are
+        Method that every other one is tested against, such as ``"from scratch"``. Fewer tests are
         corrected for. None tests all pairs.
     test : "auto" | "two-way" | "corrected"
         ``"two-way"`` needs several seeds. ``"corrected"`` averages over seeds first. ``"auto"`` is
@@ -132,7 +132,7 @@ def paired_tests(
     ...     dict(same, method=method, subject=subject, seed=seed, value=value)
     ...     for subject in range(6)
     ...     for seed in range(4)
-    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("scratch", 0.4)]
+    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("from scratch", 0.4)]
     ... ])
     >>> paired_tests(scores)[["method_a", "n_subjects", "n_draws", "wins", "test"]]
       method_a  n_subjects  n_draws  wins     test
@@ -381,13 +381,13 @@ def describe_differences(tests: pd.DataFrame) -> str:
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_differences
     >>> tests = pd.DataFrame([
-    ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, n_draws=20, wins=8,
+    ...     dict(method_a="PARS", method_b="random encoder", n_subjects=8, n_draws=20, wins=8,
     ...          mean_difference=0.12, ci_low=0.08, ci_high=0.16, p=0.0008, p_holm=0.0008,
     ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS is better than scratch by 0.120 (95 % interval 0.080 to 0.160, p = 0.0008; PARS ahead in \
-8 of 8 subjects). The test takes subjects and draws of labeled people as random.
+    PARS is better than random encoder by 0.120 (95 % interval 0.080 to 0.160, p = 0.0008; PARS \
+ahead in 8 of 8 subjects). The test takes subjects and draws of labeled people as random.
     """
     # Significant differences first, then the others
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
@@ -499,7 +499,7 @@ def power(
     ...     dict(same, method=method, subject=subject, seed=seed, value=value)
     ...     for subject in range(12)
     ...     for seed in range(4)
-    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("scratch", 0.4)]
+    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("from scratch", 0.4)]
     ... ])
     >>> power(scores, n_draws=[4, 16])[["n_subjects", "n_draws", "detectable"]].round(2)
        n_subjects  n_draws  detectable

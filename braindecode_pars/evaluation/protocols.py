@@ -139,7 +139,7 @@ def leave_one_subject_out(
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> methods = {
-    ...     "band power": make_pipeline(
+    ...     "log band power": make_pipeline(
     ...         LogBandPower(), StandardScaler(), LogisticRegression(C=0.1)
     ...     ),
     ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
@@ -148,7 +148,7 @@ def leave_one_subject_out(
     >>> int(tests["n_subjects"].item()), tests["test"].item()
     (3, 'corrected')
     >>> describe_differences(tests).split(" (")[0]
-    'Not established in kappa: band power and chance level'
+    'Not established in kappa: log band power and chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     splitter: Splitter = LeaveOneSubjectOut(test_subjects)
@@ -242,7 +242,7 @@ def label_efficiency(
     >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
     >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = label_efficiency(
-    ...     {"band power": band_power},
+    ...     {"log band power": band_power},
     ...     windows,
     ...     n_train_subjects=[1, 3],
     ...     test_subjects=[4],
@@ -287,9 +287,8 @@ def transfer(
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name, for example
-        ``{"PARS": PARSClassifier(encoder="run1/"), "scratch": PARSClassifier(None)}``. An encoder
-        requires the sampling rate of its pretraining, so resample all datasets to it.
+        Estimators by method name, for example ``{"PARS": PARSClassifier(encoder="run1/"), ...}``.
+        An encoder requires the sampling rate of its pretraining, so resample all datasets to it.
     datasets : dict of str to BaseConcatDataset
         Labeled windows by dataset name, with ``subject`` in the descriptions.
     cv : dict of str to cross-validator | None
@@ -423,7 +422,11 @@ def evaluate(
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.3, n_chans=2)
     >>> pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = evaluate(
-    ...     {"band power": pipeline}, windows, LabeledWindows([0, 2]), metrics=["kappa"], verbose=0
+    ...     {"log band power": pipeline},
+    ...     windows,
+    ...     LabeledWindows([0, 2]),
+    ...     metrics=["kappa"],
+    ...     verbose=0,
     ... )
     >>> scores[["subject", "n_windows"]].to_numpy().tolist()
     [[1, 0], [1, 2], [2, 0], [2, 2], [3, 0], [3, 2]]
@@ -487,7 +490,7 @@ def reproduce(
     verbose: int = 1,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Compare scratch, MAE, MP3, DropPos and PARS on held-out subjects.
+    """Compare MAE, MP3, DropPos and PARS with training from scratch on held-out subjects.
 
     Every other subject, in the order of the names, is in one half. An encoder of each task is
     pretrained on one half without labels, with the same sizes and numbers of steps, and frozen. The
@@ -549,8 +552,8 @@ def reproduce(
         seen, unseen = subjects[half::2], subjects[1 - half :: 2]
         losses: dict[str, float | None] = {}
         frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
-        methods = {"scratch": PARSClassifier(None, **settings)}
-        methods["untrained, frozen"] = PARSClassifier(None, **frozen)
+        methods = {"from scratch": PARSClassifier(None, **settings)}
+        methods["random encoder, head trained"] = PARSClassifier(None, **frozen)
         for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
@@ -563,8 +566,8 @@ def reproduce(
                 with checks.quiet():  # of losses, which are in the table
                     windows = corpus.X[corpus.rows_of(seen)]
                     PARSClassifier(task, **usual).pretrained(windows).save(folder)
-            losses[f"{name}, frozen"] = load_encoder(folder).card.loss_relative
-            methods[f"{name}, frozen"] = PARSClassifier(encoder=str(folder), **frozen)
+            losses[f"{name}, head trained"] = load_encoder(folder).card.loss_relative
+            methods[f"{name}, head trained"] = PARSClassifier(encoder=str(folder), **frozen)
         tests = [corpus.rows_of(part) for part in (unseen[::2], unseen[1::2])]
         cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
         design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])

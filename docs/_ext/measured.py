@@ -130,7 +130,7 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
     yield from (f"| ``{line}``" for line in origin)
     yield ""
     if compared:
-        tests = _list_table(tests_against(scores, "scratch"))
+        tests = _list_table(tests_against(scores, "from scratch"))
         yield from _dropdown("Each method against scratch, with the test", tests)
 
 

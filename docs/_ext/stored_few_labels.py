@@ -21,9 +21,9 @@ __all__ = [
 FOLDER = MEASURED / "few_labels"
 
 #: What the encoder ``small`` is compared with.
-BASELINES = ("band power", "tangent space", "classical features", "random encoder")
+BASELINES = ("log band power", "tangent space", "hand-crafted features", "random encoder")
 #: Methods in the order of a table. A pretraining with three seeds is one method.
-_METHODS = (*BASELINES, "SpectralMAE", "PARS without overlap", "noise", "small", "few labels")
+_METHODS = (*BASELINES, "SpectralMAE", "PARS without overlap", "noise", "small", "feature ensemble")
 
 
 def few_labels_scores(name: str) -> pd.DataFrame:
@@ -106,14 +106,14 @@ def fine_tuned(name: str) -> pd.DataFrame:
     """
     tuned = few_labels_scores(f"{name}_fine_tuned")
     scratch = result_scores(name)
-    scratch = scratch[scratch["method"].eq("scratch") & scratch["subject"].ne("all")]
+    scratch = scratch[scratch["method"].eq("from scratch") & scratch["subject"].ne("all")]
     both = pd.concat([tuned, scratch.assign(dataset=name)], ignore_index=True)
     both = both.assign(dataset=name).astype({"subject": str})
     both = both[both["seed"].isin(tuned["seed"])]
     tests = {}
     for n, pair in both.groupby("n_train_subjects"):
         if pair["method"].nunique() == 2:
-            tests[n, "scratch"] = _test(pair, tuned["method"].iloc[0], "scratch")
+            tests[n, "from scratch"] = _test(pair, tuned["method"].iloc[0], "from scratch")
     return _shown(tests, "against")
 
 

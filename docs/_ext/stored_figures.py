@@ -17,8 +17,8 @@ __all__ = ["few_labels", "label_efficiency", "subject_dots"]
 
 #: Number of the style of each method, whichever others are in the figure.
 STYLES = {
-    "band power": 0,
-    "scratch": 1,
+    "log band power": 0,
+    "from scratch": 1,
     "tangent space": 2,
     "PARS without overlap": 3,
     "SpectralMAE": 4,
@@ -29,8 +29,8 @@ STYLES = {
     "ShallowFBCSPNet": 12,
 }
 #: Methods of the two parts of a figure of label efficiency.
-PRETRAINED = ("scratch", "PARS", "PARS without overlap", "SpectralMAE", "MAE")
-BASELINES = ("scratch", "band power", "tangent space", "EEGNet", "ShallowFBCSPNet")
+PRETRAINED = ("from scratch", "PARS", "PARS without overlap", "SpectralMAE", "MAE")
+BASELINES = ("from scratch", "log band power", "tangent space", "EEGNet", "ShallowFBCSPNet")
 
 
 def label_efficiency(name: str) -> Figure:
@@ -95,12 +95,12 @@ def _in_order(scores: pd.DataFrame) -> pd.DataFrame:
 
 #: Methods in the figure of few labels, and their names there.
 FEW_LABELS = {
-    "few labels": "vote (few labels)",
+    "feature ensemble": "feature ensemble",
     "small": "encoder small",
     "noise": "encoder noise",
-    "classical features": "classical features",
+    "hand-crafted features": "hand-crafted features",
     "tangent space": "tangent space",
-    "band power": "band power",
+    "log band power": "log band power",
     "random encoder": "random encoder",
 }
 

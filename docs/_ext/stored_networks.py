@@ -10,7 +10,7 @@ from braindecode_pars.evaluation import paired_tests
 __all__ = ["FOLDER", "network_scores", "networks_table"]
 
 FOLDER = MEASURED / "networks"
-SCRATCH = "scratch"
+SCRATCH = "from scratch"
 #: What the windows of a column lack.
 _LACK = {"none": "", "slow": ", from 7 Hz up", "eyes": ", without what frontal channels predict"}
 
@@ -39,9 +39,9 @@ def networks_table(name: str) -> pd.DataFrame:
             row[f"{n} labeled{_LACK[control]}"] = f"{part['value'].mean():.3f}"
         if method != SCRATCH:
             test = tests.loc[method]
-            row["over scratch (95 %)"] = difference_cell(test)
+            row["difference from training from scratch (95 % CI)"] = difference_cell(test)
             row["p"] = f"{test['p_holm']:.2g}"
         rows.append(row)
     table = pd.DataFrame(rows).fillna("")
-    first = ["method", "4 labeled", "over scratch (95 %)", "p"]
+    first = ["method", "4 labeled", "difference from training from scratch (95 % CI)", "p"]
     return table[first + [column for column in table if column not in first]]

@@ -15,7 +15,7 @@ __all__ = ["FOLDER", "new_subject_curves", "new_subject_scores", "new_subject_ta
 
 FOLDER = MEASURED / "new_subject"
 TITLES = {"arithmetic": "rest or arithmetic", "sleep": "wake or deep sleep"}
-FEATURES = ("small", "classical features", "band power", "tangent space")
+FEATURES = ("small", "hand-crafted features", "log band power", "tangent space")
 #: Rows of the table, and numbers of labeled windows a class.
 _ROWS = (
     *(("nothing", 0), ("centered", 0), ("centered, running", 0), ("mean replaced", 0)),

@@ -6,7 +6,7 @@ or two with " - " between them; and, of a difference, another part of its test.
 
 ``sleep/deep | 4 | PARS``
     A mean over people, draws and pretrainings.
-``sleep/deep | 4 | PARS - untrained | interval``
+``sleep/deep | 4 | PARS - random encoder | interval``
     A difference, or its interval of 95 %, or the smallest one that could be found ("detectable").
 ``controls/hands | 16 slow | small``, ``audits | both | pars-eegmmidb tokens | slope``
     A score on changed windows; what features hold (the tokens, or those of an encoder).
@@ -92,7 +92,7 @@ def stored(name: str) -> str:
         audits = read_audits(selection).set_index(["encoder", "features"]).sort_index()
         own = audits.loc[(encoder, features or "encoder")].set_index("property")
         return f"{own.loc[part[0], 'value']:z.2f}"
-    if file == "subject":
+    if file == "subjects":
         return f"{subject_number(selection, what, *part):z.2f}"
     if file == "sleep/losses":
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")
@@ -126,10 +126,10 @@ QUESTIONS = {
 }
 #: Columns of the summary, and the names of their methods in the files.
 COLUMNS = {
-    "no pretraining": ("untrained", "random encoder", "scratch"),
-    "PARS": ("PARS", "PARS without overlap", "PARS, frozen"),
+    "no pretraining": ("random encoder", "from scratch"),
+    "PARS": ("PARS", "PARS without overlap", "PARS, head trained"),
     "``small``": ("small", "small, fine-tuned"),
-    "classical features": ("classical features",),
+    "hand-crafted features": ("hand-crafted features",),
 }
 
 

@@ -18,7 +18,7 @@ __all__ = [
 FOLDER = MEASURED / "pretraining"
 
 #: What every other pretraining is compared with: frozen, and with all weights fine-tuned.
-RANDOM, SCRATCH = "random encoder", "scratch"
+RANDOM, SCRATCH = "random encoder", "from scratch"
 #: Methods in the order of a table, with the number of steps of pretraining.
 METHODS = {
     RANDOM: 0,
@@ -34,7 +34,7 @@ METHODS = {
     "PARS without overlap, synthetic noise": 6_000,
     "PARS without overlap, white noise": 6_000,
 }
-BASELINES = ("classical features", "tangent space", "band power")
+BASELINES = ("hand-crafted features", "tangent space", "log band power")
 
 
 def pretraining_scores(name: str, *, centered: bool) -> pd.DataFrame:

@@ -16,7 +16,15 @@ FILE = MEASURED / "rhythms.csv"
 #: A rhythm is found where windows with and without it are told apart this well.
 FOUND = 0.75
 #: Methods of the figure.
-DRAWN = ("classical features", "band power", "small", "pars-sleep", "untrained", "pars", "features")
+DRAWN = (
+    "hand-crafted features",
+    "log band power",
+    "small",
+    "pars-sleep",
+    "random encoder",
+    "pars",
+    "features",
+)
 
 
 def smallest() -> pd.Series:

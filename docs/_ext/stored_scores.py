@@ -151,7 +151,7 @@ def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
 @cache
 def _result_differences(name: str) -> pd.DataFrame:
     """Return the differences of a result to scratch, by method and number of labeled subjects."""
-    tests = tests_against(result_scores(name), "scratch")
+    tests = tests_against(result_scores(name), "from scratch")
     return tests.set_index(["method", "labeled subjects"])
 
 

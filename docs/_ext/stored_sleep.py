@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 FOLDER = MEASURED / "sleep"
-UNTRAINED = "untrained"
-LINEAR = ", linear tokens"
+UNTRAINED = "random encoder"
+LINEAR = ", linear patch embedding"
 SHAM = ", sham"
 #: Pretext tasks that are compared with their shams.
 SHAM_TASKS = ("PARS", "DropPos", "MP3", "MAE")
@@ -38,14 +38,20 @@ METHODS = (
     *(task + end for task in SHAM_TASKS[1:] for end in ("", SHAM)),
     "features",
     *(f"{name}{LINEAR}" for name in (UNTRAINED, "PARS", "DropPos", "MP3", "MAE")),
-    *("small", "noise", "classical features", "band power"),
+    *("small", "noise", "hand-crafted features", "log band power"),
 )
 #: What PARS is compared with.
-RIVALS = (UNTRAINED, "PARS without overlap", "DropPos", "MP3", "MAE", "classical features")
+RIVALS = (UNTRAINED, "PARS without overlap", "DropPos", "MP3", "MAE", "hand-crafted features")
 #: Networks that PARS with a frozen encoder is compared with.
 NETWORKS = (
-    *("scratch", f"{UNTRAINED}, frozen", "DropPos, frozen", "MP3, frozen", "MAE, frozen"),
-    "PARS, all weights",
+    *(
+        "from scratch",
+        f"{UNTRAINED}, head trained",
+        "DropPos, head trained",
+        "MP3, head trained",
+        "MAE, head trained",
+    ),
+    "PARS, fine-tuned",
 )
 
 
@@ -70,7 +76,7 @@ def sleep_table(name: str) -> pd.DataFrame:
 
 def sleep_tests(name: str) -> pd.DataFrame:
     """Compare PARS with the other methods; people, draws and pretrainings are random."""
-    pars, rivals = ("PARS, frozen", NETWORKS) if name == "networks_deep" else ("PARS", RIVALS)
+    pars, rivals = ("PARS, head trained", NETWORKS) if name == "networks_deep" else ("PARS", RIVALS)
     tests = {}
     for n, of_n in sleep_scores(name).groupby("n_train_subjects"):
         for other in rivals:
@@ -209,7 +215,7 @@ def ten_lines_table() -> pd.DataFrame:
 def sleep_figure() -> Figure:
     """Draw label efficiency on both questions."""
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.2), layout="constrained")
-    shown = ("PARS", "DropPos", "MP3", "MAE", f"PARS{SHAM}", UNTRAINED, "classical features")
+    shown = ("PARS", "DropPos", "MP3", "MAE", f"PARS{SHAM}", UNTRAINED, "hand-crafted features")
     for ax, (name, title) in zip(
         axes, {"deep": "stage 3 or 4", "wake": "wake or deep sleep"}.items(), strict=True
     ):

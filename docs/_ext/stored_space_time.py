@@ -11,10 +11,10 @@ __all__ = ["FOLDER", "space_time_losses", "space_time_table", "space_time_tests"
 FOLDER = MEASURED / "space_time"
 #: Development sets, and what is asked.
 SETS = {"arithmetic": "rest or arithmetic", "imagery": "imagery or rest", "hands": "left vs right"}
-_UNTRAINED, _BOTH = "untrained", "features and spectra"
+_UNTRAINED, _BOTH = "random encoder", "features and spectra"
 #: Method, and what it is compared with.
 COMPARED = (
-    ("PARS, one channel", "untrained, one channel"),
+    ("PARS, one channel", "random encoder, one channel"),
     ("PARS over the head", _UNTRAINED),
     ("PARS over the head, by token", _UNTRAINED),
     (_BOTH, _UNTRAINED),

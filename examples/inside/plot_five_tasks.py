@@ -108,7 +108,7 @@ print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 
 embedders, histories = {}, []
 for seed in range(3):
-    for name, task in {**tasks, "untrained": None}.items():
+    for name, task in {**tasks, "random encoder": None}.items():
         embedder = PARSEmbedder(
             task and task.name,
             **size,
@@ -150,7 +150,7 @@ def kappa(features):
 
 
 kappas = {key: kappa(embedder.transform(X)) for key, embedder in embedders.items()}
-kappas["band power", 0] = kappa(LogBandPower().fit_transform(X))
+kappas["log band power", 0] = kappa(LogBandPower().fit_transform(X))
 scores = pd.DataFrame(
     [
         dict(dataset="", method=name, subject="all", seed=seed, metric="kappa", value=value)

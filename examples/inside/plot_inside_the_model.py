@@ -126,10 +126,10 @@ plt.show()
 
 X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
-untrained = PARSEmbedder(None, **size).fit(X)
-encoders = {"pretrained": embedder, "untrained": untrained, "band power": LogBandPower().fit(X)}
+encoders = {"pretrained": embedder, "random encoder": PARSEmbedder(None, **size).fit(X)}
+encoders["log band power"] = LogBandPower().fit(X)
 _, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
-panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
+panels = [("pretrained", stages), ("pretrained", groups), ("random encoder", stages)]
 for ax, (name, labels) in zip(axes, panels, strict=True):
     points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(encoders[name].transform(X))
     for label in np.unique(labels):
@@ -137,7 +137,7 @@ for ax, (name, labels) in zip(axes, panels, strict=True):
     ax.set(title=name, xlabel="dimension 1", ylabel="dimension 2")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 # sphinx_gallery_alt = "Three clouds of dots without clusters: by stage, by subject, and of an"
-# sphinx_gallery_alt = "untrained encoder"
+# sphinx_gallery_alt = "random encoder"
 plt.show()
 
 for name, encoder in encoders.items():

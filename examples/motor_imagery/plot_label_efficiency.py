@@ -63,7 +63,7 @@ print(summary[["method", "n_train_subjects", "mean", "sd"]].round(2).to_string(i
 stored = Path("../../docs/measured/hands.csv")
 print("".join(line for line in stored.open() if line.startswith("#")))
 scores = pd.read_csv(stored, comment="#")
-shown = ["band power", "scratch", "PARS without overlap", "PARS without overlap, seed 1"]
+shown = ["log band power", "from scratch", "PARS without overlap", "PARS without overlap, seed 1"]
 scores = scores[scores["method"].isin(shown) & (scores["n_train_subjects"] <= 16)]
 scores = scores[scores["seed"] < 3]
 ax = plotting.label_efficiency(scores, "balanced_accuracy", "balanced accuracy")
@@ -78,7 +78,7 @@ plt.show()
 
 each = scores[scores["subject"] != "all"]
 means = each.groupby(["n_train_subjects", "subject", "method"])["value"].mean().unstack()
-gain = means["PARS without overlap, seed 1"] - means["scratch"]
+gain = means["PARS without overlap, seed 1"] - means["from scratch"]
 table = gain.groupby(level=0).agg(["mean", "std", "min", "max"])
 table["ahead in"] = (gain > 0).groupby(level=0).sum()
 table.round(3)

@@ -65,7 +65,7 @@ print(f"{len(X)} labeled trials, {len(X_test)} trials to score, {X[0].shape[0]} 
 # Left and right differ in the place of the effect, so the head of the network has spatial filters.
 # All settings are those of :doc:`/results/hands`, which were chosen on other subjects. ``small``
 # and scratch have the same size and training. Chance is .5. Two baselines are linear: band power,
-# and "slow voltages", the mean voltage of each channel in each quarter of a second.
+# and "low-frequency amplitude", the mean voltage of each channel in each quarter of a second.
 
 
 def slow_voltages(windows):
@@ -85,7 +85,7 @@ settings |= dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)  # 
 encoder = {"small": "small"}
 methods = make_methods(["scratch", "band-power"], encoder=encoder, **settings)
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-methods["slow voltages"] = make_pipeline(FunctionTransformer(slow_voltages), lda)
+methods["low-frequency amplitude"] = make_pipeline(FunctionTransformer(slow_voltages), lda)
 scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
@@ -94,7 +94,7 @@ scores.round(2)
 # PARS with 20 scored subjects and three draws of labeled ones: .59 and .61, and .52 for scratch
 # and band power. Slow voltages, not in that table, have the highest mean here.
 
-plotting.confusion_matrix(y_test, methods["small, all weights"].predict(X_test), ["left", "right"])
+plotting.confusion_matrix(y_test, methods["small, fine-tuned"].predict(X_test), ["left", "right"])
 # sphinx_gallery_alt = "A confusion matrix: 67 % of left and 59 % of right trials are classified"
 # sphinx_gallery_alt = "correctly"
 plt.show()
@@ -121,7 +121,7 @@ axes[1, 5].axis("off")
 for ax, (subject, values) in zip(axes.flat, maps.iterrows(), strict=False):
     style = dict(axes=ax, vlim=(-0.5, 0.5), contours=0, sensors=False, show=False)
     image, _ = mne.viz.plot_topomap(values.to_numpy(), info, **style)
-    ax.set_title(f"{subject}: {scores.loc['small, all weights', subject]:.2f}", fontsize=9)
+    ax.set_title(f"{subject}: {scores.loc['small, fine-tuned', subject]:.2f}", fontsize=9)
 fig.colorbar(image, ax=axes, shrink=0.7, label="log power")
 # sphinx_gallery_alt = "Eleven scalp maps of right minus left; four have blue on the left and red"
 # sphinx_gallery_alt = "on the right"
@@ -138,15 +138,14 @@ plt.show()
 first = prepared | dict(tmin=0, tmax=1)
 X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **first))
 X1_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **first))
-eyes = {"slow voltages, first second": clone(methods["slow voltages"])}
+eyes = {"low-frequency amplitude, first second": clone(methods["low-frequency amplitude"])}
 print(accuracies(eyes, X1, y, X1_test)["mean"].round(2).to_string())
 
 without_slow = prepared | dict(low=7, tmin=1, tmax=4)
 X7, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **without_slow))
 X7_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **without_slow))
-again = {
-    name: clone(methods[name]) for name in ("small, all weights", "band power", "slow voltages")
-}
+without = ["small, fine-tuned", "log band power", "low-frequency amplitude"]
+again = {name: clone(methods[name]) for name in without}
 print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 
 # %%
@@ -162,7 +161,7 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # training, and subtracts their mean, which was the reference in training.
 
 file = next(folder.rglob("S088R04.edf"))
-frame = methods["small, all weights"].predict_raw(file, overlap=5 / 6)
+frame = methods["small, fine-tuned"].predict_raw(file, overlap=5 / 6)
 print("C3 =", frame.attrs["channels"]["C3"])
 
 cues = mne.read_annotations(file)

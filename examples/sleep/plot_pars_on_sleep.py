@@ -73,8 +73,8 @@ plt.show()
 
 methods = {
     "PARS": LinearProbe(PARSEmbedder(encoder=embedder, verbose=0), C=0.01),
-    "untrained": LinearProbe(PARSEmbedder(None, verbose=0), C=0.01),
-    "classical features": LinearProbe(ChannelFeatures(), C=0.01),
+    "random encoder": LinearProbe(PARSEmbedder(None, verbose=0), C=0.01),
+    "hand-crafted features": LinearProbe(ChannelFeatures(), C=0.01),
 }
 scores = label_efficiency(
     methods,

@@ -120,7 +120,7 @@ plt.show()
 def band_power_frame(file):
     raw = mne.io.read_raw_edf(file, preload=True, verbose="error").filter(0.5, 45, verbose="error")
     epochs = mne.make_fixed_length_epochs(raw, 4.0, preload=True, verbose="error")
-    labels = np.array(NAMES)[methods["band power"].predict(epochs)]
+    labels = np.array(NAMES)[methods["log band power"].predict(epochs)]
     return pd.DataFrame(dict(onset=4.0 * np.arange(len(labels)), duration=4.0, label=labels))
 
 
@@ -139,7 +139,7 @@ files = [folder / f"{subject}.edf" for subject in TEST]
 frames = {
     "PARSNet": [classifier.predict_raw(file) for file in files],
     "PARSNet, overlap": [classifier.predict_raw(file, overlap=0.75) for file in files],
-    "band power": [band_power_frame(file) for file in files],
+    "log band power": [band_power_frame(file) for file in files],
 }
 counts = {name: np.sum(list(map(count, files, frames[name])), axis=0) for name in frames}
 table = pd.DataFrame(counts, index=["seizures", "sensitivity", "false alarms per hour"]).T

@@ -66,7 +66,7 @@ plt.show()
 # Left: the pretrained network errs more often on arithmetic than on rest. Right: its probabilities
 # are too high; where it is nearly certain, it is right in seven of ten windows.
 
-network = methods["pretrained, all weights"]
+network = methods["pretrained, fine-tuned"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 plotting.confusion_matrix(y[test], network.predict(X[test]), ["rest", "arithmetic"], ax=left)
 probabilities = network.predict_proba(X[test])
@@ -84,8 +84,8 @@ plt.show()
 # its tokens already contain the power spectrum of their patch.
 
 embedders = {
-    "band power": LogBandPower(),
-    "untrained encoder": PARSEmbedder(None, random_state=0, verbose=0),
+    "log band power": LogBandPower(),
+    "random encoder": PARSEmbedder(None, random_state=0, verbose=0),
     "pretrained encoder": PARSEmbedder(encoder="small", verbose=0),
 }
 for name, embedder in embedders.items():
@@ -99,7 +99,7 @@ for name, embedder in embedders.items():
 # The gain of pretraining is a mean over people. From its spread follows how many people a paired
 # t-test needs to find such a gain with a probability of 80 % (two-sided, at .05):
 
-gain = accuracy["pretrained, all weights"] - accuracy["scratch"]
+gain = accuracy["pretrained, fine-tuned"] - accuracy["from scratch"]
 needed = (2.8 * gain.std() / gain.mean()) ** 2
 print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, here {len(gain)}")
 
@@ -108,7 +108,7 @@ print(f"gain {gain.mean():+.3f} ± {gain.std():.3f}: about {needed:.0f} people, 
 # ------------------------------------
 #
 # The stored scores of longer runs have four labeled people, in three to twenty draws. Each row is
-# a question and a way to pretrain: the mean gain over scratch in balanced accuracy and its interval
+# a question and a way to pretrain: the mean difference from training from scratch in balanced accuracy and its interval
 # of 95 %, with people and draws as random. Blue rows are significant after Bonferroni's correction.
 
 PARS = "PARS without overlap"
@@ -129,14 +129,14 @@ for place, (_, file, method) in enumerate(rows):
     scores = scores[(scores["n_train_subjects"] == 4) & (scores["subject"] != "all")]
     if file == "control":  # each seed simulates other people
         scores["subject"] = scores["seed"].astype(str) + "-" + scores["subject"].astype(str)
-    pair = scores[scores["method"].isin([method, "scratch"])]
-    found = paired_tests(pair, "balanced_accuracy", against="scratch").iloc[0]
+    pair = scores[scores["method"].isin([method, "from scratch"])]
+    found = paired_tests(pair, "balanced_accuracy", against="from scratch").iloc[0]
     gain, half = found["mean_difference"], (found["ci_high"] - found["ci_low"]) / 2
     color = COLORS[0] if found["p"] * len(rows) < 0.05 else "0.5"
     ax.errorbar(gain, place, xerr=half, fmt="o", color=color, capsize=4)
 ax.axvline(0, color="0.6", lw=1)
 ax.set_yticks(range(len(rows)), [label for label, _, _ in rows])
-ax.set(xlabel="gain over scratch in balanced accuracy, four labeled people")
+ax.set(xlabel="difference from training from scratch in balanced accuracy, four labeled people")
 ax.invert_yaxis()
 # sphinx_gallery_alt = "Nine gains with intervals; blue are the spectral task in the simulation"
 # sphinx_gallery_alt = "and the first pretraining on left or right fist"

@@ -119,7 +119,7 @@ print(card.task, f"at {card.sfreq:g} Hz, {card.n_windows} windows of", *card.sub
 night = store.select(["P03"]).windows(3000)
 embedders = {
     "pretrained": PARSEmbedder(encoder=run, verbose=0),
-    "untrained": PARSEmbedder(None, **size, random_state=0, verbose=0),
+    "random encoder": PARSEmbedder(None, **size, random_state=0, verbose=0),
 }
 hypnogram = first.datasets[2].metadata["target"].to_numpy()
 

@@ -45,8 +45,8 @@ def ridge(*features):
 untrained = PARSEmbedder(None, random_state=0, verbose=0)
 methods = {
     "PARSRegressor": PARSRegressor(None, finetune_epochs=20, random_state=0, verbose=0),
-    "ridge, untrained encoder": ridge(untrained),
-    "ridge, band power": ridge(LogBandPower()),
+    "ridge, random encoder": ridge(untrained),
+    "ridge, log band power": ridge(LogBandPower()),
     "mean": make_pipeline(LogBandPower(), DummyRegressor()),
 }
 folds = dict(groups=subjects, cv=GroupKFold(2))
@@ -74,7 +74,7 @@ plt.show()
 # The same with permuted depths:
 
 permuted = np.random.default_rng(0).permutation(depth)
-for name in ("PARSRegressor", "ridge, untrained encoder"):
+for name in ("PARSRegressor", "ridge, random encoder"):
     values = cross_val_predict(methods[name], X, permuted, **folds)
     print(f"{name}: r2 {regression_scores(permuted, values, subjects)['r2']:.2f}")
 
@@ -103,7 +103,11 @@ rest = of_people(power[:, 2::7], arithmetic == 0).mean(axis=1)  # alpha is the t
 rest = age.mean() + age.std() * (rest - rest.mean()) / rest.std()
 
 encoder = PARSEmbedder(encoder="small", verbose=0)
-tables = {"band power": LogBandPower(), "classical": ChannelFeatures(), "small": encoder}
+tables = {
+    "log band power": LogBandPower(),
+    "hand-crafted features": ChannelFeatures(),
+    "small": encoder,
+}
 tables = {name: features.fit(X).transform(X) for name, features in tables.items()}
 rows = []
 for question, target, which in (

@@ -58,8 +58,8 @@ print("kappa of each fold of two subjects:", *cross_val_score(clf, X, y, **by_su
 
 embedders = {
     "pretrained": PARSEmbedder(encoder="small", verbose=0),
-    "untrained": PARSEmbedder(pretext=None, random_state=0, verbose=0),
-    "band power": LogBandPower(),
+    "random encoder": PARSEmbedder(pretext=None, random_state=0, verbose=0),
+    "log band power": LogBandPower(),
 }
 probes = {
     name: make_pipeline(embedder, StandardScaler(), LogisticRegression(max_iter=1000))
