@@ -236,18 +236,18 @@ def test_differences_at_each_number_of_subjects():
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
     found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "from scratch")
-    assert found[["method", "labeled subjects", "ahead in"]].to_numpy().tolist() == [
+    assert found[["method", "labeled subjects", stored_scores.HIGHER]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
         for n in ("2", "4")
     ]
     test = stats.ttest_1samp([0.3, *[0.2] * 5], 0)
     low, high = test.confidence_interval()
-    assert found["difference"].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
-    assert found["difference"].iloc[5] == "+0.000 (+0.000 to +0.000)"
+    assert found[stored_scores.DIFFERENCE].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
+    assert found[stored_scores.DIFFERENCE].iloc[5] == "+0.000 (+0.000 to +0.000)"
     # The last step of Holm's correction that counts: four rows have smaller or equal p.
-    assert float(found["p"].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
-    assert found["p"].tolist()[4:] == ["1", "1"]
+    assert float(found[stored_scores.P_HOLM].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
+    assert found[stored_scores.P_HOLM].tolist()[4:] == ["1", "1"]
 
 
 def python_blocks(page: Path) -> list[str]:

@@ -25,10 +25,10 @@ from rhythms import halves, planted
 from stored_audits import audit_map, read_audits
 from stored_controls import ENCODERS, control_scores, gains
 from stored_few_labels import against_baselines, few_labels_scores, fine_tuned, larger, long_scores
-from stored_networks import network_scores, networks_table
+from stored_networks import DIFFERENCE_FROM_SCRATCH, network_scores, networks_table
 from stored_new_subject import FEATURES, TITLES, new_subject_scores, new_subject_table
 from stored_numbers import stored, summary
-from stored_pretraining import SCRATCH, pretraining_table
+from stored_pretraining import RANDOM, SCRATCH, difference_from, pretraining_table
 from stored_rates import (
     by_design,
     by_variances,
@@ -39,8 +39,18 @@ from stored_rates import (
     study_rates_by_variances,
 )
 from stored_rhythms import rhythm_figure, rhythm_rows, smallest
-from stored_scores import RESULTS, averaged_seeds, provenance, result_scores
+from stored_scores import (
+    DETECTABLE,
+    DIFFERENCE,
+    HIGHER,
+    P_HOLM,
+    RESULTS,
+    averaged_seeds,
+    provenance,
+    result_scores,
+)
 from stored_sleep import (
+    DIFFERENCE_FROM_PAPER,
     SHAM_TASKS,
     ablation_table,
     loss_table,
@@ -161,8 +171,8 @@ def test_a_missing_encoder_needs_recordings(tmp_path):
 def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
     tests = stored_scores.tests_against(result_scores(name), "from scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
-    gains = tests[encoders & tests["difference"].str.startswith("+")]
-    found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labeled subjects"]]
+    gains = tests[encoders & tests[DIFFERENCE].str.startswith("+")]
+    found = gains.loc[gains[P_HOLM].astype(float) < 0.05, ["method", "labeled subjects"]]
     expected = {"control": [["SpectralMAE", "4"]], "hands": [["PARS without overlap", "4"]]}
     assert found.to_numpy().tolist() == expected.get(name, [])
 
@@ -274,8 +284,10 @@ def test_the_readme_has_the_stored_scores_of_sleep():
     for scores, (_, *cells) in zip(means.values(), table[2:], strict=True):
         assert [*map(float, cells)] == [round(scores[name], 2) for name in stored_names.values()]
     assert round(means["deep", 4]["PARS, head trained"], 2) == 0.63  # in the limits, with its test
-    networks = sleep_tests("networks_deep").set_index(["people", "against"])
-    assert float(networks.loc[("4", "from scratch"), "p"]) > 0.05
+    networks = sleep_tests("networks_deep").set_index(
+        ["labeled subjects", "PARS, head trained compared with"]
+    )
+    assert float(networks.loc[("4", "from scratch"), P_HOLM]) > 0.05
     assert stored("sleep/deep | 4 | PARS - PARS, sham")[:4] == "0.04"
 
 
@@ -285,7 +297,7 @@ def test_what_is_said_of_the_shams_of_sleep():
         tests = sham_tests(question)
         significant |= {
             (question, row["labeled subjects"], row["pretext task"])
-            for row in tests[tests["p (Holm)"].astype(float) < 0.05].to_dict("records")
+            for row in tests[tests[P_HOLM].astype(float) < 0.05].to_dict("records")
         }
         scores = sleep_scores(question)
         for task in SHAM_TASKS:
@@ -300,9 +312,9 @@ def test_what_is_said_of_the_shams_of_sleep():
 
 def test_what_is_said_of_sleep():
     """In the first lines of the page, of the summary and of the README."""
-    tests = sleep_tests("deep").set_index(["people", "against"])
-    p = tests["p"].astype(float)
-    assert tests.loc[("4", "random encoder"), "ahead in"] == "12 of 12"
+    tests = sleep_tests("deep").set_index(["labeled subjects", "PARS compared with"])
+    p = tests[P_HOLM].astype(float)
+    assert tests.loc[("4", "random encoder"), HIGHER] == "12 of 12"
     assert p["4", "random encoder"] < 0.05
     assert (
         p.loc[[("4", each) for each in ("MAE", "MP3", "DropPos", "hand-crafted features")]].min()
@@ -313,16 +325,21 @@ def test_what_is_said_of_sleep():
         means = scores[scores["n_train_subjects"] == n].groupby("method")["value"].mean()
         assert means.idxmax() == "PARS"
         assert (n == 8) or means["MP3"] > means["MAE"] > means["DropPos"]
-    networks = sleep_tests("networks_deep").set_index(["people", "against"])
-    p = networks["p"].astype(float)
+    networks = sleep_tests("networks_deep").set_index(
+        ["labeled subjects", "PARS, head trained compared with"]
+    )
+    p = networks[P_HOLM].astype(float)
     assert max(p["4", "random encoder, head trained"], p["4", "MAE, head trained"]) < 0.05
     assert min(p["4", "from scratch"], p["4", "PARS, fine-tuned"]) > 0.05
-    assert networks.loc[("4", "from scratch"), "ahead in"] == "10 of 12"
+    assert networks.loc[("4", "from scratch"), HIGHER] == "10 of 12"
     losses = loss_table().set_index(["method", "pairs"])
     assert (
-        losses.loc[("PARS", "all"), "as it is"][:4] == losses.loc[("PARS", "apart"), "as it is"][:4]
+        losses.loc[("PARS", "all"), "unchanged"][:4]
+        == losses.loc[("PARS", "without shared samples"), "unchanged"][:4]
     )
-    assert losses.loc[("PARS without overlap", "all"), "slow"].startswith("1.00")
+    assert losses.loc[("PARS without overlap", "all"), "high-pass filtered at 4 Hz"].startswith(
+        "1.00"
+    )
 
 
 def test_what_is_said_of_waking_eeg():
@@ -337,11 +354,12 @@ def test_what_is_said_of_waking_eeg():
             means[["log band power", "tangent space", "random encoder"]]
         )
         assert 0.01 <= means["small"] - means["noise"] < 0.03
-        tests = against_baselines(task, centered=True).set_index(["people", "against"])
-        assert float(tests.loc[("4", "hand-crafted features"), "p"]) > 0.05
-        assert float(fine_tuned(task).set_index("people").loc["4", "p"]) < 0.001
-    table = summary(4).replace("", np.nan).set_index(["Question", "Used as"]).astype(float)
-    of_waking = table[~table.index.get_level_values(0).str.startswith("Stage")]
+        tests = against_baselines(task, centered=True)
+        tests = tests.set_index(["labeled subjects", "small compared with"])
+        assert float(tests.loc[("4", "hand-crafted features"), P_HOLM]) > 0.05
+        assert float(fine_tuned(task).set_index("labeled subjects").loc["4", P_HOLM]) < 0.001
+    table = summary(4).replace("", np.nan).set_index(["Task", "Used as"]).astype(float)
+    of_waking = table[~table.index.get_level_values(0).str.contains("Stage")]
     features = of_waking.xs("features", level=1)
     assert (features[["``small``", "hand-crafted features"]].min(axis=1) > features["PARS"]).all()
     assert (of_waking["``small``"] > of_waking["no pretraining"]).all()
@@ -378,15 +396,15 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
     both = pd.concat(
         larger(tasks, centered=centered).assign(centered=centered) for centered in (False, True)
     )
-    difference = both["difference (95 %)"].str.split().str[0].astype(float)
-    detectable, p = both["detectable"].astype(float), both["p"].astype(float)
-    is_pars = both["encoder"].str.startswith("PARS")
+    difference = both[DIFFERENCE].str.split().str[0].astype(float)
+    detectable, p = both[DETECTABLE].astype(float), both[P_HOLM].astype(float)
+    is_pars = both["encoder compared with small"].str.startswith("PARS")
     assert difference.max() == 0.023
     assert detectable[~is_pars].agg(["min", "max"]).tolist() == [0.006, 0.033]
     [gain] = both.index[(p < 0.05) & ~is_pars & both["centered"]]
     row = both[both["centered"]].loc[gain]
-    assert (row["question"], row["encoder"]) == ("imagery", "small, longer")
-    assert row["difference (95 %)"].startswith("+0.009")
+    assert (row["task"], row["encoder compared with small"]) == ("imagery", "small, longer")
+    assert row[DIFFERENCE].startswith("+0.009")
     assert not ((p < 0.05) & ~is_pars & ~both["centered"]).any()
     behind = -difference[is_pars & both["centered"]]
     assert behind.round(2).agg(["min", "max"]).tolist() == [0.05, 0.12]
@@ -394,14 +412,14 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
 
 def test_a_table_says_how_many_draws_a_score_has():
     assert averaged_seeds(result_scores("hands")) == (
-        "; the 3 seeds of each are averaged first, 20 of from scratch and PARS without overlap "
-        "with 4 subjects"
+        ", after averaging 3 seeds per subject (20 seeds for from scratch and PARS without overlap "
+        "with 4 labeled subjects)"
     )
-    assert averaged_seeds(result_scores("control")) == ""  # each seed has subjects of its own
+    assert averaged_seeds(result_scores("control")) == ""  # each seed has its own subjects
 
 
 def test_the_page_of_rates_has_those_that_were_stored():
-    table = by_design().set_index("subjects x draws x pretrainings")
+    table = by_design().set_index("subjects x draws x pretraining seeds")
     stored = rates()
     part = stored[stored["measured"] & stored["design"].eq("20 x 5")]["two_way"]
     low, high = (f"{value:.3f}" for value in (part.min(), part.max()))
@@ -425,7 +443,8 @@ def test_the_test_of_a_study_has_its_level():
     assert powers.loc[["12", "16", "24"], "power, sleep"].tolist() == ["0.60", "0.79", "0.92"]
     in_groups = powers.loc[["12", "16", "24"], "power, sleep, labeled in groups"]
     assert in_groups.tolist() == ["0.40", "0.56", "0.74"]
-    unlabeled = study_rates_by_variances().set_index("variances")["crossed_mean_of_folds"]
+    unlabeled = study_rates_by_variances().set_index("variances")
+    unlabeled = unlabeled["error rate, crossed_mean_of_folds"]
     assert unlabeled["sleep, unlabeled 0.1 of subjects"] == "0.049 to 0.161"
 
 
@@ -447,8 +466,8 @@ def test_what_is_said_of_controls():
 def test_what_is_said_of_pretraining():
     """PARS needs no EEG, and adds nothing to features and spectra."""
     table = pretraining_table("hands", 16, centered=False).set_index("pretraining")
-    gain = table["minus random encoder (95 %)"].str.split().str[0].replace("", "nan").astype(float)
-    p = pd.to_numeric(table["p"])
+    gain = table[difference_from(RANDOM)].str.split().str[0].replace("", "nan").astype(float)
+    p = pd.to_numeric(table[P_HOLM])
     alone = "PARS without overlap"
     made = [alone, f"{alone}, random phases", f"{alone}, synthetic noise", "slope"]
     assert p[made].max() < 0.05 < p[f"{alone}, detrended"]
@@ -465,7 +484,7 @@ def test_what_is_said_of_fine_tuned_pretrainings():
         """In the order of the gains."""
         table = pretraining_table(f"{task}_fine_tuned", 4, centered=False, against=SCRATCH)
         table = table.set_index("pretraining").drop(index=SCRATCH)
-        return table.sort_values("minus from scratch (95 %)")["p"].astype(float)
+        return table.sort_values(difference_from(SCRATCH))[P_HOLM].astype(float)
 
     hands = p_values("hands")
     assert hands.index.tolist() == ["PARS without overlap", "features and spectra", "slope"]
@@ -478,11 +497,11 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
     """EEGNet outperforms scratch; on fists it is at chance without slow or frontal voltages."""
     table = networks_table(name).set_index("method")
     eegnet, shallow = (table.loc[f"{net}, 15 epochs"] for net in ("EEGNet", "ShallowFBCSPNet"))
-    assert eegnet["difference from training from scratch (95 % CI)"].startswith("+")
-    assert float(eegnet["p"]) < 0.05 < float(shallow["p"])
+    assert eegnet[DIFFERENCE_FROM_SCRATCH].startswith("+")
+    assert float(eegnet[P_HOLM]) < 0.05 < float(shallow[P_HOLM])
     if name == "imagery":
         return
-    assert eegnet.filter(like="labeled, ").astype(float).between(0.47, 0.53).all()
+    assert eegnet.filter(like="labeled subjects, ").astype(float).between(0.47, 0.53).all()
     scores = network_scores("hands")
     n_draws = scores.groupby("control")["seed"].nunique().to_dict()
     assert n_draws == {"none": 8, "eyes": 4, "slow": 4}
@@ -491,10 +510,10 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
 def test_what_is_said_of_the_settings_of_pars_was_measured():
     """Patches side by side, an MLP, 20 patches and no position at all are worse; 30 and 0.4 not."""
     table = ablation_table()
-    keys = table["patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
-    p = pd.to_numeric(table.set_index(keys)["p"])
-    worse = table.set_index(keys).filter(like="from the").iloc[:, 0].str.startswith("-")
-    significant = {"30, side by side 0.8 attention", "40 0.8 MLP", "20 0.8 attention"}
+    keys = table["number of patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
+    p = pd.to_numeric(table.set_index(keys)[P_HOLM])
+    worse = table.set_index(keys)[DIFFERENCE_FROM_PAPER].str.startswith("-")
+    significant = {"30, adjacent 0.8 attention", "40 0.8 MLP", "20 0.8 attention"}
     significant |= {f"{n} 1 attention" for n in (20, 30, 40)}
     assert set(p.index[p < 0.05]) == significant
     assert worse[list(significant)].all()
@@ -536,7 +555,7 @@ def test_the_page_of_a_new_person_says_what_is_stored():
     for task in TITLES:
         means = new_subject_scores(task).mean(axis=1)
         shown = [features for features in FEATURES if features in means]
-        assert new_subject_table(task).columns.tolist() == ["given", *shown]
+        assert new_subject_table(task).columns.tolist() == ["data of the new subject", *shown]
         nothing = means.xs(("nothing", 0), level=("method", "n_labeled"))
         for method in means.index.unique("method"):
             of_method = means.xs(method, level="method")
@@ -588,7 +607,7 @@ def test_what_the_page_on_rhythms_says():
     part = (0.75 - below["value"]) / (above["value"] - below["value"])
     expected = 1e6 * below["amplitude"] * 2**part
     assert smallest()["log band power", 10.3, 0] == pytest.approx(expected)
-    assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz"]
+    assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz (µV)"]
     rhythm_figure()
 
 
