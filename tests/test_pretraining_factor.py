@@ -71,7 +71,7 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     cubes = {
         "random encoder": rng.uniform(0.4, 0.6, (5, 4, 3)),
         "PARS": rng.uniform(0.5, 0.7, (5, 4, 3)),
-        "band power": rng.uniform(0.5, 0.7, (5, 4, 1)),
+        "log band power": rng.uniform(0.5, 0.7, (5, 4, 1)),
     }
     rows = [
         {
@@ -91,7 +91,7 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     shown = table.loc["PARS", "balanced accuracy"]
     assert shown.startswith(f"{cubes['PARS'].mean():.3f} ± ")
     assert shown.endswith(f"({seeds.min():.3f} to {seeds.max():.3f})")
-    for method in ("PARS", "band power"):
+    for method in ("PARS", "log band power"):
         difference = crossed_mean(cubes[method] - cubes["random encoder"])
         text = table.loc[method, "minus random encoder (95 %)"]
         assert (

@@ -15,6 +15,7 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
 from braindecode_pars._common import files, model_files, subjects, tables
+from braindecode_pars.baselines.methods import shown_name
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import protocols, splitting
@@ -27,7 +28,7 @@ _DEFAULT_OF = {
     "controls": ("probe", "random-encoder", "band-power", "tangent-space", "classical-features"),
 }
 #: Default reference methods of controls; the first one that is among the methods is used.
-_AGAINST = ("scratch", "random encoder")
+_AGAINST = ("from scratch", "random encoder")
 #: Number of folds of subjects for controls, if there are no fixed test subjects.
 _FOLDS = 4
 
@@ -164,8 +165,9 @@ def reference_method(name: str | None, methods: Iterable[str]) -> str:
             return candidates[0]
         names = ", ".join(methods)
         raise ValueError(f"--against is required: pass the reference method, one of {names}.")
+    keys = {text.casefold().replace("-", " ") for text in (name, shown_name(name))}
     for method in methods:
-        if method.casefold().replace("-", " ") == name.casefold().replace("-", " "):
+        if method.casefold().replace("-", " ") in keys:
             return method
     raise ValueError(f"Unknown method --against {name}; use one of {', '.join(methods)}.")
 

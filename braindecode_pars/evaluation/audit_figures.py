@@ -136,7 +136,7 @@ def subjects_in_features(
         >>> from braindecode_pars.evaluation import LogBandPower, audit_subjects
         >>> windows = datasets.mental_arithmetic([f"Subject0{i}" for i in range(8)])
         >>> X, y, groups = as_sklearn(windows)
-        >>> table = audit_subjects({"band power": LogBandPower().fit_transform(X)}, y, groups)
+        >>> table = audit_subjects({"log band power": LogBandPower().fit_transform(X)}, y, groups)
         >>> axes = plotting.subjects_in_features(table)
 
     >>> [ax.get_xlabel() for ax in axes]

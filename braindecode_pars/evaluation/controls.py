@@ -247,7 +247,7 @@ _KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
 
 
 def control_gains(
-    scores: pd.DataFrame, metric: str | None = None, *, against: str = "scratch"
+    scores: pd.DataFrame, metric: str | None = None, *, against: str = "from scratch"
 ) -> pd.DataFrame:
     r"""Test how much of the difference between methods remains in each control analysis.
 
@@ -308,7 +308,7 @@ def control_gains(
     ...          value=0.6 + gain * (control == "none") + 0.01 * (subject + seed) * gain,
     ...          control=control)
     ...     for control in ("none", "slow")
-    ...     for method, gain in [("PARS", 0.05), ("scratch", 0.0)]
+    ...     for method, gain in [("PARS", 0.05), ("from scratch", 0.0)]
     ...     for subject in range(6)
     ...     for seed in range(4)
     ... ])
@@ -427,7 +427,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_controls
-    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="scratch",
+    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="random encoder",
     ...             gain=0.04, gain_low=0.02, gain_high=0.06, gain_p=0.001, chance_p=0.01)
     >>> gains = pd.DataFrame([
     ...     dict(same, control="slow", without=0.003, without_low=-0.01, without_high=0.02,
@@ -438,7 +438,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ...          share=1.0),
     ... ])
     >>> print(describe_controls(gains))
-    With 4 training subjects, PARS scores significantly higher than scratch: difference +0.040 \
+    With 4 training subjects, PARS scores significantly higher than from scratch: difference +0.040 \
 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
 significantly above zero on high-pass filtered signals (+0.003, CI -0.010 to 0.020). It remains \
 significantly above zero, without a significant reduction, on time-shuffled signals (+0.041, CI \

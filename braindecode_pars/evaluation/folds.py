@@ -159,7 +159,7 @@ def run_folds(
     ...         Fold(
     ...             protocol="half a recording",
     ...             dataset="sleep",
-    ...             method="band power",
+    ...             method="log band power",
     ...             n_train_subjects=1,
     ...             seed=0,
     ...             estimator=band_power,

@@ -73,7 +73,7 @@ def paired_tests(
     metric : str
         Metric to test, a value of the column ``metric``.
     against : str | None
-        Method that is compared with every other method, such as ``"scratch"``. This reduces the
+        Method that is compared with every other method, such as ``"from scratch"``. This reduces the
         number of tests. If None, all pairs are tested.
     test : "auto" | "two-way" | "corrected"
         ``"two-way"`` requires several seeds. ``"corrected"`` first averages over seeds. ``"auto"``
@@ -143,7 +143,7 @@ def paired_tests(
     ...     dict(same, method=method, subject=subject, seed=seed, value=value)
     ...     for subject in range(6)
     ...     for seed in range(4)
-    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("scratch", 0.4)]
+    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("from scratch", 0.4)]
     ... ])
     >>> paired_tests(scores)[["method_a", "n_subjects", "n_draws", "wins", "test"]]
       method_a  n_subjects  n_draws  wins     test
@@ -403,12 +403,12 @@ def describe_differences(tests: pd.DataFrame) -> str:
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_differences
     >>> tests = pd.DataFrame([
-    ...     dict(method_a="PARS", method_b="scratch", n_subjects=8, n_draws=20, wins=8,
+    ...     dict(method_a="PARS", method_b="random encoder", n_subjects=8, n_draws=20, wins=8,
     ...          mean_difference=0.12, ci_low=0.08, ci_high=0.16, p=0.0008, p_holm=0.0008,
     ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS scores significantly higher than scratch by 0.120 (95 % CI 0.080 to 0.160, p = 0.0008; \
+    PARS scores significantly higher than from scratch by 0.120 (95 % CI 0.080 to 0.160, p = 0.0008; \
 PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled subjects as \
 crossed random effects.
     """
@@ -537,7 +537,7 @@ def power(
     ...     dict(same, method=method, subject=subject, seed=seed, value=value)
     ...     for subject in range(12)
     ...     for seed in range(4)
-    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("scratch", 0.4)]
+    ...     for method, value in [("PARS", 0.5 + noise[subject, seed]), ("from scratch", 0.4)]
     ... ])
     >>> power(scores, n_draws=[4, 16])[["n_subjects", "n_draws", "detectable"]].round(2)
        n_subjects  n_draws  detectable

@@ -142,7 +142,7 @@ def leave_one_subject_out(
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> methods = {
-    ...     "band power": make_pipeline(
+    ...     "log band power": make_pipeline(
     ...         LogBandPower(), StandardScaler(), LogisticRegression(C=0.1)
     ...     ),
     ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
@@ -151,7 +151,7 @@ def leave_one_subject_out(
     >>> int(tests["n_subjects"].item()), tests["test"].item()
     (3, 'corrected')
     >>> describe_differences(tests).split(" (")[0]
-    'Not significant in kappa: band power vs. chance level'
+    'Not significant in kappa: log band power vs. chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     splitter: Splitter = LeaveOneSubjectOut(test_subjects)
@@ -246,7 +246,7 @@ def label_efficiency(
     >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
     >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = label_efficiency(
-    ...     {"band power": band_power},
+    ...     {"log band power": band_power},
     ...     windows,
     ...     n_train_subjects=[1, 3],
     ...     test_subjects=[4],
@@ -292,7 +292,7 @@ def transfer(
     ----------
     estimators : dict of str to estimator
         Estimators by method name, for example
-        ``{"PARS": PARSClassifier(encoder="run1/"), "scratch": PARSClassifier(None)}``. Resample all
+        ``{"PARS": PARSClassifier(encoder="run1/"), "from scratch": PARSClassifier(None)}``. Resample all
         datasets to the sampling rate of the pretraining data of the encoder.
     datasets : dict of str to BaseConcatDataset
         Labeled windows by dataset name, with ``subject`` in the descriptions.
@@ -432,7 +432,11 @@ def evaluate(
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.3, n_chans=2)
     >>> pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = evaluate(
-    ...     {"band power": pipeline}, windows, LabeledWindows([0, 2]), metrics=["kappa"], verbose=0
+    ...     {"log band power": pipeline},
+    ...     windows,
+    ...     LabeledWindows([0, 2]),
+    ...     metrics=["kappa"],
+    ...     verbose=0,
     ... )
     >>> scores[["subject", "n_windows"]].to_numpy().tolist()
     [[1, 0], [1, 2], [2, 0], [2, 2], [3, 0], [3, 2]]
@@ -564,8 +568,8 @@ def reproduce(
         pretraining_subjects, test_subjects = subjects[half::2], subjects[1 - half :: 2]
         losses: dict[str, float | None] = {}
         frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
-        methods = {"scratch": PARSClassifier(None, **settings)}
-        methods["untrained, frozen"] = PARSClassifier(None, **frozen)
+        methods = {"from scratch": PARSClassifier(None, **settings)}
+        methods["random encoder, head trained"] = PARSClassifier(None, **frozen)
         for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
@@ -579,8 +583,8 @@ def reproduce(
                 with checks.quiet():  # no log lines of losses, which are in the table
                     windows = corpus.X[corpus.rows_of(pretraining_subjects)]
                     PARSClassifier(task, **params).pretrained(windows).save(encoder_folder)
-            losses[f"{name}, frozen"] = load_encoder(encoder_folder).card.loss_relative
-            methods[f"{name}, frozen"] = PARSClassifier(encoder=str(encoder_folder), **frozen)
+            losses[f"{name}, head trained"] = load_encoder(encoder_folder).card.loss_relative
+            methods[f"{name}, head trained"] = PARSClassifier(encoder=str(encoder_folder), **frozen)
         tests = [corpus.rows_of(part) for part in (test_subjects[::2], test_subjects[1::2])]
         cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
         design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])

@@ -388,7 +388,7 @@ def control_gains(
         ...     ("method B", "phase", 0.03, 0.025), ("method B", "amplitude", 0.03, 0.0),
         ... ]
         >>> gains = pd.DataFrame([
-        ...     dict(method=method, against="scratch", control=control, n_train_subjects=4,
+        ...     dict(method=method, against="from scratch", control=control, n_train_subjects=4,
         ...          gain=gain, gain_low=gain - 0.02, gain_high=gain + 0.02,
         ...          without=without, without_low=without - 0.02, without_high=without + 0.02)
         ...     for method, control, gain, without in table

@@ -80,7 +80,7 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     out = tmp_path / "predictions"
     scores = run_printed(result, recordings / "P01_slow_raw.fif", out)
     assert set(pd.read_csv(out / "P01_slow_raw_predictions.csv")["label"]) <= {"slow", "fast"}
-    assert set(scores["method"]) == {"PARS", "band power"}
+    assert set(scores["method"]) == {"PARS", "log band power"}
     assert set(scores["subject"]) == {"P01", "P02", "P03", "P04"}
 
 
@@ -136,7 +136,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     scores = run_printed(result, recordings / "P01_slow_raw.fif", out)
     assert len(pd.read_csv(out / "P01_slow_raw_predictions.csv")) == 10
     centered = ", subject-centered (transductive)"
-    assert set(scores["method"]) == {f"few labels{centered}", f"band power{centered}"}
+    assert set(scores["method"]) == {f"feature ensemble{centered}", f"log band power{centered}"}
     assert scores["value"].min() > 0.9  # rhythms at 5 and 20 Hz
 
 

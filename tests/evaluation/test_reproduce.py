@@ -8,7 +8,7 @@ from braindecode_pars.evaluation import protocols, reproduce
 from braindecode_pars.pretrained import load_encoder
 
 SMALL = dict(embed_dim=16, num_layers=1, mlp_dim=16, finetune_epochs=1)
-UNTRAINED = "untrained, frozen"
+UNTRAINED = "random encoder, head trained"
 GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[3], **SMALL)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -36,11 +36,16 @@ def scores(nights, folder):
 def test_every_subject_is_tested_once_by_every_method(scores, folder):
     accuracy = scores[scores["metric"] == "balanced_accuracy"]
     tested = accuracy.groupby("method")["subject"].agg(sorted)
-    assert sorted(tested.index) == ["DropPos, frozen", "PARS, frozen", "scratch", UNTRAINED]
+    assert sorted(tested.index) == [
+        "DropPos, head trained",
+        "PARS, head trained",
+        "from scratch",
+        UNTRAINED,
+    ]
     assert (tested.map(tuple) == (1, 2, 3, 4)).all()
     assert set(scores["n_train_subjects"]) == {2}
     assert set(scores["seed"]) == {3}
-    pretrained = ~scores["method"].isin(["scratch", UNTRAINED])
+    pretrained = ~scores["method"].isin(["from scratch", UNTRAINED])
     assert (scores["pretraining_loss"].notna() == pretrained).all()
     written = pd.read_csv(folder / "scores.csv").assign(dataset="")
     pd.testing.assert_frame_equal(written, scores, check_dtype=False)

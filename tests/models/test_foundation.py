@@ -418,7 +418,7 @@ def test_custom_weights_of_any_network_with_input_format(tmp_path):
 
 def test_warning_if_pretraining_subjects_are_unknown(tmp_path, subjects):
     file = save(published("CBraMod").state_dict(), tmp_path)
-    methods = {"CBraMod": classifier("CBraMod", file), "scratch": classifier("EEGNet", None)}
+    methods = {"CBraMod": classifier("CBraMod", file), "from scratch": classifier("EEGNet", None)}
     with pytest.warns(UserWarning, match="training subjects of the encoder of CBraMod are unknown"):
         first = compare(methods, subjects, out=tmp_path / "out", verbose=0)
     again = published("CBraMod").state_dict()

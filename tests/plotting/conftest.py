@@ -22,7 +22,7 @@ def make_scores() -> Callable[..., pd.DataFrame]:
     defaults = dict(
         protocol="synthetic",
         dataset="one",
-        method=["PARS", "scratch"],
+        method=["PARS", "from scratch"],
         subject="all",
         n_train_subjects=10,
         seed=[0, 1, 2],

@@ -18,13 +18,13 @@ LEFT = {("A", "slow"): 0.01, ("A", "labels"): 0.0, ("B", "slow"): 0.03, ("B", "l
 def gains():
     rows = []
     for n, (method, control) in product((4, 16), LEFT):
-        row = dict(method=method, against="scratch", control=control, n_train_subjects=n)
+        row = dict(method=method, against="from scratch", control=control, n_train_subjects=n)
         means = dict(gain=GAIN[method] + n / 1000, without=LEFT[method, control])
         for name, mean in means.items():
             row |= {name: mean, f"{name}_low": mean - 0.01, f"{name}_high": mean + 0.02}
         rows.append(row)
     # The baseline has a row for permuted labels, without differences.
-    rows.append(dict(rows[-1], method="scratch", gain=np.nan, without=np.nan))
+    rows.append(dict(rows[-1], method="from scratch", gain=np.nan, without=np.nan))
     return pd.DataFrame(rows).assign(metric="balanced_accuracy")
 
 
@@ -45,7 +45,7 @@ def test_differences_are_in_their_rows_and_panels(gains):
             "B": {0: pytest.approx(0.02 + n / 1000), 1: 0.03, 2: -0.01},
         }
         assert ax.get_title() == f"{n} labeled training subjects"
-        assert ax.get_xlabel() == "difference in balanced accuracy\nto scratch (95 % CI)"
+        assert ax.get_xlabel() == "difference in balanced accuracy\nto from scratch (95 % CI)"
         for container in ax.containers:
             [bars] = container.lines[2]
             x, _ = container.lines[0].get_data()

@@ -101,11 +101,11 @@ def test_folds_are_lines_of_their_own():
 
 def test_method_without_pretraining_has_no_pretraining_curve():
     scratch = history(0.1).query("phase == 'fine-tuning'")
-    both = pd.concat([history(method="PARS"), scratch.assign(method="scratch")])
+    both = pd.concat([history(method="PARS"), scratch.assign(method="from scratch")])
     pretraining, fine_tuning = plotting.training_curves(both)
     assert len(curves(pretraining)) == 1
     assert legend(pretraining) == ["PARS"]
-    assert legend(fine_tuning)[1:3] == ["PARS, validation", "scratch, training"]
+    assert legend(fine_tuning)[1:3] == ["PARS, validation", "from scratch, training"]
 
 
 def test_one_phase_without_validation_is_one_panel():

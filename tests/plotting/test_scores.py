@@ -85,7 +85,7 @@ def test_subjects_come_before_pooled_rows(make_scores):
 def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
     scores = make_scores(lambda row: 0.5, subject=["S1", "all"])
     pooled_of_one = (scores["method"] == "PARS") & (scores["subject"] == "all")
-    single_of_other = (scores["method"] == "scratch") & (scores["subject"] == "S1")
+    single_of_other = (scores["method"] == "from scratch") & (scores["subject"] == "S1")
     with pytest.raises(ValueError, match="cannot be compared"):
         summarized(scores[pooled_of_one | single_of_other], ["method"])
     # If one method has no rows of single subjects, both use the pooled rows.
@@ -128,12 +128,12 @@ def scores(make_scores):
 
 @PARTLY
 def test_a_part_of_the_methods_keeps_its_styles(draw, scores):
-    everything, part = (draw(scores, methods=methods) for methods in (None, ["scratch"]))
+    everything, part = (draw(scores, methods=methods) for methods in (None, ["from scratch"]))
     styles = [
         {line.get_label(): (line.get_color(), line.get_marker()) for line in ax.lines}
         for ax in (everything, part)
     ]
-    assert styles[1]["scratch"] == styles[0]["scratch"]
+    assert styles[1]["from scratch"] == styles[0]["from scratch"]
     assert "PARS" in styles[0]
     assert "PARS" not in styles[1]
 
@@ -141,7 +141,7 @@ def test_a_part_of_the_methods_keeps_its_styles(draw, scores):
 @PARTLY
 @pytest.mark.parametrize("methods", [["MAE"], [], ["PARS", "PARS"], "PARS"])
 def test_methods_without_scores_raise(draw, scores, methods):
-    with pytest.raises(ValueError, match="PARS, scratch"):
+    with pytest.raises(ValueError, match="PARS, from scratch"):
         draw(scores, methods=methods)
 
 
@@ -246,7 +246,7 @@ SIZES = [10, 50, 657]
 
 
 def by_size(row):
-    slope = {"PARS": 0.1, "scratch": 0.05}[row["method"]]
+    slope = {"PARS": 0.1, "from scratch": 0.05}[row["method"]]
     return slope * np.log(row["n_train_subjects"]) + 0.02 * row["seed"]
 
 
@@ -260,7 +260,10 @@ def test_curve_is_the_mean_and_band_the_sd_over_seeds(make_scores):
         for x, y in zip(SIZES, mean, strict=True):
             at = corners[np.isclose(corners[:, 0], x), 1]
             np.testing.assert_allclose([at.min(), at.max()], [y - 0.02, y + 0.02])
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["PARS", "scratch"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
+        "PARS",
+        "from scratch",
+    ]
     assert "mean ± SD over 3 seeds" in ax.get_ylabel()
 
 
@@ -284,7 +287,7 @@ def test_ticks_that_would_overlap_are_thinned(make_scores):
 
 VALUES = {
     "PARS": {"S1": 0.5, "S2": 0.7, "S3": np.nan},
-    "scratch": {"S1": 0.3, "S2": 0.8, "S3": 0.1},
+    "from scratch": {"S1": 0.3, "S2": 0.8, "S3": 0.1},
 }
 
 
@@ -310,7 +313,7 @@ def test_a_dot_is_the_mean_over_seeds_of_a_subject(of_three):
     expected = [
         np.array(list(VALUES[method].values())) + 0.01 * n
         for n in (2, 8)
-        for method in ("PARS", "scratch")
+        for method in ("PARS", "from scratch")
     ]
     np.testing.assert_allclose(drawn, expected)
 
@@ -338,7 +341,10 @@ def test_bars_are_means_over_the_subjects_that_have_a_value(of_three):
 def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(of_three):
     ax = plotting.subject_dots(of_three, label="Cohen's kappa")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "8"]
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["PARS", "scratch"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
+        "PARS",
+        "from scratch",
+    ]
     assert ax.get_ylabel() == "Cohen's kappa"
 
 

@@ -91,23 +91,23 @@ def test_no_difference_is_unclear_with_few_subjects_and_ruled_out_with_many():
 
 def test_a_comparison_is_a_plain_mean_of_differences():
     """The scores of a baseline are compared with each pretraining of the other method."""
-    table, design = simulated({PARS: 0.05, "band power": 0.0}, 12, 0)
-    comparison = Scores(table, design).compare(PARS, "band power")
+    table, design = simulated({PARS: 0.05, "log band power": 0.0}, 12, 0)
+    comparison = Scores(table, design).compare(PARS, "log band power")
     means = table.groupby("method")["value"].mean()
-    assert comparison.difference == pytest.approx(means[PARS] - means["band power"])
+    assert comparison.difference == pytest.approx(means[PARS] - means["log band power"])
     by_subject = table.pivot_table("value", "subject", "method")
-    n_better = (by_subject[PARS] > by_subject["band power"]).sum()
+    n_better = (by_subject[PARS] > by_subject["log band power"]).sum()
     assert (comparison.n_better, comparison.n_subjects) == (n_better, 12)
     assert comparison.ci_low < comparison.difference < comparison.upper < comparison.ci_high
-    assert np.isnan(Scores(table, design).compare(PARS, "band power", is_tested=False).p)
+    assert np.isnan(Scores(table, design).compare(PARS, "log band power", is_tested=False).p)
 
 
 def test_draws_of_only_one_method_are_ignored():
-    table, design = simulated({PARS: 0.05, "scratch": 0.0}, 12, 0)
+    table, design = simulated({PARS: 0.05, "from scratch": 0.0}, 12, 0)
     is_first = table["draw"] < design.n_sets
-    fewer = table[is_first | (table["method"] != "scratch")]
-    a = Scores(fewer, design).compare(PARS, "scratch")
-    b = Scores(table[is_first], design).compare(PARS, "scratch")
+    fewer = table[is_first | (table["method"] != "from scratch")]
+    a = Scores(fewer, design).compare(PARS, "from scratch")
+    b = Scores(table[is_first], design).compare(PARS, "from scratch")
     assert a == b
 
 
@@ -208,13 +208,13 @@ def test_labels_of_noise_are_above_chance_in_few_studies():
 
 
 def test_the_simplest_of_equivalent_methods_is_recommended():
-    gains = {PARS: 0.01, SHAM: 0.0, "small": 0.0, "band power": 0.0}
+    gains = {PARS: 0.01, SHAM: 0.0, "small": 0.0, "log band power": 0.0}
     table, design = simulated(gains, 12, 6)
     scores = Scores(table, design)
     levels = scores.levels()
     assert levels["method"][0] == PARS  # by less than counts
     chosen = scores.recommend(levels)
-    assert chosen.method == "band power"
+    assert chosen.method == "log band power"
     assert set(chosen.equivalent) == {PARS, "small"}
     assert SHAM not in chosen.equivalent  # it is no method to use
     gains[PARS] = 0.1
