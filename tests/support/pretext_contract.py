@@ -1,4 +1,4 @@
-"""The tests that every pretext task must pass; the test class of a task inherits them."""
+"""Tests that every pretext task must pass; the test class of a task inherits from it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
 def event_locked(signals: torch.Tensor) -> torch.Tensor:
     """Add a slow evoked response to every window, at 8 s with a jitter of half a second.
 
-    Tasks that predict places in the window need it. A window of sleep has almost no information on
-    places: boosted trees on mean, spread and slope of thirty one-second patches reach 0.999 of the
-    chance loss. Windows that are locked to an event have such information.
+    Tasks that predict positions in the window need such a response. Windows of sleep contain
+    almost no information on position: boosted trees on the mean, standard deviation and slope of
+    thirty one-second patches have a relative loss of 0.999. Windows that are time-locked to an
+    event contain information on position.
     """
     times = torch.arange(signals.shape[1]) / 100
     since = times - 8 - torch.rand(len(signals), 1) + 0.5
@@ -35,35 +36,38 @@ def event_locked(signals: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def simulated_eeg() -> torch.Tensor:
-    """Return simulated EEG of five subjects, 120 windows of 30 s each."""
-    nights = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
-    single = SingleChannelWindows(nights)
-    return torch.stack([single[i][0] for i in range(len(single))])
+    """Return simulated EEG of five subjects, with 120 windows of 30 s per subject."""
+    recordings = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
+    windows = SingleChannelWindows(recordings)
+    return torch.stack([windows[i][0] for i in range(len(windows))])
 
 
-def same_targets(one, other) -> bool:
-    """Whether targets, tensors or dicts of them, are equal; NaN equals NaN."""
-    if isinstance(one, dict):
-        return all(same_targets(one[name], other[name]) for name in one)
-    return torch.equal(one.nan_to_num(9.0), other.nan_to_num(9.0))
+def same_targets(a, b) -> bool:
+    """Check whether targets (tensors or dicts of tensors) are equal; NaN equals NaN."""
+    if isinstance(a, dict):
+        return all(same_targets(a[name], b[name]) for name in a)
+    return torch.equal(a.nan_to_num(9.0), b.nan_to_num(9.0))
 
 
 class PretextContract:
-    """Subclasses set ``task`` and :meth:`ignore_signal`, and may override arguments and goals."""
+    """Contract of a pretext task.
+
+    Subclasses define ``task`` and :meth:`ignore_signal`, and may override the other attributes.
+    """
 
     task: type[PretextTask]
-    #: Arguments without overlap or visible targets, so that noise has nothing to learn.
+    #: Arguments without overlapping patches or visible targets, so that noise cannot be predicted.
     noise_arguments: ClassVar[dict] = {}
-    #: Number of steps before the test on held-out subjects.
+    #: Number of training steps before the test on a held-out subject.
     held_out_steps = 300
-    #: Number of steps of a sham, until the network has learned to guess.
+    #: Number of training steps after which a sham task has reached the chance level.
     sham_steps = 50
 
     def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:
         return self.task(n_times, patch_size, **{**SIZES, **arguments})
 
     def ignore_signal(self, task: PretextTask) -> None:
-        """Replace the model's prediction by the best constant guess."""
+        """Replace the prediction of the task by the best constant prediction."""
         raise NotImplementedError
 
     def eeg(self) -> torch.Tensor:
@@ -90,13 +94,13 @@ class PretextContract:
     def test_it_is_registered_and_usable_by_name_class_and_instance(self):
         encoder = PatchEncoder(100, **SIZES)
         assert PRETEXT_TASKS[self.task.name] is self.task
-        for given in (self.task.name, self.task, self.make()):
-            task = make_task(given, n_times=1000, encoder=encoder, sfreq=100.0)
+        for source in (self.task.name, self.task, self.make()):
+            task = make_task(source, n_times=1000, encoder=encoder, sfreq=100.0)
             assert type(task) is self.task
             assert task.encoder is encoder
 
     def test_on_noise_the_loss_stays_at_chance(self):
-        """New noise in every step has nothing to memorize and nothing to find."""
+        """New noise in every step cannot be memorized, and has no structure to learn."""
         task = self.make(400, 50, **self.noise_arguments)
         self.train(task, torch.randn(1600, 400), 100, batch_size=16, lr=2e-3)
         with torch.no_grad():
@@ -106,8 +110,8 @@ class PretextContract:
         task = self.make()
         self.ignore_signal(task)
         with torch.no_grad():
-            guessed = self.loss(task, torch.randn(3000, 1000)).item()
-        assert guessed == pytest.approx(task.chance_loss(), rel=0.02)
+            constant_loss = self.loss(task, torch.randn(3000, 1000)).item()
+        assert constant_loss == pytest.approx(task.chance_loss(), rel=0.02)
 
     @pytest.mark.slow
     def test_it_beats_chance_on_held_out_simulated_eeg(self):
@@ -120,7 +124,7 @@ class PretextContract:
 
     @pytest.mark.slow
     def test_a_sham_stays_at_chance_on_its_training_data(self):
-        """Structured signals, few enough to be memorized; then all of them, in random orders."""
+        """Train on few enough signals to memorize them, and test on the same signals."""
         task = self.make()
         task.become_sham()
         signals = self.eeg()[:64, :1000]
@@ -131,7 +135,7 @@ class PretextContract:
         assert np.mean(losses) == pytest.approx(task.chance_loss(), rel=0.02)
 
     def test_a_sham_has_the_same_inputs_and_draws(self):
-        """Weights, predictions and random draws are equal; the targets are others."""
+        """Inputs of the encoder and random draws are equal; the targets differ."""
         x, results, states = torch.randn(16, 1000), [], []
         for sham in (False, True):
             torch.manual_seed(7)
@@ -145,17 +149,17 @@ class PretextContract:
             target = task(x)[1]
             results.append((inputs, task.sham_target(target) if sham else target))
             states.append(torch.get_rng_state())
-        (of_real, real), (of_sham, shams) = results
+        (real_inputs, real_targets), (sham_inputs, sham_targets) = results
         assert torch.equal(states[0], states[1])
-        assert all(torch.equal(a, b) for a, b in zip(of_real, of_sham, strict=True))
-        assert not same_targets(real, shams)
+        assert all(torch.equal(a, b) for a, b in zip(real_inputs, sham_inputs, strict=True))
+        assert not same_targets(real_targets, sham_targets)
 
     def test_gradients_reach_every_parameter(self):
         task = self.make()
         self.loss(task, torch.randn(8, 1000)).backward()
         for name, parameter in task.named_parameters():
             assert parameter.grad is not None, name
-            # The keys' bias adds the same number to all logits of a query, so softmax removes it.
+            # The bias of the keys adds a constant to all logits of a query; softmax removes it.
             assert parameter.grad.abs().max() > 0 or name.endswith("key.bias"), name
 
     @pytest.mark.parametrize("batch_size", [1, 2, 7])
@@ -203,8 +207,8 @@ class PretextContract:
         x = torch.randn(2, 1000)
         fresh = self.make()
         fresh.load_state_dict(task.state_dict())
-        for twin in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
+        for copied in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), fresh):
             torch.manual_seed(3)
             expected = task(x)[0]
             torch.manual_seed(3)
-            assert torch.equal(twin(x)[0], expected)
+            assert torch.equal(copied(x)[0], expected)
