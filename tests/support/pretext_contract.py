@@ -23,10 +23,10 @@ SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
 def event_locked(signals: torch.Tensor) -> torch.Tensor:
     """Add a slow evoked response to every window, at 8 s with a jitter of half a second.
 
-    Tasks that predict positions in the window need such a response. Windows of sleep contain
-    almost no information on position: boosted trees on the mean, standard deviation and slope of
-    thirty one-second patches have a relative loss of 0.999. Windows that are time-locked to an
-    event contain information on position.
+    Tasks that predict positions in the window require such a response. Windows of sleep contain
+    almost no information about positions: boosted trees on mean, standard deviation and slope of
+    thirty one-second patches reach 0.999 of the chance-level loss. Windows that are time-locked to
+    an event contain this information.
     """
     times = torch.arange(signals.shape[1]) / 100
     since = times - 8 - torch.rand(len(signals), 1) + 0.5
@@ -42,11 +42,11 @@ def simulated_eeg() -> torch.Tensor:
     return torch.stack([windows[i][0] for i in range(len(windows))])
 
 
-def same_targets(a, b) -> bool:
-    """Check whether targets (tensors or dicts of tensors) are equal; NaN equals NaN."""
-    if isinstance(a, dict):
-        return all(same_targets(a[name], b[name]) for name in a)
-    return torch.equal(a.nan_to_num(9.0), b.nan_to_num(9.0))
+def same_targets(one, other) -> bool:
+    """Return whether targets (tensors or dicts of tensors) are equal; NaN equals NaN."""
+    if isinstance(one, dict):
+        return all(same_targets(one[name], other[name]) for name in one)
+    return torch.equal(one.nan_to_num(9.0), other.nan_to_num(9.0))
 
 
 class PretextContract:
@@ -60,7 +60,7 @@ class PretextContract:
     noise_arguments: ClassVar[dict] = {}
     #: Number of training steps before the test on a held-out subject.
     held_out_steps = 300
-    #: Number of training steps after which a sham task has reached the chance level.
+    #: Number of steps of sham pretraining until the loss reaches the chance level.
     sham_steps = 50
 
     def make(self, n_times: int = 1000, patch_size: int = 100, **arguments) -> PretextTask:
