@@ -8,7 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import ParameterRule, check_parameters, choice, integer, share
+from braindecode_pars._common.checks import (
+    ParameterRule,
+    check_parameters,
+    choice,
+    integer,
+    proportion,
+)
 from braindecode_pars.tokens import PatchEmbedding, SpectralPatchEmbedding
 
 __all__ = ["MultiHeadAttention", "PatchEncoder", "TransformerBlock"]
@@ -19,7 +25,7 @@ TOKENIZERS = {"linear": PatchEmbedding, "spectral": SpectralPatchEmbedding}
 #: Argument of the encoder or of its layers -> rule.
 _RULES = dict(
     **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
-    drop_prob=share(),
+    drop_prob=proportion(),
     activation=ParameterRule(
         "a class of modules such as torch.nn.GELU",
         (type,),

@@ -100,12 +100,12 @@ WINDOWS = {
     "a sparse matrix": (lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])), "csr_matrix", TypeError),
     "a raw recording": (
         lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
-        "cut them into windows",
+        "Cut the recordings into windows",
         TypeError,
     ),
     "continuous recordings": (
         lambda: fit(BaseConcatDataset([RawDataset(mne.io.RawArray(ARRAY[0], epochs().info))])),
-        "cut them into windows",
+        "Cut the recordings into windows",
         TypeError,
     ),
     "an endless dataset": (lambda: fit(Endless()), "Endless", TypeError),
@@ -157,11 +157,11 @@ WINDOWS = {
     "a sampling rate that contradicts": (lambda: fit(epochs(), sfreq=250), r"100 Hz.* 250 Hz"),
     "unlabeled windows of another rate": (
         lambda: fit(unlabeled=epochs(sfreq=250.0)),
-        r"250 Hz.* 100 Hz.* resample",
+        r"250 Hz.* 100 Hz.* Resample",
     ),
     "a mask as indices": (
         lambda: fit(Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0)),
-        "bool indices",
+        "dtype bool",
     ),
     "no EEG channel": (
         lambda: fit(epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"])),
@@ -210,10 +210,10 @@ LABEL_MISTAKES = {
         lambda: fit(y=pd.Series(np.linspace(0, 1, 8), dtype=object)),
         "continuous",
     ),
-    "one number": (lambda: fit(y=1), "y is 1"),
+    "one number": (lambda: fit(y=1), "got 1"),
     "several targets": (lambda: fit(y=np.eye(8)), r"\(8, 8\)"),
     "some labels missing": (lambda: fit(y=[0, 1, None, 1] * 2), r"2 of 8 .*unlabeled_label"),
-    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), "no label"),
+    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), "NaN"),
     "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), "continuous"),
     "labels of two types": (lambda: fit(y=["a", 1] * 4), "types"),
     "all unlabeled": (lambda: fit(y=[-1] * 8), r"-1.*PARSEmbedder"),
@@ -309,11 +309,11 @@ PREDICTION = {
     "shorter than a patch at predict": (lambda: fit().predict(ARRAY[:, :, :99]), r"99 .*100"),
     "another sampling rate at predict": (
         lambda: fit().predict(epochs(sfreq=250.0)),
-        r"250 Hz.* 100 Hz.* resample",
+        r"250 Hz.* 100 Hz.* Resample",
     ),
     "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), "Window 7"),
     "nothing to score against": (lambda: fit().score(ARRAY), "no labels"),
-    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "no label"),
+    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "missing"),
     "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), "not fitted", NotFittedError),
     "no names of an unfitted embedder": (
         lambda: PARSEmbedder().get_feature_names_out(),

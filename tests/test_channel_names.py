@@ -116,7 +116,7 @@ def test_any_reference_but_another_electrode_is_one(name):
 @pytest.mark.parametrize("name", ["T3-P3", "T8-P8-0", "F7-T1", "A2-C3"])
 def test_pairs_of_electrodes_keep_their_names(name):
     assert electrode_name(name) == name
-    assert why_no_electrode({"ch_name": name}) == "a pair of electrodes"
+    assert why_no_electrode({"ch_name": name}) == "bipolar channel"
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,9 @@ def test_rates_agree_up_to_rounding(one, other, same):
 
 
 def test_the_error_has_both_rates_and_the_remedy():
-    check_same_rate(100.0, None, "The windows are", "the model")
-    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz.* resample"):
-        check_same_rate(100.0, 200.0, "The windows are", "the model")
+    check_same_rate(100.0, None, "The windows are", "the model was trained")
+    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz.*[Rr]esample"):
+        check_same_rate(100.0, 200.0, "The windows are", "the model was trained")
 
 
 def test_the_first_ones_and_how_many_more_there_are():
@@ -132,7 +132,7 @@ def test_the_first_ones_and_how_many_more_there_are():
     assert format_list(names[:2]) == "EEG 0, EEG 1"
     assert format_list(names[:10]).endswith("EEG 9")
     assert format_list(names).endswith("EEG 9 and 1 more")
-    assert format_list(names, most=2) == "EEG 0, EEG 1 and 9 more"
+    assert format_list(names, max_items=2) == "EEG 0, EEG 1 and 9 more"
     assert format_list([]) == ""
 
 

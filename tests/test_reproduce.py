@@ -125,8 +125,8 @@ CELLS = {
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.filterwarnings(
     "ignore:.*scores are undefined",
-    "ignore:Validation windows",
-    "ignore:The windows were prepared otherwise",
+    "ignore:No validation windows",
+    "ignore:Preprocessing of these windows differs",
 )
 def test_the_chain_ends_in_the_same_table_after_kills(tmp_path, monkeypatch):
     """Every command of the page on six small corpora, and again with SIGKILL in six of them."""

@@ -25,7 +25,7 @@ PAGES = {
     "guide/index.html": "User guide",
     "guide/recordings.html": "recordings",
     "guide/braindecode.html": "braindecode",
-    "guide/comparing.html": "compare",
+    "guide/comparing.html": "Compare",
     "guide/scale.html": "scale",
     "auto_examples/index.html": "Examples",
     "auto_examples/inside/plot_recording_to_tokens.html": "What does PARS see of a recording",
@@ -88,7 +88,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def address():
     if not (SITE / "index.html").is_file():
-        pytest.skip(f"browser: no site in {SITE}; build it as CONTRIBUTING.md says")
+        pytest.skip(f"browser: no site in {SITE}; build it as described in CONTRIBUTING.md")
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *args):
@@ -164,8 +164,8 @@ def test_formulas_are_set_without_the_network(browser, address):
 
 @pytest.fixture(scope="module")
 def pages(browser, address) -> dict[str, dict]:
-    """What every page says of itself, wide and on a phone, without indices."""
-    found = {}
+    """Measurements of every page on a wide screen and on a phone, without indices."""
+    measurements = {}
     files = sorted(
         file.relative_to(SITE).as_posix()
         for file in SITE.rglob("*.html")
@@ -176,71 +176,77 @@ def pages(browser, address) -> dict[str, dict]:
     for page in files:
         resize(browser, WIDE)
         browser.get(f"{address}/{page}")
-        found[page] = browser.execute_async_script(MEASURE, SMALL)
+        measurements[page] = browser.execute_async_script(MEASURE, SMALL)
         resize(browser, PHONE)
-        found[page] |= browser.execute_script(NARROW, PHONE, SMALL)
+        measurements[page] |= browser.execute_script(NARROW, PHONE, SMALL)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    return found
+    return measurements
 
 
 def test_the_header_has_the_version_and_the_repository(pages):
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     repository = setup["metadata"]["url"]
-    for page, found in pages.items():
-        assert found["brand"] == f"braindecode_pars {braindecode_pars.__version__}", page
-        assert repository.rstrip("/") in [link.rstrip("/") for link in found["header"]], page
+    for page, measured in pages.items():
+        assert measured["brand"] == f"braindecode_pars {braindecode_pars.__version__}", page
+        assert repository.rstrip("/") in [link.rstrip("/") for link in measured["header"]], page
 
 
 def test_every_page_has_a_link_to_its_source(pages):
     wrong = {
-        page: found["edit"]
-        for page, found in pages.items()
-        if not found["edit"]
-        or not all((ROOT / link.partition("/edit/main/")[2]).is_file() for link in found["edit"])
+        page: measured["edit"]
+        for page, measured in pages.items()
+        if not measured["edit"]
+        or not all((ROOT / link.partition("/edit/main/")[2]).is_file() for link in measured["edit"])
     }
     assert wrong == {}
 
 
 def test_every_page_with_sections_has_a_table_of_contents(pages):
-    without = [page for page, found in pages.items() if found["sections"] and not found["contents"]]
+    without = [
+        page
+        for page, measured in pages.items()
+        if measured["sections"] and not measured["contents"]
+    ]
     assert without == []
     dead = {
         page: missing
-        for page, found in pages.items()
-        if (missing := set(found["contents"]) - {*found["anchors"], "#"})
+        for page, measured in pages.items()
+        if (missing := set(measured["contents"]) - {*measured["anchors"], "#"})
     }
     assert dead == {}
 
 
 def test_names_of_the_reference_stay_on_one_line(pages):
-    broken = {page: found["broken"] for page, found in pages.items() if found["broken"]}
+    broken = {page: measured["broken"] for page, measured in pages.items() if measured["broken"]}
     assert broken == {}
 
 
 def test_no_sidebar_is_empty(pages):
-    assert [page for page, found in pages.items() if found["emptySidebars"]] == []
+    assert [page for page, measured in pages.items() if measured["emptySidebars"]] == []
 
 
 def test_nothing_scrolls_sideways_on_a_phone(pages):
-    wide = {page: found["width"] for page, found in pages.items() if found["width"] > PHONE}
+    wide = {
+        page: measured["width"] for page, measured in pages.items() if measured["width"] > PHONE
+    }
     assert wide == {}
 
 
 def test_no_name_is_clipped_on_a_phone(pages):
     clipped = {
         page: names
-        for page, found in pages.items()
-        if (names := found["clipped"] + found["outside"])
+        for page, measured in pages.items()
+        if (names := measured["clipped"] + measured["outside"])
     }
     assert clipped == {}
 
 
-def test_every_picture_says_what_it_shows(pages):
+def test_every_picture_has_an_alternative_text(pages):
     silent = [
         (page, source, alt)
-        for page, found in pages.items()
-        for source, alt in found["alts"]
+        for page, measured in pages.items()
+        for source, alt in measured["alts"]
         if len(alt.split()) < 2 or alt.endswith((".png", ".svg"))
     ]
     assert silent == []
@@ -250,8 +256,8 @@ def test_figures_are_readable_at_their_printed_size(pages):
     """At half of its natural width, text of 9 points has 9 pixels."""
     small = [
         (page, source, width, natural)
-        for page, found in pages.items()
-        for source, width, natural in found["sizes"]
+        for page, measured in pages.items()
+        for source, width, natural in measured["sizes"]
         if width < natural / 2
     ]
     assert small == []
@@ -264,8 +270,8 @@ def test_figures_are_readable_on_a_phone(pages):
     """
     small = [
         (page, source, width, natural)
-        for page, found in pages.items()
-        for source, width, natural in found["onPhone"]
+        for page, measured in pages.items()
+        for source, width, natural in measured["onPhone"]
         if width < 0.4 * natural and not page.startswith("generated/")
     ]
     assert small == []
@@ -273,8 +279,8 @@ def test_figures_are_readable_on_a_phone(pages):
 
 def test_every_page_loads_in_a_second(pages, browser, address):
     slow = {}
-    for page, found in pages.items():
-        times = [found["milliseconds"]]
+    for page, measured in pages.items():
+        times = [measured["milliseconds"]]
         while min(times) >= 1000 and len(times) < 5:  # another program may have had the processor
             browser.get(f"{address}/{page}")
             times.append(browser.execute_async_script(MEASURE, SMALL)["milliseconds"])
@@ -290,9 +296,9 @@ def test_nothing_shuts_readers_out(browser, address, width, theme):
     if not AXE.is_file():
         pytest.skip(f"browser: axe-core is not in {AXE}; AXE_CORE is the path of axe.min.js")
     resize(browser, width)
-    found = {page: violations(browser, f"{address}/{page}", theme) for page in PAGES}
+    page_violations = {page: violations(browser, f"{address}/{page}", theme) for page in PAGES}
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert {page: names for page, names in found.items() if names} == {}
+    assert {page: names for page, names in page_violations.items() if names} == {}
 
 
 def test_the_data_flow_is_a_column_on_a_phone_and_has_rows_elsewhere(browser, address):
@@ -313,11 +319,11 @@ def test_the_data_flow_is_a_column_on_a_phone_and_has_rows_elsewhere(browser, ad
 def test_search_finds_the_classifier(browser, address):
     browser.get(f"{address}/search.html?q=PARSClassifier")
     wait(browser, "return document.querySelectorAll('#search-results li a').length > 0")
-    found = [
+    links = [
         a.get_attribute("href")
         for a in browser.find_elements("css selector", "#search-results li a")
     ]
-    assert any("braindecode_pars.PARSClassifier.html" in link for link in found)
+    assert any("braindecode_pars.PARSClassifier.html" in link for link in links)
     assert errors(browser) == []
 
 
@@ -328,7 +334,7 @@ def wait(browser, script: str, seconds: float = 20) -> None:
 
 
 def resize(browser, width: int) -> None:
-    """Give pages this width; a phone's is a viewport of its own, not a narrow window."""
+    """Set the width of pages; a phone is emulated as a mobile viewport, not a narrow window."""
     size = dict(width=width, height=1000, deviceScaleFactor=1, mobile=width == PHONE)
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
@@ -341,11 +347,11 @@ def violations(browser, url: str, theme: str) -> list[str]:
     )
     wait(browser, "return !document.getAnimations().some(a => a instanceof CSSTransition)")
     browser.execute_script(AXE.read_text(encoding="utf-8"))
-    found = browser.execute_async_script(
+    axe_violations = browser.execute_async_script(
         "axe.run(document, {resultTypes: ['violations']}).then(r => arguments[0](r.violations))"
     )
     return [
         f"{violation['id']}: {json.dumps([node['target'] for node in violation['nodes'][:3]])}"
-        for violation in found
+        for violation in axe_violations
         if violation["impact"] in ("serious", "critical")
     ]

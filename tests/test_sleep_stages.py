@@ -48,13 +48,13 @@ def test_other_names_are_no_stages(name):
 
 def test_numbers_may_be_of_any_convention():
     """In some, 4 is REM, in others 5. Sleep cannot be concluded from them either."""
-    with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4 .* order=\['0', '1'"):
+    with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4.* order=\['0', '1'"):
         top_to_bottom([0, 1, 2, 3, 4])
     assert not are_stages(map(str, range(6)))
 
 
 def test_unknown_names_are_an_error_that_shows_the_order():
-    with pytest.raises(ValueError, match=r"'dozing' .* order=\['W'"):
+    with pytest.raises(ValueError, match=r"'dozing'.* order=\['W'"):
         top_to_bottom(["W", "dozing", "N1"])
 
 
@@ -90,7 +90,7 @@ def test_numbers_are_stages_of_a_scheme_that_is_named(scheme, expected, unscored
     assert aasm_stages([*expected, *unscored], scheme) == expected
     with pytest.warns(UserWarning, match=r"'1'.*scheme"):
         assert aasm_stages(expected) == {n: s for n, s in expected.items() if n == "R"}
-    with pytest.warns(UserWarning, match=r"leaves out '7':"):
+    with pytest.warns(UserWarning, match="omits '7'"):
         assert aasm_stages([7, "N2"], scheme) == {"N2": "N2"}
 
 

@@ -105,7 +105,7 @@ def test_other_layouts(path):
     assert known_subject_of_path(PurePosixPath(path)) is None
 
 
-def test_subject_1_of_two_corpora_is_two_people():
+def test_subject_1_of_two_corpora_is_two_subjects():
     seen = SubjectKeys(["day:1", "night:S002", 3, "TUEG:aaaaaaaa"])
     for subject in ("day:1", "day:001", 1, "night:2", "eegmat:3", "tueg:AAAAAAAA", "aaaaaaaa"):
         assert subject in seen, subject
@@ -140,7 +140,7 @@ def test_the_subject_in_the_file_names_of_public_corpora():
     assert [public_subject(file) for file in files] == found
 
 
-def test_the_corpora_of_the_temple_hospital_have_people_in_common():
+def test_the_corpora_of_the_temple_hospital_share_subjects():
     seen = SubjectKeys(["tueg:aaaaaaaa"])
     assert all(f"{corpus}:aaaaaaaa" in seen for corpus in ("tueg", "tuab", "tusz"))
     assert subject_key("tuab:aaaaaaaa") == subject_key("tusz:AAAAAAAA")

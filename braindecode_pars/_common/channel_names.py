@@ -1,4 +1,4 @@
-"""Which channels are EEG, and which names belong to the same electrode, with their positions."""
+"""Recognize EEG channels, match channel names to electrodes, and look up electrode positions."""
 
 import functools
 import re
@@ -10,37 +10,40 @@ import mne
 import numpy as np
 from mne.io.constants import FIFF
 
-#: Kinds of channels in MNE that record potentials of the brain.
+#: MNE channel types that record electrical potentials of the brain.
 _BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_DBS_CH}
-#: Kinds that are no signal, or an unknown one.
+#: MNE channel types of events and of unknown signals.
 _NO_SIGNAL = {FIFF.FIFFV_MISC_CH, FIFF.FIFFV_STIM_CH}
 
-#: References after a name that is no electrode of the 10-05 system. After one it may be any other.
+#: References that are recognized after a name that is not an electrode of the 10-05 system. After
+#: an electrode of the 10-05 system, any other name is a reference.
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
 
 #: Electrodes that form pairs with scalp electrodes: temporal, sphenoidal and nasopharyngeal.
 _BESIDE_SCALP = {"T1", "T2", "SP1", "SP2", "PG1", "PG2"}
 
-#: Names of the same reference: average of all channels, and linked ears.
+#: Synonyms of references: average of all channels, and linked ears.
 _SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "AVE": "AVG", "LER": "LE"}
 
-#: Old names of the 10-20 system -> names of the same electrodes in the 10-10 system; the earlobes
-#: and the mastoids, which sleep laboratories do not distinguish.
+#: Old names in the 10-20 system -> names of the same electrodes in the 10-10 system. Earlobes and
+#: mastoids are included, because sleep laboratories do not distinguish them.
 _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
+#: Mastoids, and earlobes after conversion by _SAME_ELECTRODE.
 _EARS = ("M1", "M2")
+#: Electrodes at earlobes and mastoids.
 _NOT_ON_SCALP = {*_EARS, "A1", "A2"}
 
-#: Words in labels of eye channels. ``E1`` and ``E2`` alone are missing on purpose: they are eye
-#: channels of polysomnography, but scalp electrodes of an EGI net. Against a mastoid they are eye
-#: channels.
+#: Pattern of words in the names of eye channels. ``E1`` and ``E2`` are only included if they are
+#: referenced to a mastoid: they are eye channels in polysomnography, but scalp electrodes of an EGI
+#: net.
 _EOG_WORDS = r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]"
 
-#: Words in labels of signals that are not EEG: in polysomnography, also in Italian and German, in
-#: EDF+, and in the files of common amplifiers. ``ERG`` is missing: an electroretinogram, but also
-#: an electrode of EESM17.
+#: Patterns of words in the names of signals that are not EEG: in polysomnography (also in Italian
+#: and German), in EDF+, and in files of common amplifiers. ``ERG`` is not included, because it is
+#: an electroretinogram, but also an electrode of EESM17.
 _OTHER_WORDS = (
     _EOG_WORDS,
-    # ECG and EMG also within a word, as in ChinEMG or ECGII
+    # ECG and EMG, also within a word, as in ChinEMG or ECGII
     r"[a-z]*(?:ECG|EKG)[a-z]*|VCG",
     r"[a-z]*(?:EMG|Leg)[a-z]*|Chin|Submental|Tib(?:ialis)?|[LR]AT(?!\d)|PLM[a-z]*",
     r"Milo|Deltoid[a-z]*|[DS]x1-[DS]x2|Kinn|Beine?",
@@ -65,12 +68,12 @@ _EOG, _OTHER = (
     for words in (_EOG_WORDS, "|".join(_OTHER_WORDS))
 )
 
-#: A signal of breathing before a dash, but a reference after it, as in ``Cz-Nose``.
+#: Name of a respiratory signal before a dash, but of a reference after a dash, as in ``Cz-Nose``.
 _SIGNAL_OR_REFERENCE = re.compile(r"(?<![a-z])Nose(?![a-z])", re.IGNORECASE)
 
 
 def is_other_kind(name: str) -> bool:
-    """Whether the name of a channel shows that it is not EEG.
+    """Whether the name of a channel is the name of a signal other than EEG.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ def is_other_kind(name: str) -> bool:
     Returns
     -------
     bool
-        False for electrodes, and for names that do not show a kind of signal.
+        False for electrodes, and for names that do not indicate the type of signal.
 
     Examples
     --------
@@ -93,12 +96,12 @@ def is_other_kind(name: str) -> bool:
 
 
 def is_eog(ch: Mapping[str, Any]) -> bool:
-    """Whether a channel is an EOG, by its MNE type or its name.
+    """Whether a channel is EOG, by its MNE channel type or its name.
 
     Parameters
     ----------
     ch : mapping
-        Channel, as in ``mne.Info["chs"]``. Without an entry ``kind``, the name decides.
+        Channel, as in ``mne.Info["chs"]``. If it has no entry ``kind``, only the name is used.
 
     Examples
     --------
@@ -113,20 +116,21 @@ def is_eog(ch: Mapping[str, Any]) -> bool:
 
 
 def is_eeg(ch: Mapping[str, Any]) -> bool:
-    """Whether a channel is EEG, by its MNE type and by its name.
+    """Whether a channel is EEG, by its MNE channel type and its name.
 
-    The type alone is not enough: readers of EDF and BDF files give the type "eeg" to all signals.
+    The type is not sufficient, because readers of EDF and BDF files give the type "eeg" to all
+    signals.
 
     Parameters
     ----------
     ch : mapping
-        Channel, as in ``mne.Info["chs"]``. Without an entry ``kind``, the name decides.
+        Channel, as in ``mne.Info["chs"]``. If it has no entry ``kind``, only the name is used.
 
     Returns
     -------
     bool
-        True for the types "eeg", "ecog", "seeg" and "dbs", unless the type is "eeg" and the name
-        is that of another signal.
+        True for the types "eeg", "ecog", "seeg" and "dbs", unless the type is "eeg" and the name is
+        the name of another signal.
 
     Examples
     --------
@@ -137,16 +141,17 @@ def is_eeg(ch: Mapping[str, Any]) -> bool:
     [True, False, False]
     """
     kind = ch.get("kind", FIFF.FIFFV_EEG_CH)
-    is_named_otherwise = kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"])
-    return is_eeg_by_type(ch) and not is_named_otherwise
+    is_other_signal = kind == FIFF.FIFFV_EEG_CH and is_other_kind(ch["ch_name"])
+    return is_eeg_by_type(ch) and not is_other_signal
 
 
 def with_types(chs: Sequence[Any]) -> list[Any]:
-    """Return the channels of a recording with the type "eeg" where only names can tell.
+    """Set the type of channels to "eeg" in recordings without channel types.
 
-    A recording whose channels all have the type "misc" (or "stim") has no types of signals: so it
-    is with :func:`mne.create_info`, and :func:`braindecode.datasets.create_from_X_y`, without
-    ``ch_types``. Its channels are EEG, unless the name is that of another signal.
+    If all channels of a recording have the type "misc" (or "stim"), channel types were not set, as
+    with :func:`mne.create_info` and :func:`braindecode.datasets.create_from_X_y` without
+    ``ch_types``. Channels of type "misc" are then treated as EEG, unless the name is the name of
+    another signal.
 
     Parameters
     ----------
@@ -156,7 +161,7 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
     Returns
     -------
     list of dict
-        The same channels; those of other recordings as they are.
+        The channels. Channels of recordings with channel types are not changed.
 
     Examples
     --------
@@ -176,7 +181,9 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
 
 
 def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
-    """Whether MNE references and filters a channel as EEG: by its type, whatever its name is.
+    """Whether a channel is EEG by its MNE channel type, regardless of its name.
+
+    MNE re-references and filters these channels as EEG.
 
     Examples
     --------
@@ -190,8 +197,9 @@ def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
 
 
 def odd_first(names: Iterable[str]) -> list[str]:
-    """Return names of channels, each once: first those of ears, mastoids and other signals, which a
-    list of EEG should not hide.
+    """Return unique names of channels, with ears, mastoids and non-EEG signals first.
+
+    These names come first because they are unexpected in a list of EEG channels.
 
     Examples
     --------
@@ -206,7 +214,7 @@ def odd_first(names: Iterable[str]) -> list[str]:
 
 
 def electrode_name(channel: str) -> str:
-    """Return the electrode of a channel, in capital letters; a bipolar channel keeps its name.
+    """Return the electrode of a channel in upper case. The name of a bipolar channel is kept.
 
     Examples
     --------
@@ -220,12 +228,12 @@ def electrode_name(channel: str) -> str:
 
 
 def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first two channels that name different references; None when there are none.
+    """Return two channels whose names contain different references; None if there are no two.
 
     Parameters
     ----------
     channels : sequence of str
-        Names of channels of one electrode.
+        Names of channels of the same electrode.
 
     Examples
     --------
@@ -249,8 +257,8 @@ def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
 def electrode_pair(channel: str) -> tuple[str, str | None]:
     """Return the electrode and the reference of a channel, or the electrodes of a bipolar channel.
 
-    Each is in capital letters, in the one name of :func:`match_channels` for the same electrode.
-    The second is None when the channel names none.
+    Names are in upper case, and synonyms of an electrode are converted to one name, as in
+    :func:`match_channels`. The second name is None if the channel name contains no reference.
 
     Examples
     --------
@@ -265,23 +273,24 @@ def electrode_pair(channel: str) -> tuple[str, str | None]:
 
 
 def match_channels(wanted: Sequence[str], names: Sequence[str]) -> list[int | None]:
-    """Find the channels of a recording that belong to the wanted electrodes.
+    """Match channels of a recording to wanted channels, by electrode.
 
-    ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and ``T7``,
-    ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``; but none of a cap of BioSemi is
-    one of the 10-20 system, as :func:`system_names` tells. References are ignored;
-    :func:`differing_references` finds different ones. If several channels on one side belong to an
-    electrode, such as ``C3-M1`` and ``C3-M2``, their names must be equal.
+    For example, ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and
+    ``T7``, ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. Electrodes of BioSemi caps
+    are never matched to electrodes of the 10-20 system, see :func:`system_names`. References are
+    ignored; :func:`differing_references` finds different references. If several channels of a
+    recording belong to the same electrode, such as ``C3-M1`` and ``C3-M2``, their names must be
+    equal.
 
     Parameters
     ----------
     wanted, names : sequence of str
-        Names of channels.
+        Names of the wanted channels, and of the channels of the recording.
 
     Returns
     -------
     list of int | None
-        Index in ``names`` of each wanted channel; None when there is none.
+        Index in ``names`` of each wanted channel. None if there is no matching channel.
 
     Examples
     --------
@@ -295,13 +304,13 @@ def match_channels(wanted: Sequence[str], names: Sequence[str]) -> list[int | No
 
 
 def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
-    """Return a text for each channel, the same where :func:`match_channels` matches two channels.
+    """Return a key for each channel. Channels matched by :func:`match_channels` have equal keys.
 
     Parameters
     ----------
     *recordings : sequence of str
-        Names of the channels of each recording. An electrode that is there twice in one of them
-        keeps its names apart in all.
+        Names of the channels of each recording. If a recording contains an electrode twice, the
+        channels of this electrode are matched by their full names in all recordings.
 
     Examples
     --------
@@ -323,24 +332,27 @@ def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
     ]
 
 
-#: Electrodes of BioSemi's caps; E1 to H32 are missing, since E1 is also one of EGI or of the eyes.
-#: And all names like these, of which A1, C3 or F8 are also in the 10-20 system.
+#: Pattern of electrodes of BioSemi caps. E1 to H32 are not included, because E1 is also an
+#: electrode of EGI nets and an eye channel.
 _BIOSEMI = re.compile(r"[A-D]([1-9]|[12]\d|3[012])")
+#: Pattern of all names of BioSemi caps. Some of these, such as A1, C3 and F8, are also names in the
+#: 10-20 system.
 _SHORT = re.compile(r"[A-H]\d+")
 
 
 def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[str]:
-    """Return names of channels with "BioSemi" before those that mean others in the 10-20 system.
+    """Prefix names of BioSemi electrodes that have another meaning in the 10-20 system.
 
-    BioSemi's caps have A1 to D32, or fewer or more. They are taken for such if two names are
-    theirs alone, such as A5 and B1, and none is of the 10-20 system alone, such as Fz.
+    BioSemi caps have electrodes named A1 to D32, depending on their number of electrodes. A
+    recording is assumed to use a BioSemi cap if at least two names exist only in BioSemi caps, such
+    as A5 and B1, and no name exists only in the 10-20 system, such as Fz.
 
     Parameters
     ----------
     names : sequence of str
         Names of channels.
     recording : sequence of str
-        All names of their recording, if they are only some.
+        Names of all channels of the recording, if ``names`` is a subset of them.
 
     Examples
     --------
@@ -357,35 +369,40 @@ def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[st
 def _are_of_biosemi(names: Sequence[str]) -> bool:
     parts = {part for name in names for part in electrode_name(name).split("-")}
     known = _scalp() | _SAME_ELECTRODE.keys()
-    theirs = [part for part in parts - known if _BIOSEMI.fullmatch(part)]
-    return len(theirs) > 1 and all(_SHORT.fullmatch(part) for part in parts & known)
+    only_biosemi = [part for part in parts - known if _BIOSEMI.fullmatch(part)]
+    return len(only_biosemi) > 1 and all(_SHORT.fullmatch(part) for part in parts & known)
 
 
 def other_system(*recordings: Sequence[str]) -> str:
-    """Return what to do where only some of these have names of BioSemi; else an empty text."""
+    """Return advice for a message if only some recordings use BioSemi names, otherwise ""."""
     if len({_are_of_biosemi(names) for names in recordings}) < 2:
         return ""
     return (
-        " BioSemi's A1 to H32 are other electrodes than those of such names in the 10-20 system: "
-        "rename them with raw.rename_channels to the 10-20 electrodes at their places, or name "
-        "those of BioSemi as in 'BioSemi C3'."
+        " BioSemi names A1 to H32 do not mean the electrodes with these names in the 10-20 system. "
+        "Rename BioSemi channels to the 10-20 electrodes at the same positions with "
+        "raw.rename_channels, or refer to BioSemi electrodes as, for example, 'BioSemi C3'."
     )
 
 
-#: What a channel is that is no single electrode of the scalp.
-NAMED_OTHERWISE = "EEG by the type and another signal by the name"
-EAR = "an ear or a mastoid"
-PAIR, UNKNOWN = "a pair of electrodes", "no electrode of the 10-20 system: an unused input?"
+#: Reason why a channel is not a scalp electrode: its channel type and its name contradict.
+NAME_CONTRADICTS_TYPE = "EEG by channel type, but not EEG by name"
+#: Reason why a channel is not a scalp electrode: ear or mastoid.
+EAR = "ear or mastoid"
+#: Reason why a channel is not a single scalp electrode: two electrodes.
+PAIR = "bipolar channel"
+#: Reason why a channel is not a scalp electrode: unknown name.
+UNKNOWN = "not an electrode of the 10-20 system (unused input?)"
 
 
 def why_no_electrode(ch: Mapping[str, Any]) -> str:
-    """Return why a channel is no single electrode of the scalp; an empty text if it is one.
+    """Return the reason why a channel is not a single scalp electrode; empty if it is.
 
     Parameters
     ----------
     ch : mapping
-        Channel, as in ``mne.Info["chs"]``. Its reference may be anything but another electrode of
-        the scalp, with which it is a pair. Electrodes are those of the 10-05 system.
+        Channel, as in ``mne.Info["chs"]``. Scalp electrodes are the electrodes of the 10-05 system.
+        The channel may have any reference except another scalp electrode, which makes it a bipolar
+        channel.
 
     Examples
     --------
@@ -394,20 +411,20 @@ def why_no_electrode(ch: Mapping[str, Any]) -> str:
     ('', '')
     >>> for name in ("EEG A2-A1", "M1", "Fpz-Cz", "EEG 23A-23R"):
     ...     print(why_no_electrode({"ch_name": name}))
-    ear to ear
-    an ear or a mastoid
-    a pair of electrodes
-    no electrode of the 10-20 system: an unused input?
+    ear-to-ear channel
+    ear or mastoid
+    bipolar channel
+    not an electrode of the 10-20 system (unused input?)
     """
     if not is_eeg(ch):
-        return NAMED_OTHERWISE if is_eeg_by_type(ch) else "not EEG, by its name or type"
+        return NAME_CONTRADICTS_TYPE if is_eeg_by_type(ch) else "not EEG by name or channel type"
     first, second = electrode_pair(ch["ch_name"])
     if first not in (*_scalp(), *_EARS):
         return UNKNOWN
     if second and "-" in electrode_name(ch["ch_name"]):
         return PAIR
-    of_ears = "ear to ear" if second in _EARS else EAR
-    return of_ears if first in _EARS else ""
+    ear_text = "ear-to-ear channel" if second in _EARS else EAR
+    return ear_text if first in _EARS else ""
 
 
 @functools.cache
@@ -416,12 +433,15 @@ def _scalp() -> set[str]:
 
 
 def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
-    """Split the name of a channel; one without a reference, or of a pair, is returned whole."""
+    """Split the name of a channel into electrode and reference.
+
+    Names without a reference and names of bipolar channels are not split.
+    """
     name = _bare_name(channel)
     electrode, _, reference = name.partition("-")
-    # MNE numbers the second of two equal names, as in T8-P8-1.
-    first, *others = (_one_name(part) for part in name.split("-"))
-    is_pair = any(other in _scalp() or other in _BESIDE_SCALP for other in others)
+    # MNE appends a number to duplicate names, as in T8-P8-1.
+    first, *further = (_one_name(part) for part in name.split("-"))
+    is_pair = any(part in _scalp() or part in _BESIDE_SCALP for part in further)
     is_known = first in _scalp() or first in _EARS
     if reference in _REFERENCES or (reference and is_known and not is_pair):
         return electrode, reference
@@ -434,12 +454,12 @@ def _bare_name(channel: str) -> str:
 
 
 def _one_name(name: str) -> str:
-    """Return the one name of an electrode, or of a reference, that has several."""
+    """Convert synonyms of an electrode or of a reference to one name."""
     return _SAME_ELECTRODE.get(name) or _SAME_REFERENCE.get(name, name)
 
 
 def template_montage() -> mne.channels.DigMontage:
-    """Return MNE's template montage of the 10-05 system.
+    """Return the template montage of MNE for the 10-05 system.
 
     Returns
     -------
@@ -452,7 +472,7 @@ def template_montage() -> mne.channels.DigMontage:
     >>> {"C3", "Cz", "C4"} <= set(template_montage().ch_names)
     True
     """
-    # The name of this montage depends on the version of MNE.
+    # The name of the montage depends on the version of MNE.
     known = mne.channels.get_builtin_montages()
     return mne.channels.make_standard_montage(
         "colin27_1005" if "colin27_1005" in known else "standard_1005"
@@ -461,18 +481,18 @@ def template_montage() -> mne.channels.DigMontage:
 
 @functools.cache
 def _template_positions() -> dict[str, np.ndarray]:
-    """Return the 10-05 positions in MNE's head frame, by upper-case name."""
+    """Return the 10-05 electrode positions in the head coordinate frame, by upper-case name."""
     montage = template_montage()
     info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
     return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
 
 
 def electrode_positions(chs_info: list[dict]) -> np.ndarray:
-    """Return the position of each channel's electrode on the head.
+    """Return the electrode position of each channel on the head.
 
-    The position is looked up by name in the 10-05 system, so that recordings with and without
-    digitized positions get the same positions. For a name that is not in the 10-05 system, the
-    channel's own location (``loc``) is used.
+    Positions are looked up by name in the 10-05 system, so that recordings with and without
+    digitized positions get the same positions. For names that are not in the 10-05 system, the
+    location of the channel (``loc``) is used.
 
     Parameters
     ----------
@@ -482,13 +502,13 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (n_chans, 3)
-        Positions in meters in MNE's head frame. NaN for unknown electrodes, for ears and mastoids,
-        and for bipolar derivations.
+        Positions in meters in the head coordinate frame of MNE. NaN for unknown electrodes, ears,
+        mastoids and bipolar channels.
 
     Raises
     ------
     TypeError
-        When an entry is not the description of a channel, such as a name alone.
+        If an entry is not a channel description, for example a name.
 
     Examples
     --------
@@ -502,7 +522,10 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for ch in chs_info:
         if not isinstance(ch, Mapping) or "ch_name" not in ch:
-            raise TypeError(f"chs_info contains {ch!r}; pass dicts with the key 'ch_name'.")
+            raise TypeError(
+                f"chs_info must be a list of dicts with the key 'ch_name', as in info['chs'], but "
+                f"contains {ch!r}."
+            )
     names = system_names([ch["ch_name"] for ch in chs_info])
     for row, ch, system_name in zip(positions, chs_info, names, strict=True):
         name = electrode_name(system_name)
@@ -512,7 +535,7 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
         if position is None:
             location = ch.get("loc")
             position = np.asarray([] if location is None else location, dtype=float)[:3]
-            # MNE uses NaN or zeros for a location that is not set.
+            # MNE uses NaN or zeros if a location is not set.
             if len(position) < 3 or not np.isfinite(position).all() or not position.any():
                 continue
         row[:] = position

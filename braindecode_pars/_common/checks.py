@@ -1,6 +1,7 @@
-"""Checks of what users pass: parameters, lists of names, sampling rates; and warnings for users.
+"""Check arguments (types, ranges, probabilities, sampling rates), and issue warnings to users.
 
-A :class:`ParameterRule` accepts some values of a parameter and has a text for the error message.
+A :class:`ParameterRule` defines the accepted values of a parameter, and describes them in the error
+message.
 """
 
 import math
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-#: Value of a parameter that the data decide.
+#: Value of a parameter that is chosen from the data.
 AUTO = "auto"
 
 #: The largest integer that torch can hold.
@@ -25,23 +26,23 @@ _LARGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True)
 class ParameterRule:
-    """Types and range of the values that a parameter accepts.
+    """Accepted types and range of a parameter.
 
     Attributes
     ----------
     text : str
-        Description of the accepted values; completes "must be ...".
+        Description of the accepted values, which completes "must be ..." in error messages.
     kinds : tuple of type
-        Accepted types; any other type raises TypeError. True and False are accepted only if
-        ``bool`` is among the types, although bool is a subclass of int.
-    holds : callable
-        Function that returns whether a value of an accepted type is in range; any other value
-        raises ValueError.
+        Accepted types. Other types raise a TypeError. True and False are accepted only if ``bool``
+        is one of the types, although bool is a subclass of int.
+    is_valid : callable
+        Function that returns whether a value of an accepted type is in range. Values out of range
+        raise a ValueError.
     """
 
     text: str
     kinds: tuple[type, ...]
-    holds: Callable[[Any], bool] = lambda value: True
+    is_valid: Callable[[Any], bool] = lambda value: True
 
     def check(self, name: str, value: Any, owner: str = "") -> None:
         """Check that a value has an accepted type and is in range.
@@ -49,9 +50,9 @@ class ParameterRule:
         Raises
         ------
         TypeError
-            When the value has another type.
+            If the type of the value is not accepted.
         ValueError
-            When the value is out of range.
+            If the value is out of range.
         """
         full_name = f"{owner}: {name}" if owner else name
         # NumPy's bool is not a subclass of bool.
@@ -59,39 +60,39 @@ class ParameterRule:
         kind = bool if is_bool else type(value)
         if not issubclass(kind, self.kinds) or (kind is bool and bool not in self.kinds):
             raise TypeError(f"{full_name} must be {self.text}, got {value!r}.")
-        if not self.holds(value):
+        if not self.is_valid(value):
             raise ValueError(f"{full_name} must be {self.text}, got {value!r}.")
 
 
-def integer(least: int) -> ParameterRule:
-    """Return a rule for an integer of Python or NumPy that is at least ``least``."""
+def integer(minimum: int) -> ParameterRule:
+    """Return a rule for a Python or NumPy integer that is at least ``minimum``."""
     return ParameterRule(
-        f"an integer of at least {least}",
+        f"an integer of at least {minimum}",
         (Integral,),
-        lambda value: least <= value <= _LARGEST_INTEGER,
+        lambda value: minimum <= value <= _LARGEST_INTEGER,
     )
 
 
-def number(where: str, holds: Callable[[float], bool]) -> ParameterRule:
+def number(valid_range: str, is_valid: Callable[[float], bool]) -> ParameterRule:
     """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
     return ParameterRule(
-        f"a number {where}", (Real,), lambda value: math.isfinite(value) and holds(value)
+        f"a number {valid_range}", (Real,), lambda value: math.isfinite(value) and is_valid(value)
     )
 
 
-def positive(most: float = math.inf) -> ParameterRule:
-    """Return a rule for a positive number, with or without an upper bound."""
-    text = "a positive number" + (f" of at most {most:g}" if most < math.inf else "")
-    return ParameterRule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= most)
+def positive(maximum: float = math.inf) -> ParameterRule:
+    """Return a rule for a positive number with an optional maximum."""
+    text = "a positive number" + (f" of at most {maximum:g}" if maximum < math.inf else "")
+    return ParameterRule(text, (Real,), lambda value: math.isfinite(value) and 0 < value <= maximum)
 
 
-def share() -> ParameterRule:
-    """Return a rule for a share or a probability of at least 0 and less than 1."""
+def proportion() -> ParameterRule:
+    """Return a rule for a proportion or a probability in [0, 1)."""
     return number("in [0, 1)", lambda value: 0 <= value < 1)
 
 
 def choice(*values: Any) -> ParameterRule:
-    """Return a rule for one of the given values; the type must be the same."""
+    """Return a rule for one of several values. The type of the value must match, too."""
     return ParameterRule(
         f"one of {', '.join(map(repr, values))}",
         (object, bool),
@@ -100,12 +101,12 @@ def choice(*values: Any) -> ParameterRule:
 
 
 def boolean() -> ParameterRule:
-    """Return a rule for True or False, of Python or NumPy."""
+    """Return a rule for a Python or NumPy boolean."""
     return ParameterRule("True or False", (bool,))
 
 
 def instance(text: str, *kinds: type) -> ParameterRule:
-    """Return a rule for an instance of one of the given types."""
+    """Return a rule for an instance of one of several types, described by ``text``."""
     return ParameterRule(text, kinds)
 
 
@@ -114,28 +115,28 @@ def optional(rule: ParameterRule) -> ParameterRule:
     return ParameterRule(
         f"{rule.text}, or None",
         (*rule.kinds, NoneType),
-        lambda value: value is None or rule.holds(value),
+        lambda value: value is None or rule.is_valid(value),
     )
 
 
 def check_parameters(
     values: Mapping[str, Any], rules: Mapping[str, ParameterRule], owner: str = ""
 ) -> None:
-    """Check every parameter that has a rule.
+    """Check the values of parameters by their rules.
 
     Parameters
     ----------
     values : mapping of str to Any
-        Values by name of parameter.
+        Values by parameter name. Parameters without a rule are not checked.
     rules : mapping of str to ParameterRule
-        Rules by name of parameter; it may contain further parameters.
+        Rules by parameter name. Rules of other parameters are ignored.
     owner : str
-        Name of the class or function with these parameters, for the error message.
+        Name of the class or function that has these parameters, for the error message.
 
     Raises
     ------
     TypeError, ValueError
-        When a value violates its rule. The message names the first such parameter.
+        If a value violates its rule. The message names the first parameter with an invalid value.
 
     Examples
     --------
@@ -151,27 +152,36 @@ def check_parameters(
 
 
 def names_file(task: Any) -> bool:
-    """Whether a task is a class in a Python file, FILE.py:CLASS, whose code runs when it is used.
+    """Whether a task is a class in a Python file, such as "my_task.py:Slope".
 
-    What was saved must never be taken for one: only the user decides which code runs.
+    The file is imported when the task is used. A value that was read from a saved model must not be
+    used in this way, because only the user decides which code is run.
     """
     return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
 
 
 def check_positive(**numbers: float) -> None:
-    """Check that all given numbers are positive."""
+    """Check that numbers are positive. The names of the arguments are used in the error message."""
     check_parameters(numbers, dict.fromkeys(numbers, positive()))
 
 
 def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
-    """Check an array of probabilities, shape (n_windows, n_classes).
+    """Check that each row of an array is a probability distribution over classes.
 
-    The tolerances are wider than the rounding errors of a softmax in float32.
+    The tolerances are larger than the rounding errors of a softmax in float32.
+
+    Parameters
+    ----------
+    values : ndarray or Tensor, shape (n_windows, n_classes)
+        Class probabilities.
+    allow_nan : bool
+        Whether rows of NaN are accepted.
 
     Raises
     ------
     ValueError
-        When a row is no distribution over the classes, as with logits. The message has the row.
+        If a row is not a probability distribution, for example because it contains logits. The
+        message contains the row.
     """
     wrong = (values < -1e-6).any(axis=1) | (abs(values.clip(-2, 2).sum(axis=1) - 1) > 1e-3)
     if not allow_nan:
@@ -180,26 +190,26 @@ def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
         row = int(wrong.argmax())
         text = format_list([f"{value:g}" for value in values[row]])
         raise ValueError(
-            f"Row {row} of the probabilities is {text}. A row must have values in [0, 1] with the "
-            "sum 1 and no NaN; pass the result of predict_proba, not of decision_function."
+            f"Row {row} of the probabilities is {text}. Each row must have values in [0, 1] that "
+            "sum to 1, without NaN. Pass the result of predict_proba, not of decision_function."
         )
 
 
-def format_list(texts: Sequence[str], most: int = 10) -> str:
-    """Return texts separated by commas: the first ones, and how many more there are.
+def format_list(texts: Sequence[str], max_items: int = 10) -> str:
+    """Join texts with commas. Texts after the first ``max_items`` are only counted.
 
     Examples
     --------
     >>> from braindecode_pars._common.checks import format_list
-    >>> format_list(["C3", "C4"]), format_list(["C3", "C4", "Fz"], most=2)
+    >>> format_list(["C3", "C4"]), format_list(["C3", "C4", "Fz"], max_items=2)
     ('C3, C4', 'C3, C4 and 1 more')
     """
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+    more = f" and {len(texts) - max_items} more" if len(texts) > max_items else ""
+    return ", ".join(texts[:max_items]) + more
 
 
 def is_same_rate(rate: float | None, other: float | None) -> bool:
-    """Whether two sampling rates in Hz are equal up to rounding, or one is unknown (None)."""
+    """Whether two sampling rates in Hz are equal up to rounding, or a rate is unknown (None)."""
     return rate is None or other is None or math.isclose(rate, other, rel_tol=1e-5)
 
 
@@ -210,48 +220,52 @@ def check_same_rate(
     expected_of: str,
     remedy: str = "resample to {expected:g} Hz",
 ) -> None:
-    """Check that signals have the expected sampling rate.
+    """Check that the sampling rate of signals is the expected sampling rate.
 
     Parameters
     ----------
     sfreq, expected : float | None
-        Sampling rates in Hz; None when unknown. An unknown rate passes the check.
+        Sampling rates in Hz; None if unknown. The check passes if a rate is unknown.
     what, expected_of : str
-        Names of the two objects with these rates, for the error message. For example "These
-        windows are" and "the model".
+        Beginnings of the two clauses of the error message, for example "These windows are" and "the
+        model was trained".
     remedy : str
-        What to do, for the error message.
+        End of the error message: what to do.
 
     Raises
     ------
     ValueError
-        When both rates are known and differ. The message contains both rates.
+        If both rates are known and differ. The message contains both rates.
     """
     if not is_same_rate(sfreq, expected):
+        action = remedy.format(expected=expected)
         raise ValueError(
-            f"{what} sampled at {sfreq:g} Hz, {expected_of} at {expected:g} Hz; "
-            f"{remedy.format(expected=expected)}."
+            f"{what} sampled at {sfreq:g} Hz, but {expected_of} at {expected:g} Hz. "
+            f"{action[:1].upper()}{action[1:]}."
         )
 
 
-#: Whether warnings of this thread are left out.
+#: Whether warnings are suppressed in the current thread.
 _IS_QUIET: ContextVar[bool] = ContextVar("is_quiet", default=False)
 
-#: Code that is not the user's: this package, and installed packages such as scikit-learn, which
-#: call this one in a pipeline.
+#: Folder of this package. Warnings point to the first calling line outside this package and outside
+#: installed packages.
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+#: Part of the paths of installed packages, such as scikit-learn, which call this package in a
+#: pipeline.
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 
-#: Warnings that Python has shown, and shows once for each line of code by this filter.
+#: Warnings that were already issued and are shown once per line of code by the warning filter.
 _SHOWN: set[tuple[Any, ...]] = set()
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points to the innermost line of the user's own code.
+    """Issue a warning that points to the innermost line of code outside of installed packages.
 
-    Python's default filter shows a warning once for each line of code, but forgets what it has
-    shown whenever a library changes its filters, as scikit-learn does in every fold. Here it is
-    remembered, so that a cross-validation warns once. Filters that show all warnings still do.
+    The default warning filter of Python shows a warning once per line of code, but this record is
+    cleared whenever a library changes the filters, as scikit-learn does in every fold. This
+    function keeps its own record, so that a cross-validation shows a warning only once. Filters
+    that show all warnings are respected.
 
     Parameters
     ----------
@@ -272,28 +286,29 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """
     if _IS_QUIET.get():
         return
-    # Level 1 is this function, level 2 its caller, and so on.
-    level, frame = 2, sys._getframe(1)
+    # Stack level 1 is this function, level 2 is its caller.
+    stack_level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(_PACKAGE) or _INSTALLED in frame.f_code.co_filename
     ):
-        level, frame = level + 1, frame.f_back
+        stack_level, frame = stack_level + 1, frame.f_back
     key = (message, category, frame.f_lineno)
-    # Item 1 of a filter is its message, item 2 its category, and item 3 its module.
+    # A filter has the message at index 1, the category at index 2, and the module at index 3.
     general = (entry for entry in warnings.filters if entry[1] is entry[3] is None)
-    by = next((entry for entry in general if issubclass(category, entry[2])), None)
-    shown = (*key, frame.f_code.co_filename, by)
-    if shown not in _SHOWN:
-        warnings.warn(message, category, stacklevel=level)
-        if key in frame.f_globals.get("__warningregistry__", ()):  # not if all are to be shown
-            _SHOWN.add(shown)
+    filter_entry = next((entry for entry in general if issubclass(category, entry[2])), None)
+    shown_key = (*key, frame.f_code.co_filename, filter_entry)
+    if shown_key not in _SHOWN:
+        warnings.warn(message, category, stacklevel=stack_level)
+        # The registry has no entry if the filter shows all warnings.
+        if key in frame.f_globals.get("__warningregistry__", ()):
+            _SHOWN.add(shown_key)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Leave out the warnings of this package inside, for work that has been warned of before.
+    """Suppress the warnings of this package inside the context, for example to avoid duplicates.
 
-    Unlike :class:`warnings.catch_warnings`, this changes nothing in other threads.
+    Unlike :class:`warnings.catch_warnings`, this does not affect other threads.
     """
     token = _IS_QUIET.set(True)
     try:

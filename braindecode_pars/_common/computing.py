@@ -1,7 +1,8 @@
-"""One training: its device and seed, its steps, which CUDA may replay as graphs, and its net.
+"""Devices, random seeds, CUDA graphs of training steps, and the base class of skorch nets.
 
-At the sizes of this package, a GPU waits for the launches of its kernels, thousands in a step. A
-CUDA graph has them all, so that a step takes as long as its kernels do.
+The networks of this package are small, so a GPU would spend most of the time waiting for kernel
+launches, of which a training step has thousands. A CUDA graph launches all kernels of a step at
+once.
 """
 
 from __future__ import annotations
@@ -27,31 +28,33 @@ from braindecode_pars._common.checks import boolean, check_parameters, choice
 
 log = logging.getLogger(__name__)
 
-#: Held by the thread whose draws come from torch's generators.
+#: Lock of the thread that draws random numbers from the global generators of torch.
 _DRAWING = threading.RLock()
-#: Default types before each thread that is in :func:`usual_torch`, and the lock of this list.
+#: Default dtypes to restore, one for each thread inside :func:`usual_torch`.
 _DEFAULT_TYPES: list[torch.dtype] = []
+#: Lock of the list of default dtypes.
 _LOCK = threading.Lock()
 
 
 def find_device(name: str | torch.device) -> torch.device:
-    """Return a usable device; ``"auto"`` chooses CUDA, then MPS, then the CPU.
+    """Return a usable device. ``"auto"`` selects CUDA if available, then MPS, then the CPU.
 
     Raises
     ------
     ValueError
-        When the device cannot be used on this machine.
+        If the device cannot be used on this machine.
     """
     if not isinstance(name, str) or name != "auto":
-        # Only an allocation shows that a device works; torch.device accepts absent ones.
+        # An allocation is needed to check a device, because torch.device accepts missing devices.
         try:
             device = torch.empty(0, device=name).device
             if device.type == "meta":
-                raise TypeError("it stores no data")
+                raise TypeError("a meta device stores no data")
             return device
         except (RuntimeError, AssertionError, TypeError, ValueError) as error:
             raise ValueError(
-                f"device={name!r} cannot be used here ({str(error).splitlines()[0]}); use 'auto'."
+                f"device={name!r} cannot be used on this machine ({str(error).splitlines()[0]}). "
+                "Use device='auto'."
             ) from error
     if torch.cuda.is_available():
         return torch.device("cuda")
@@ -59,24 +62,29 @@ def find_device(name: str | torch.device) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """Return the name of a GPU, and the type of another device."""
+    """Return the name of a GPU, or the type of another device."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 @contextmanager
 def usual_torch(gradients: bool = True) -> Iterator[None]:
-    """Let torch make tensors of single precision on the CPU inside, with or without gradients.
+    """Use the default settings of torch inside the context: float32, CPU, no autocast.
 
-    A program may have set another default type or device, or call this package without gradients
-    or in mixed precision. The default type is global to the process: the last of several threads
-    restores it.
+    A program may have set another default dtype or device, or may call this package inside
+    ``no_grad`` or autocast. The default dtype is global to the process, and is restored by the last
+    of several threads.
+
+    Parameters
+    ----------
+    gradients : bool
+        Whether gradients are enabled inside the context.
     """
     with ExitStack() as stack:
         with _LOCK:
             _DEFAULT_TYPES.append(torch.get_default_dtype())
             torch.set_default_dtype(torch.float32)
         stack.callback(_restore_default_type)
-        if torch.get_default_device().type != "cpu":  # the context slows each call of torch
+        if torch.get_default_device().type != "cpu":  # this context slows down every torch call
             stack.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda"):
             stack.callback(torch.set_autocast_enabled, kind, torch.is_autocast_enabled(kind))
@@ -95,23 +103,24 @@ def _restore_default_type() -> None:
 def seeded(
     seed: int, device: torch.device | str = "cpu", *, is_shared: bool = False
 ) -> Iterator[None]:
-    """Seed torch on the CPU and on ``device`` inside the context, then restore its state.
+    """Seed torch on the CPU and on ``device`` inside the context, and restore the state afterwards.
 
-    Its default type and gradients are the usual ones inside, see :func:`usual_torch`.
+    Inside the context, torch uses its default settings, see :func:`usual_torch`.
 
-    The initial weights, dropout, crops and masks come from torch's global generators, since most of
-    these functions of torch and of third-party models take no other generator. These are global to
-    the process, so one thread at a time is in this context and the others wait.
+    Initial weights, dropout, crops and masks are drawn from the global generators of torch, because
+    most of these functions of torch and of third-party models do not accept another generator. The
+    generators are global to the process, so only one thread at a time can be inside the context.
 
     Parameters
     ----------
     seed : int
         Seed of the generators.
     device : torch.device | str
-        Device whose generator is seeded as well.
+        Device whose generator is also seeded.
     is_shared : bool
-        Whether other threads may enter meanwhile, such as those that the code inside starts and
-        waits for. Their draws then change those of this thread, but not the other way round.
+        Whether other threads may enter the context at the same time, for example threads that are
+        started inside the context. The random draws of this thread then depend on the draws of the
+        other threads, but not vice versa.
     """
     device = torch.device(device)
     devices = [] if device.type == "cpu" else [device]
@@ -120,12 +129,12 @@ def seeded(
         stack.enter_context(_DRAWING)
         stack.enter_context(torch.random.fork_rng(devices, device_type=kind))
         stack.enter_context(usual_torch())
-        # Not torch.manual_seed: it would seed every GPU, also those that are not used.
+        # torch.manual_seed is not used, because it would seed all GPUs, including unused GPUs.
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         for seeded_device in devices:
             state = torch.Generator(seeded_device).manual_seed(seed).get_state()
             torch.get_device_module(seeded_device).set_rng_state(state, seeded_device)
-        if is_shared:  # held again before the state is restored
+        if is_shared:  # acquired again before the state is restored
             _DRAWING.release()
             stack.callback(_DRAWING.acquire)
         yield
@@ -133,7 +142,7 @@ def seeded(
 
 @contextmanager
 def tensor_cores(device: torch.device) -> Iterator[None]:
-    """Allow TF32 on CUDA inside the context, unless torch's newer interface was used to set it."""
+    """Allow TF32 on CUDA inside the context, unless TF32 was set with the newer API of torch."""
     before = None
     if device.type == "cuda":
         with suppress(RuntimeError):
@@ -151,32 +160,33 @@ def n_parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-#: Forward pass, loss and backward pass: a function of a batch (x, y) that returns a dict of tensors
-#: and adds to the gradients.
+#: Forward pass, loss and backward pass: function of a batch (x, y) that returns a dict of tensors
+#: and accumulates gradients.
 Step = Callable[[tuple[Any, Any]], dict[str, Any]]
 
 _SCALARS = frozenset({bool, int, float, str})
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
-#: Graphs whose capture has failed; torch may still have pointers to them.
+#: Graphs whose capture failed. They are not deleted, because torch may still have pointers to them.
 _FAILED: list[torch.cuda.CUDAGraph] = []
 
 
 class StepGraphs:
-    """The captured steps of one training, one graph for each kind of step.
+    """CUDA graphs of the training steps, one graph for each kind of step.
 
-    Steps are of one kind if their batches have the same shapes and types, the same weights are
-    trained, the modules have the same types and buffers, and the same numbers, texts and truth
-    values as attributes. Other Python code of a module runs only while its step is captured: random
-    numbers must come from torch's functions, on the device of the batch.
+    Two steps are of the same kind if their batches have the same shapes and dtypes, if the same
+    weights are trained, and if the modules have the same types, buffers, and numbers, strings and
+    booleans as attributes. Other Python code of a module runs only while the step is captured.
+    Random numbers must be drawn with functions of torch, on the device of the batch.
 
-    The first step of a kind runs as always, which also compiles. The second is captured, and the
-    graph is replayed from then on. It has the forward pass, the loss and the backward pass;
-    clipping and the optimizer run as always. Its kernels are those of a step that is not captured,
-    and so are its random draws. Only one training at a time in a process can be captured.
+    The first step of a kind is executed normally, including compilation. The second step is
+    captured as a graph, which is replayed in all following steps. The graph contains the forward
+    pass, the loss and the backward pass; gradient clipping and the optimizer are executed normally.
+    Kernels and random draws are the same as without a graph. Only one training at a time can be
+    captured in a process.
 
-    A step that makes the CPU wait for the GPU, or draws on the CPU, cannot be captured. The
-    training then runs as always, and a line in the log says so.
+    A step that synchronizes the CPU with the GPU, or draws random numbers on the CPU, cannot be
+    captured. The training then runs without graphs, and a message is logged.
 
     Parameters
     ----------
@@ -186,8 +196,8 @@ class StepGraphs:
         The network and the loss.
     """
 
-    #: Largest number of kinds; steps of others run as always.
-    MOST = 8
+    #: Maximum number of kinds of steps. Steps of other kinds are executed normally.
+    MAX_KINDS = 8
 
     def __init__(self, device: torch.device, modules: list[nn.Module]):
         self.device, self.modules = device, modules
@@ -195,79 +205,83 @@ class StepGraphs:
         self.works = True
         self._pool: Any = None
         self._index = 0
-        self._told = False
+        self._has_logged = False
 
     def __reduce__(self) -> tuple:
-        return type(None), ()  # a copy or a pickle of a net has no graphs
+        return type(None), ()  # copies and pickles of a net do not contain graphs
 
     def run(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
-        """Return what a step returns, detached, and add to the gradients of the weights.
+        """Run a step, with a graph if there is one, and accumulate the gradients of the weights.
 
         Parameters
         ----------
         step : callable
-            The step.
+            Function of the batch.
         batch : tuple of x, y
-            Tensors; x may also be a dict of tensors, and y None.
+            Tensors. x may also be a dict of tensors, and y may be None.
 
         Returns
         -------
         dict of str to Any
-            Output of the step.
+            Output of the step, detached.
         """
         handled = sys.exception()
         inputs = _tensors_of(batch)
         parts = [part for module in self.modules for part in module.modules()]
         parameters = [w for part in parts for w in part._parameters.values() if w is not None]
-        weights: list[Tensor] = [*dict.fromkeys(parameters)]  # some belong to two parts
+        weights: list[Tensor] = [*dict.fromkeys(parameters)]  # weights may be shared by modules
         kind = _kind_of(batch, inputs, weights, parts) if self.works else None
         is_new = kind not in self.steps
-        if kind is None or (is_new and len(self.steps) == self.MOST):
-            if kind is not None and not self._told:
-                self._told = True
-                log.info("Training steps are of more than %d kinds; not all are graphs.", self.MOST)
+        if kind is None or (is_new and len(self.steps) == self.MAX_KINDS):
+            if kind is not None and not self._has_logged:
+                self._has_logged = True
+                log.info(
+                    "Training has more than %d kinds of steps (for example, batch shapes); some "
+                    "steps run without a CUDA graph.",
+                    self.MAX_KINDS,
+                )
             return _detached(step(batch))
         if is_new:
             self.steps[kind] = None
-            # Detached: what autograd keeps of a step on this stream would break a capture.
+            # Detached, because references of autograd to a step on this stream prevent a capture.
             return _detached(step(batch))
         captured = self.steps[kind]
         if captured is None:
             try:
                 captured = self._capture(step, batch, weights)
                 self.steps[kind] = captured
-            except Exception as error:  # whatever it is, the step runs without a graph
+            except Exception as error:  # after any error, the step runs without a graph
                 self.works = False
                 self.steps.clear()
                 cause: BaseException = error
-                while cause.__context__ not in (None, handled):  # the first one
+                while cause.__context__ not in (None, handled):  # find the original error
                     cause = cause.__context__
                 network = self.modules[0]
-                what = getattr(network, "shown_name", type(network).__name__)
-                why = f"{type(cause).__name__}: {cause}".splitlines()[0]
-                log.info("Training steps of %s run without a CUDA graph (%s).", what, why)
-                del cause  # it keeps the memory of the capture
+                network_name = getattr(network, "shown_name", type(network).__name__)
+                reason = f"{type(cause).__name__}: {cause}".splitlines()[0]
+                log.info("Training of %s runs without CUDA graphs (%s).", network_name, reason)
+                del cause  # it references the memory of the capture
         return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
 
     def _capture(self, step: Step, batch: tuple[Any, Any], weights: list[Tensor]) -> CapturedStep:
-        """Run a step twice without effects, then capture it."""
+        """Run a step twice without side effects, then capture it."""
         if self._pool is None:
             index = self.device.index
             self._index = torch.cuda.current_device() if index is None else index
             self._pool = torch.cuda.graph_pool_handle()
         batch = map_tensors(partial(Tensor.to, device=self.device, copy=True), batch)
-        # A step may change buffers, and weights that it does not train: a mean over steps.
+        # A step may change buffers and weights that are not trained, such as a running mean.
         state = [t for part in self.modules for t in (*part.parameters(), *part.buffers())]
         state_before = [tensor.detach().clone() for tensor in state]
         drawn_before = _states_on_cpu()
         gradients = [weight.grad for weight in weights]
 
-        def once() -> dict[str, Any]:
+        def run_step() -> dict[str, Any]:
             for weight in weights:
-                weight.grad = None  # so that the graph writes gradients, and does not add to them
+                weight.grad = None  # so that the graph writes gradients instead of accumulating
             return _detached(step(batch))
 
-        gc.collect()  # of what autograd keeps of earlier steps, on the usual stream
+        gc.collect()  # remove references of autograd to earlier steps on the default stream
         stream, graph = _side_stream(self._index), torch.cuda.CUDAGraph()
         try:
             with (
@@ -276,17 +290,17 @@ class StepGraphs:
             ):
                 stream.wait_stream(torch.cuda.current_stream())
                 with torch.cuda.stream(stream):
-                    once()
-                    drawn = pickle.dumps(_states_on_cpu())
-                    with _waiting_is_an_error():
-                        once()
-                    if pickle.dumps(_states_on_cpu()) != drawn:
+                    run_step()
+                    random_state = pickle.dumps(_states_on_cpu())
+                    with _synchronization_is_an_error():
+                        run_step()
+                    if pickle.dumps(_states_on_cpu()) != random_state:
                         raise RuntimeError("random numbers are drawn on the CPU")
                     try:
-                        # Threads that load data use CUDA meanwhile.
+                        # Threads that load data may use CUDA at the same time.
                         mode: Any = dict(capture_error_mode="thread_local")
                         with torch.cuda.graph(graph, pool=self._pool, stream=stream, **mode):
-                            outputs = once()
+                            outputs = run_step()
                     except BaseException:
                         self._end_capture(graph)
                         raise
@@ -304,17 +318,17 @@ class StepGraphs:
         return CapturedStep(graph, _tensors_of(batch), outputs, captured)
 
     def _end_capture(self, graph: torch.cuda.CUDAGraph) -> None:
-        """Undo what a failed capture leaves behind in torch."""
+        """Restore the state of torch after a failed capture."""
         _FAILED.append(graph)
-        with suppress(RuntimeError):  # the end of the capture may have done this
+        with suppress(RuntimeError):  # the end of the capture may have done this already
             torch._C._cuda_endAllocateToPool(self._index, self._pool)
             torch._C._cuda_releasePool(self._index, self._pool)
-        # It would refuse to draw outside a capture.
+        # Without this, the generator would raise an error outside a capture.
         generator = torch.cuda.default_generators[self._index]
         generator.graphsafe_set_state(generator.clone_state())
 
     def close(self) -> None:
-        """Free the graphs; the last gradients stay."""
+        """Free the memory of the graphs. The last gradients are copied."""
         for module in self.modules:
             for weight in module.parameters():
                 if self.steps and weight.grad is not None:
@@ -323,18 +337,18 @@ class StepGraphs:
 
 
 class CapturedStep(NamedTuple):
-    """A graph, and the tensors that it reads and writes.
+    """CUDA graph of a training step, with the tensors that it reads and writes.
 
     Attributes
     ----------
     graph : torch.cuda.CUDAGraph
-        What is replayed.
+        Graph to replay.
     inputs : list of Tensor
-        The batch.
+        Input tensors, to which the batch is copied.
     outputs : dict of str to Any
-        What the step returns.
-    gradients : list of Tensor or None
-        Gradient of each weight, of this step alone.
+        Output of the step.
+    gradients : list of (Tensor | None)
+        Gradient of each weight in this step, without accumulation.
     """
 
     graph: Any
@@ -343,10 +357,10 @@ class CapturedStep(NamedTuple):
     gradients: list[Tensor | None]
 
     def replay(self, inputs: list[Tensor], weights: list[Tensor]) -> dict[str, Any]:
-        """Run the step on other inputs; see :meth:`StepGraphs.run`."""
+        """Run the step on new inputs, see :meth:`StepGraphs.run`."""
         for place, new_input in zip(self.inputs, inputs, strict=True):
             place.copy_(new_input, non_blocking=True)
-        # Gradients of an earlier part of the step, which the graph would overwrite.
+        # Accumulated gradients, which the graph would overwrite.
         earlier = [None if weight.grad is None else weight.grad.clone() for weight in weights]
         self.graph.replay()
         for weight, before, added in zip(weights, earlier, self.gradients, strict=True):
@@ -354,17 +368,17 @@ class CapturedStep(NamedTuple):
                 weight.grad = added if before is None else before
             else:
                 weight.grad = before.add_(added)
-        return map_tensors(torch.clone, self.outputs)  # callbacks may keep them
+        return map_tensors(torch.clone, self.outputs)  # callbacks may store the outputs
 
 
 @cache
 def _side_stream(index: int) -> torch.cuda.Stream:
-    """Return the stream of captures; one for all, since torch keeps memory for each."""
+    """Return the CUDA stream of all captures, because torch reserves memory for each stream."""
     return torch.cuda.Stream(index)
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """Return a value with a function applied to the tensors in its mappings and sequences."""
+    """Apply a function to all tensors in nested mappings and sequences."""
     match value:
         case Tensor():
             return function(value)
@@ -393,7 +407,7 @@ def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
 def _kind_of(
     batch: tuple[Any, Any], inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]
 ) -> tuple | None:
-    """Return what decides on the kernels of a step; None if it cannot be captured."""
+    """Return a key of all properties that affect the kernels; None if it cannot be captured."""
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
     has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
     if has_hooks or not all(isinstance(tensor, Tensor) for tensor in inputs):
@@ -405,7 +419,7 @@ def _kind_of(
 
 
 def _facts_of(part: nn.Module) -> tuple:
-    """Return the type of a module, where its buffers are, and its plain attributes."""
+    """Return the type of a module, the addresses of its buffers, and its scalar attributes."""
     buffers = tuple(b.data_ptr() for b in part._buffers.values() if b is not None)
     values = vars(part).values()
     plain = tuple(value for value in values if type(value) in _SCALARS)
@@ -415,16 +429,16 @@ def _facts_of(part: nn.Module) -> tuple:
 
 
 def _states_on_cpu() -> tuple[Any, Any, Any]:
-    """Return the states of the random generators of the CPU."""
+    """Return the states of the random number generators on the CPU."""
     return random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()  # noqa: NPY002
 
 
 @contextmanager
-def _waiting_is_an_error() -> Iterator[None]:
-    """Let torch raise an error where it would make the CPU wait for the GPU."""
+def _synchronization_is_an_error() -> Iterator[None]:
+    """Raise an error if torch synchronizes the CPU with the GPU inside the context."""
     before = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch calls this mode a prototype
+        warnings.simplefilter("ignore")  # torch warns that this mode is a prototype
         torch.cuda.set_sync_debug_mode("error")
         try:
             yield
@@ -436,39 +450,38 @@ _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean
 
 
 class TrainingNet(skorch.NeuralNet):
-    """What the skorch nets of this package add to skorch, in the order of a training.
+    """Base class of the skorch nets of this package: precision, compilation, CUDA graphs, checks.
 
-    A step is skorch's, in a precision of choice. AdamW uses its fused implementation. On CUDA,
-    float32 matrix products use TF32 during training. TF32 also applies to the pair decoder, which
-    never runs in bfloat16.
+    The training step is the step of skorch, in the chosen precision. AdamW uses its fused
+    implementation. On CUDA, float32 matrix products use TF32 during training. TF32 also applies to
+    the pair decoder, which never runs in bfloat16.
 
-    skorch catches Ctrl-C and returns. A pipeline or a cross-validation would then continue with a
-    partly trained net. Here training ends, with its callbacks, and KeyboardInterrupt is raised
-    again. A loss that is not finite is an error.
+    Unlike in skorch, Ctrl-C raises KeyboardInterrupt after the callbacks have run, so that a
+    pipeline or a cross-validation does not continue with a partially trained net. A loss that is
+    not finite raises an error.
 
     Parameters
     ----------
     precision : "float32" | "bfloat16"
-        Precision of the forward pass (torch's autocast). Weights, gradients, optimizer state and
+        Precision of the forward pass (torch autocast). Weights, gradients, optimizer state and
         losses are always float32.
     compile : bool
-        Whether to compile the encoder and the decoder, which take most of the computing time.
-        Compilation is in place: weights keep their names, and random draws stay outside the
-        compiled code. The first steps then take up to a minute. On CUDA, in one process, steps are
-        also captured as graphs, see :class:`~braindecode_pars._common.computing.StepGraphs`: what
-        Python code of a module decides anew in each step then has no effect.
+        Whether to compile the encoder and the decoder, which take most of the computing time. The
+        names of the weights do not change, and random numbers are drawn outside of the compiled
+        code. The first steps take up to a minute. On CUDA, in a single process, steps are also
+        captured as CUDA graphs, see :class:`~braindecode_pars._common.computing.StepGraphs`.
+        Python code of a module that behaves differently in each step then has no effect.
     *args, **kwargs
         Arguments of the skorch net.
 
     Raises
     ------
     TypeError, ValueError
-        From ``initialize`` and ``fit``, when ``precision`` is unknown or ``compile`` is not True
-        or False.
+        From ``initialize`` and ``fit``, if ``precision`` is unknown or ``compile`` is not a bool.
     KeyboardInterrupt
         From ``fit``, after Ctrl-C. The net keeps its current weights.
     ValueError
-        From ``fit``, when the training loss is NaN or infinite, or all weights are frozen.
+        From ``fit``, if the training loss is NaN or infinite, or if all weights are frozen.
 
     Examples
     --------
@@ -482,26 +495,26 @@ class TrainingNet(skorch.NeuralNet):
     >>> net.fit(np.ones((4, 1), "float32"), np.full((4, 1), np.nan, "float32"))
     Traceback (most recent call last):
         ...
-    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1; lower ...
+    ValueError: The training loss became nan in epoch 1 of Net at learning rate 0.1. Decrease ...
     """
 
     def __init__(
         self,
         *args: Any,
         precision: str = "float32",
-        compile: bool = False,  # noqa: A002  the name is skorch's
+        compile: bool = False,  # noqa: A002  the name is used by skorch
         **kwargs: Any,
     ):
         self.precision = precision
         super().__init__(*args, compile=compile, **kwargs)
 
-    #: Graphs of the steps while the net trains, where they are captured.
+    #: CUDA graphs of the steps during training; None if steps are not captured.
     graphs_: StepGraphs | None = None
 
     @property
     def compute_device(self) -> torch.device:
         """Device of the training."""
-        if self.device is None:  # skorch then does not move the module
+        if self.device is None:  # the module is not moved by skorch
             return next(self.module_.parameters()).device
         return torch.device(self.device)
 
@@ -510,9 +523,9 @@ class TrainingNet(skorch.NeuralNet):
         check_parameters(vars(self), _PRECISION_RULES, type(self).__name__)
 
     def torch_compile(self, module: Any, name: str) -> Any:
-        # skorch would compile the whole module, and with it the random draws.
+        # skorch would compile the whole module, including the random draws.
         if self.compile and name == "module":
-            for path, part in module.named_modules():  # also of the tasks of a joint task
+            for path, part in module.named_modules():  # includes the subtasks of a joint task
                 if path.rpartition(".")[2] in ("encoder", "decoder"):
                     part.compile(**self.get_params_for("compile"))
         return module
@@ -524,10 +537,10 @@ class TrainingNet(skorch.NeuralNet):
         return args, kwargs
 
     def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
-        # skorch catches Ctrl-C from its call of fit_loop on: only the end of the loop unsets this.
+        # skorch catches Ctrl-C in fit_loop. This is set to False only at the end of the loop.
         self.interrupted_ = True
         super().partial_fit(*args, **kwargs)
-        # EarlyStopping ends the loop as Ctrl-C does.
+        # EarlyStopping ends the loop in the same way as Ctrl-C.
         kind = skorch.callbacks.EarlyStopping
         stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, kind)]
         if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
@@ -547,7 +560,7 @@ class TrainingNet(skorch.NeuralNet):
 
     @contextmanager
     def captured_steps(self) -> Iterator[None]:
-        """Capture the steps inside as CUDA graphs, where that is possible."""
+        """Capture the steps inside the context as CUDA graphs, if possible."""
         if self._can_capture:
             parts = (self.module_, self.criterion_)
             modules = [part for part in parts if isinstance(part, nn.Module)]
@@ -560,7 +573,7 @@ class TrainingNet(skorch.NeuralNet):
             self.graphs_ = None
 
     def run_step(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
-        """Return ``step(batch)``, from a graph if there is one; batch is (x, y)."""
+        """Run a step on a batch (x, y), with a CUDA graph if there is one."""
         return step(batch) if self.graphs_ is None else self.graphs_.run(step, batch)
 
     def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
@@ -571,21 +584,22 @@ class TrainingNet(skorch.NeuralNet):
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         if not any(weights.requires_grad for weights in self.module_.parameters()):
             raise ValueError(
-                f"{type(self).__name__} has nothing to train: all weights are frozen. Call "
-                "requires_grad_(True) on those to train, and check callbacks such as Freezer."
+                f"{type(self).__name__} has no weights to train, because all weights are frozen. "
+                "Call requires_grad_(True) on the weights to train, and check callbacks such as "
+                "Freezer."
             )
         step = super().train_step(batch, **fit_params)
         if not torch.isfinite(step["loss"]):
             raise ValueError(
                 f"The training loss became {step['loss'].item()} in epoch {len(self.history)} of "
-                f"{type(self).__name__} at learning rate {self.lr:g}; lower the learning rate."
+                f"{type(self).__name__} at learning rate {self.lr:g}. Decrease the learning rate."
             )
         return step
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         enabled = self.precision == "bfloat16"
         with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
-            # Inside a program's autocast, the weights of the last step would stay in its cache.
+            # Inside an autocast context of the caller, weights of the last step would be cached.
             torch.clear_autocast_cache()
-            # Losses and scores need float32, and NumPy has no bfloat16.
+            # Losses and scores require float32, and NumPy does not support bfloat16.
             return map_tensors(_in_float32, super().infer(*args, **kwargs))

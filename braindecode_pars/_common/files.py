@@ -1,7 +1,7 @@
-"""Files and folders: atomic writing, locks, checksums, JSON, and the comparison of settings.
+"""Files and folders: atomic writing, locks, checksums, JSON, and comparison of settings.
 
-A file is written completely or not at all, also when the process is killed or the power fails. What
-another program wrote is never overwritten.
+A file is written completely or not at all, even if the process is killed or the power fails. Files
+of other programs are never overwritten.
 """
 
 import hashlib
@@ -25,48 +25,51 @@ from filelock import FileLock, Timeout
 
 from braindecode_pars._common.checks import format_list
 
+#: Prefix of temporary folders.
 _ASIDE = ".writing-"
+#: Name of lock files.
 _LOCK = ".lock"
-#: Age in seconds below which a temporary folder is kept: its process may not have locked it yet.
+#: Minimum age in seconds of a temporary folder that is removed. The process that created a younger
+#: folder may not have locked it yet.
 _YOUNG = 5.0
 
 
 @contextmanager
 def written_aside(folder: Path) -> Iterator[Path]:
-    """Write files into a temporary folder, then move them into a folder once all are written.
+    """Write files to a temporary folder, and move them to the target folder when all are written.
 
-    A reader never sees an incomplete file. Several processes may write into the same folder at the
-    same time.
+    Readers never see an incomplete file. Several processes may write to the same folder at the same
+    time.
 
     Parameters
     ----------
     folder : Path
-        Folder of the files; created when it does not exist.
+        Target folder. Created if it does not exist.
 
     Yields
     ------
     Path
-        An empty temporary folder. At the end, the files in it replace the files of the same names
-        in ``folder``.
+        Empty temporary folder. At the end of the context, its files replace the files with the same
+        names in ``folder``.
 
     Raises
     ------
     OSError
-        When the files cannot be written; the previous content of ``folder`` is unchanged.
+        If the files cannot be written. The previous content of ``folder`` is unchanged.
     """
-    target = folder  # of the error message
+    target = folder  # path in the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         with (
             tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
-            FileLock(Path(temporary, _LOCK)),  # shows other processes that this one is alive
+            FileLock(Path(temporary, _LOCK)),  # prevents removal by other processes
         ):
             new = Path(temporary, "new")
             new.mkdir()
             yield new
-            # JSON files describe the other files. They are moved last, so a reader that finds one
-            # also finds the files that it describes.
+            # JSON files describe the other files. They are moved last, so that a reader of a JSON
+            # file also finds the files that it describes.
             files = sorted(new.iterdir(), key=lambda file: (file.suffix == ".json", file.name))
             names = [file.name for file in files]
             target = folder / names[0] if len(names) == 1 else folder
@@ -79,24 +82,24 @@ def written_aside(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"{target} cannot be written ({error.strerror}); its previous content is unchanged",
+            f"{target} cannot be written ({error.strerror}). Its previous content is unchanged.",
         ) from error
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write several files of a folder; none is replaced before all are written.
+    """Write several files to a folder. No file is replaced before all files are written.
 
     Parameters
     ----------
     folder : Path
-        Folder of the files; created when it does not exist.
+        Folder of the files. Created if it does not exist.
     contents : mapping of str to bytes
         Content of each file, by file name.
 
     Raises
     ------
     OSError
-        When the files cannot be written; the previous content of the folder is unchanged.
+        If the files cannot be written. The previous content of the folder is unchanged.
     """
     with written_aside(folder) as aside:
         for name, content in contents.items():
@@ -104,35 +107,36 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def replace_file(path: Path, content: bytes | str) -> None:
-    """Write one file completely or not at all; text is encoded as UTF-8.
+    """Write a file completely or not at all. Text is encoded as UTF-8.
 
     Raises
     ------
     OSError
-        When the file cannot be written; its previous content is unchanged.
+        If the file cannot be written. Its previous content is unchanged.
     """
     content = content.encode() if isinstance(content, str) else content
     replace_files(path.parent, {path.name: content})
 
 
 def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
-    """Remove temporary folders of killed processes; those of living processes are locked.
+    """Remove temporary folders of killed processes. Folders of running processes are locked.
 
     Parameters
     ----------
     folder : Path
-        Folder that files were written into.
+        Folder in which files were written.
     at_once : bool
-        Whether to remove also those that are so young that their process may not have locked them.
+        Whether to also remove folders that are younger than 5 seconds, which a running process may
+        not have locked yet.
 
     Returns
     -------
     list of Path
-        Those that are left.
+        Temporary folders that were not removed.
     """
     for aside in folder.glob(f"{_ASIDE}*"):
-        with suppress(OSError, Timeout):  # another process has removed it, or is writing it
-            # A folder of the user with such a name has other files.
+        with suppress(OSError, Timeout):  # removed by another process, or locked
+            # A folder with other files was not created by this package.
             is_ours = {file.name for file in aside.iterdir()} <= {_LOCK, "new", "old"}
             if is_ours and (at_once or time.time() - aside.stat().st_mtime > _YOUNG):
                 with FileLock(aside / _LOCK, blocking=False):
@@ -141,7 +145,7 @@ def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the list of names in a folder, to disk, so that it survives a power loss."""
+    """Flush a file or a directory entry to disk, so that it survives a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -151,21 +155,21 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
-    """Lock a folder against other writers. The lock of a killed process is released.
+    """Lock a folder for writing. The lock of a killed process is released automatically.
 
     Parameters
     ----------
     folder : Path
-        Folder to lock; created when it does not exist. An empty file ``.lock`` stays in it.
+        Folder to lock. Created if it does not exist. An empty file ``.lock`` remains in the folder.
     message : str
-        Error message when another process holds the lock.
+        Error message if another process holds the lock.
     wait : float
-        Seconds to wait for the other process.
+        Maximum time to wait for the lock, in seconds.
 
     Raises
     ------
     BlockingIOError
-        When another process holds the lock.
+        If another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -177,25 +181,27 @@ def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
 
 
 def check_may_write(
-    folder: Path, kind: str, *, is_ours: bool, beside: Collection[str] = ()
+    folder: Path, kind: str, *, is_ours: bool, allowed_files: Collection[str] = ()
 ) -> None:
-    """Check that a folder is new, empty, or of the kind that is going to be written.
+    """Check that no files of other programs would be overwritten in a folder.
+
+    The folder must be new, empty, or already contain an object of the same kind.
 
     Parameters
     ----------
     folder : Path
         Folder to write.
     kind : str
-        What is going to be written, for the error message, such as "a saved PARSNet".
+        Object that will be written, for the error message, such as "a saved PARSNet".
     is_ours : bool
-        Whether the folder already is of this kind.
-    beside : collection of str
-        Names of files that may be there, because they are not written.
+        Whether the folder already contains an object of this kind.
+    allowed_files : collection of str
+        Names of files that may exist in the folder, because they are not overwritten.
 
     Raises
     ------
     ValueError
-        When the folder is a file, or contains anything else. The message names a file in the way.
+        If the folder is a file, or contains other files. The message names one of these files.
 
     Examples
     --------
@@ -208,14 +214,14 @@ def check_may_write(
     if is_ours or not folder.exists():
         return
     if not folder.is_dir():
-        raise ValueError(f"{folder} is a file; pass a folder for {kind}.")
-    # A lock and temporary folders of killed processes do not count.
+        raise ValueError(f"{folder} is a file. Pass the path of a folder for {kind}.")
+    # Locks and temporary folders of killed processes are ignored.
     names = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
-    others = sorted(name for name in names if name not in (*beside, _LOCK))
-    if others:
+    other_files = sorted(name for name in names if name not in (*allowed_files, _LOCK))
+    if other_files:
         raise ValueError(
-            f"{folder} contains {format_list(others, most=1)}, and is not the folder of {kind}; pass an "
-            "empty or new folder."
+            f"{folder} contains other files ({format_list(other_files, max_items=1)}) and is not "
+            f"the folder of {kind}. Pass a new or empty folder."
         )
 
 
@@ -223,7 +229,7 @@ _blake2b = partial(hashlib.blake2b, digest_size=8)
 
 
 def checksum_of(content: Any) -> str:
-    """Return a checksum of bytes or of a C-ordered array, 16 hexadecimal digits (BLAKE2b).
+    """Return the checksum of bytes or of a C-ordered array: 16 hexadecimal digits (BLAKE2b).
 
     Examples
     --------
@@ -235,21 +241,21 @@ def checksum_of(content: Any) -> str:
 
 
 def checksum_of_file(file: Path) -> str:
-    """Return the checksum of the content of a file, without reading all of it at once."""
+    """Return the checksum of a file, without reading the whole file into memory."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, _blake2b).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """Convert one value to a type that JSON supports.
+    """Convert a scalar to a JSON-serializable value.
 
-    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. Any other object
-    becomes its ``str``.
+    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. Other objects are
+    converted with ``str``.
 
     Parameters
     ----------
     value : Any
-        Value to convert; not a list or dict.
+        Value to convert, which is not a list or dict.
 
     Returns
     -------
@@ -264,22 +270,22 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Return lists, dicts and values as indented JSON that ends with a line break."""
+    """Convert lists, dicts and values to indented JSON that ends with a line break."""
     return json.dumps(value, indent=2, default=plain) + "\n"
 
 
 def as_read(value: Any) -> Any:
-    """Convert to JSON and back, to compare a value with one that was read from a file."""
+    """Convert a value to JSON and back, to compare it with a value that was read from a file."""
     return json.loads(to_json(value))
 
 
 def parse_json(text: str | bytes) -> dict[str, Any]:
-    """Return a JSON object.
+    """Parse a JSON object.
 
     Raises
     ------
     ValueError
-        When the text is not JSON, or not an object.
+        If the text is not valid JSON, or not a JSON object.
 
     Examples
     --------
@@ -290,14 +296,14 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError("the JSON is nested too deeply") from error
     if not isinstance(content, dict):
-        raise ValueError(f"it contains a {type(content).__name__}, not a JSON object")
+        raise ValueError(f"expected a JSON object, got a {type(content).__name__}")
     return content
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
+    """Read a JSON object from a file.
 
     Parameters
     ----------
@@ -312,18 +318,18 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises
     ------
     FileNotFoundError
-        When the file does not exist.
+        If the file does not exist.
     ValueError
-        When the file is damaged, or does not contain a JSON object.
+        If the file is damaged, or does not contain a JSON object.
     """
     try:
         return parse_json(path.read_bytes())
     except (ValueError, IsADirectoryError) as error:  # also for invalid UTF-8
-        raise ValueError(f"{path} is damaged or not a JSON file: {error}.") from error
+        raise ValueError(f"{path} is not a valid JSON file: {error}.") from error
 
 
 def write_checked(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object and its checksum, completely or not at all.
+    """Write a JSON object with a checksum, completely or not at all.
 
     Examples
     --------
@@ -340,25 +346,25 @@ def write_checked(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_checked(path: Path) -> dict[str, Any]:
-    """Read what :func:`write_checked` has written.
+    """Read a JSON object written by :func:`write_checked`, and verify its checksum.
 
     Raises
     ------
     FileNotFoundError
-        When the file does not exist.
+        If the file does not exist.
     ValueError
-        When the file was damaged or edited.
+        If the file was damaged or edited.
     """
     content = read_json(path)
     if content.pop("checksum", None) != checksum_of(to_json(content).encode()):
-        raise ValueError(f"{path} does not match its checksum.")
+        raise ValueError(f"{path} does not match its checksum: it was damaged or edited.")
     return content
 
 
 def changed_settings(
     before: Mapping[str, Any], now: Mapping[str, Any], *, ignore: Collection[str] = ()
 ) -> list[str]:
-    """Return the differences between two sets of settings as phrases for a message.
+    """Describe the differences between two sets of settings, for a message.
 
     Parameters
     ----------
@@ -367,7 +373,7 @@ def changed_settings(
     now : mapping
         New settings.
     ignore : collection of str
-        Names of settings that may differ.
+        Names of settings that are not compared.
 
     Returns
     -------
@@ -380,7 +386,7 @@ def changed_settings(
     >>> changed_settings({"lr": 0.1, "task": {"name": "pars"}}, {"lr": 0.2, "task": {"name": "x"}})
     ['lr is 0.2, was 0.1', "task.name is 'x', was 'pars'"]
     """
-    # Both as JSON values, so that tuples equal lists and NumPy numbers equal Python numbers.
+    # Convert to JSON values, so that tuples equal lists, and NumPy numbers equal Python numbers.
     before, now = (
         {name: value for name, value in settings.items() if name not in ignore}
         for settings in (as_read(before), as_read(now))
@@ -389,7 +395,7 @@ def changed_settings(
 
 
 def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
-    # Only values that differ are named, by their path: "task.name", "channels[2]".
+    # Values that differ are named by their path, such as "task.name" or "channels[2]".
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*now, *before]):
             inner = f"{path}.{name}" if path else str(name)
@@ -407,20 +413,20 @@ def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
 
 
 def import_file(file: Path) -> ModuleType:
-    """Import a Python file as a module of its name. Its code is run, once in a process.
+    """Import a Python file as a module with the name of the file. The code is run once per process.
 
     Raises
     ------
     ValueError
-        When it does not exist, or has the name of another module.
+        If the file does not exist, or if its name is the name of another module.
     """
     path, file = file, file.expanduser().resolve()
     if not file.is_file():
-        raise ValueError(f"{path} does not exist; pass the path of a Python file.")
-    # Worker processes have the same path, and import the module for themselves.
+        raise ValueError(f"{path} does not exist. Pass the path of a Python file.")
+    # Worker processes have the same sys.path, and import the module again.
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
     module = importlib.import_module(file.stem)
     if Path(module.__file__ or "").resolve() != file:
-        raise ValueError(f"{path} has the name of another module; rename the file.")
+        raise ValueError(f"{path} has the same name as another Python module. Rename the file.")
     return module

@@ -1,6 +1,6 @@
-"""The length of a pretraining without a fixed number of epochs: it continues while it pays.
+"""Adaptive length of pretraining: train while the loss on held-out subjects decreases.
 
-What is learned is measured on held-out subjects, whom :func:`split_held_out` chooses.
+:func:`split_held_out` selects the held-out subjects.
 """
 
 import math
@@ -16,43 +16,49 @@ from torch.utils.data import Dataset, Subset
 from braindecode_pars._common.tables import HELD_OUT
 from braindecode_pars._common.training import AT_CHANCE, steps_in_epoch
 
-#: Fall of the held-out loss, relative to chance, that is worth twice as many steps.
+#: Minimum decrease of the relative held-out loss over the second half of the steps. With a smaller
+#: decrease, training ends.
 WORTHWHILE_FALL = 0.01
-#: Number of steps of the warm-up, and before the held-out loss is measured for the first time.
+#: Number of warm-up steps, which is also the number of steps before the first measurement of the
+#: held-out loss.
 WARMUP_STEPS = 100
 #: Learning rate of the first step, relative to the full learning rate.
 START = 0.1
-#: Factor of the number of epochs by the decay, which takes the last fifth of them.
+#: Total number of epochs divided by the number of epochs before the learning rate decay: the decay
+#: takes the last fifth of all epochs.
 WITH_DECAY = 1.25
-#: Factor between the numbers of steps of two measurements, so that they take little of the time.
+#: Ratio between the numbers of steps at two consecutive measurements of the held-out loss, which
+#: limits the time for measurements.
 MEASURING_FACTOR = 1.25
-#: Number of held-out examples in a measurement.
+#: Number of held-out examples per measurement.
 N_MEASURED = 512
-#: Number of subjects, or windows of unknown subjects, of which one is held out.
+#: One of this number of subjects (or windows, if subjects are unknown) is held out.
 ONE_OF = 10
-#: Minimum number of subjects to hold one out; with fewer, windows are held out.
+#: Minimum number of subjects for holding out subjects. With fewer subjects, windows are held out.
 MIN_GROUPS = 3
-#: Maximum number of steps in an epoch, so that a budget can end inside a pass over many windows.
+#: Maximum number of steps per epoch, so that a limit of steps can be reached within a pass over a
+#: large dataset.
 EPOCH_STEPS = 250
-#: Column of the history in the last epoch before the decay of the learning rate: the reason for it.
+#: Entry of the history in the last epoch before the learning rate decay: reason for the decay.
 DECAY_REASON = "decay_reason"
 
 
 def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
-    """Split examples for pretraining into those to train on and those to measure the loss on.
+    """Split pretraining examples into training examples and held-out examples.
 
     Parameters
     ----------
     examples : SingleChannelWindows
-        Examples of one or several corpora.
+        Examples of one or more corpora.
     seed : int | None
-        Seed of the random choice; None is the same as 0.
+        Seed of the random split. If None, the seed is 0.
 
     Returns
     -------
     train, held_out : Subset
-        One of ten subjects is held out, and at least one. With fewer than three subjects, or
-        unknown ones, it is one of ten windows.
+        Training and held-out examples. One of ten subjects, and at least one subject, is held out.
+        If there are fewer than three subjects, or if subjects are unknown, one of ten windows is
+        held out.
     """
     groups = [corpus.corpus_subjects for corpus in examples.corpora]
     codes = np.arange(len(examples))
@@ -60,12 +66,13 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
         subjects = pd.factorize(np.concatenate([np.asarray(p, dtype=object) for p in groups]))[0]
         codes = subjects if subjects.max() + 1 >= MIN_GROUPS else codes
     is_held_out = np.isin(codes, choose(codes.max() + 1, seed))
-    train, measured = (np.flatnonzero(is_held_out == part).tolist() for part in (False, True))
-    return Subset(examples, train), Subset(examples, measured or train)  # of one window or two
+    train, held_out = (np.flatnonzero(is_held_out == value).tolist() for value in (False, True))
+    # With one or two windows, no window is held out.
+    return Subset(examples, train), Subset(examples, held_out or train)
 
 
 def choose(n: int, seed: int | None) -> list[int]:
-    """Choose one of ten, at least one, from ``range(n)``; none of fewer than three."""
+    """Choose a tenth of ``range(n)`` at random, at least one number; no number if n is below 3."""
     if n < MIN_GROUPS:
         return []
     order = np.random.default_rng(seed or 0).permutation(n)
@@ -74,27 +81,28 @@ def choose(n: int, seed: int | None) -> list[int]:
 
 @dataclass(eq=False, repr=False)
 class HeldOutSchedule(skorch.callbacks.Callback):
-    """Train while the held-out loss falls, within a budget, then let the learning rate decay.
+    """Train while the held-out loss decreases, within a budget, then decay the learning rate.
 
-    The learning rate increases linearly over 100 steps and is then constant. The loss of the same
-    held-out examples is measured each time the number of steps has grown by a quarter. The decay,
-    linear to zero over a fifth of all epochs, begins when this loss is below 0.98 of the chance
-    level and fell by less than 0.01 of it since half of the epochs, or when the rest of the budget
-    is needed for the decay. A loss at chance level does not end training, because PARS stays there
-    for the first hundred steps. Budgets are rounded to whole epochs, and to at least two. An epoch
-    has at most 250 steps, on random windows where there are more.
+    The learning rate increases linearly over 100 steps and is then constant. The loss on the same
+    held-out examples is measured whenever the number of steps has increased by 25 %. The learning
+    rate decay, linear to zero over the last fifth of all epochs, begins when the relative held-out
+    loss is below 0.98 and has decreased by less than 0.01 over the second half of the epochs, or
+    when the remaining budget is required for the decay. A loss at chance level does not end
+    training, because the loss of PARS is at chance level during the first hundred steps. Budgets
+    are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps; if the
+    dataset has more batches, an epoch uses a random subset of the windows.
 
-    The history gets ``valid_loss`` and ``valid_loss_relative`` in epochs with a measurement, among
-    them the last one. A resumed run reads its state from the history.
+    The history contains ``valid_loss`` and ``valid_loss_relative`` in epochs with a measurement,
+    which include the last epoch. A resumed run restores its state from the history.
 
     Parameters
     ----------
     held_out : Dataset
-        Examples of subjects that are not trained on.
+        Examples of held-out subjects.
     max_steps : float
-        Maximum number of steps; NaN without a limit.
+        Maximum number of steps. NaN means no limit.
     minutes : float | None
-        Maximum number of minutes.
+        Maximum duration in minutes. If None, the duration is not limited.
 
     References
     ----------
@@ -137,7 +145,7 @@ class HeldOutSchedule(skorch.callbacks.Callback):
                 group["lr"] = group["initial_lr"] * factor
 
     def factor(self, epochs: float) -> float:
-        """Return the factor of the learning rate after a number of epochs, whole or not."""
+        """Return the factor of the learning rate after a (fractional) number of epochs."""
         if epochs >= self.decay_from_:
             return (self.end_ - epochs) / (self.end_ - self.decay_from_)
         return min(1.0, START + (1 - START) * epochs * self.n_batches_ / WARMUP_STEPS)
@@ -156,7 +164,7 @@ class HeldOutSchedule(skorch.callbacks.Callback):
                 net.history.record(DECAY_REASON, reason)
 
     def _reason_to_end(self, history: Any, elapsed: float) -> str | None:
-        """Return why the decay begins after this epoch; None if it does not."""
+        """Return the reason why the decay begins after this epoch; None if it does not begin."""
         epoch = len(history)
         total = math.ceil(WITH_DECAY * (epoch + 1))  # if the decay began after the next epoch
         if total * self.n_batches_ > self.max_steps:
@@ -172,18 +180,18 @@ class HeldOutSchedule(skorch.callbacks.Callback):
 
 
 def decay_epochs(history: Any) -> tuple[float, float]:
-    """Return the number of epochs before the decay, and before its end; infinity if unknown."""
-    begun = [row["epoch"] for row in history if DECAY_REASON in row]
-    return (begun[0], math.ceil(WITH_DECAY * begun[0])) if begun else (math.inf, math.inf)
+    """Return the last epoch before the decay, and the last epoch; infinity if unknown."""
+    epochs = [row["epoch"] for row in history if DECAY_REASON in row]
+    return (epochs[0], math.ceil(WITH_DECAY * epochs[0])) if epochs else (math.inf, math.inf)
 
 
 class StopAtEnd(skorch.callbacks.EarlyStopping):
     """End training after the last epoch of a :class:`HeldOutSchedule`.
 
-    It is the last callback, so that all others see this epoch.
+    It must be the last callback, so that all other callbacks process the last epoch.
     """
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         if len(net.history) == decay_epochs(net.history)[1]:
-            self.misses_ = self.patience  # how EarlyStopping tells its end from Ctrl-C
+            self.misses_ = self.patience  # distinguishes early stopping from Ctrl-C
             raise KeyboardInterrupt

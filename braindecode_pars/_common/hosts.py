@@ -1,6 +1,6 @@
-"""Import of braindecode and torchaudio, with a short error if torchaudio does not match torch.
+"""Import braindecode and torchaudio, with a short error message if torchaudio does not match torch.
 
-Every subpackage that needs braindecode imports this module first.
+Every subpackage that requires braindecode imports this module first.
 """
 
 import warnings
@@ -12,12 +12,12 @@ except (ImportError, OSError, RuntimeError) as error:
 
     raise ImportError(
         f"torch {torch.__version__} and torchaudio cannot be imported together "
-        f"({(str(error) or type(error).__name__).splitlines()[0]}): install versions built for "
-        "the same CUDA version, for example with: pip install --force-reinstall "
+        f"({(str(error) or type(error).__name__).splitlines()[0]}). Install versions built for the "
+        "same CUDA version, for example with: pip install --force-reinstall "
         "'torch>=2.11,<2.15' 'torchaudio>=2.11,<2.12'"
     ) from None
 
 with warnings.catch_warnings():
-    # braindecode 1.8 uses names of montages that MNE has deprecated.
+    # braindecode 1.8 uses montage names that are deprecated in MNE.
     warnings.filterwarnings("ignore", "Montage name", FutureWarning)
     import braindecode.models  # noqa: F401

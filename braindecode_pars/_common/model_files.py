@@ -1,7 +1,7 @@
-"""A model on disk: one safetensors file with a description and a checksum, in a folder of its own.
+"""Model files: a safetensors file with a description and a checksum, in a separate folder.
 
-A folder may be the user's, one of the encoders in the package, or one on the Hub. Loading reports
-which tensors were loaded.
+A model can be loaded from a local folder, from the bundled encoders, or from the Hugging Face Hub.
+Loading returns a report on which tensors were loaded.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ class LoadReport:
     loaded : tuple of str
         Tensors of the module that were loaded.
     missing : tuple of str
-        Tensors of the module that are not in the file; their values are unchanged.
+        Tensors of the module that are not in the file. Their values are unchanged.
     reshaped : tuple of str
-        Tensors of the module that have another shape in the file; their values are unchanged.
+        Tensors of the module that have a different shape in the file. Their values are unchanged.
     unexpected : tuple of str
         Tensors of the file that are not in the module.
 
@@ -57,9 +57,9 @@ class LoadReport:
     def __str__(self) -> str:
         total = len(self.loaded) + len(self.missing) + len(self.reshaped)
         text = f"{len(self.loaded)} of {total} tensors loaded"
-        for what in ("missing", "reshaped", "unexpected"):
-            if names := getattr(self, what):
-                text += f"; {len(names)} {what} (such as {names[0]})"
+        for kind in ("missing", "reshaped", "unexpected"):
+            if names := getattr(self, kind):
+                text += f"; {len(names)} {kind} (such as {names[0]})"
         return text
 
 
@@ -77,17 +77,17 @@ def load_tensors(
     source : Any
         Origin of the tensors, for the error message.
     strict : bool
-        Whether names and shapes must all match. If False, the matching tensors are loaded.
+        Whether all names and shapes must match. If False, only matching tensors are loaded.
 
     Returns
     -------
     LoadReport
-        Names of the tensors that were loaded, and of those that were not.
+        Names of the tensors that were loaded, and of the tensors that were not loaded.
 
     Raises
     ------
     ValueError
-        With ``strict``, when tensors are missing, unexpected or of another shape; without it, when
+        If ``strict`` and tensors are missing, unexpected or have a different shape; otherwise, if
         no tensor matches.
 
     Examples
@@ -99,36 +99,36 @@ def load_tensors(
     >>> print(load_tensors(nn.Linear(2, 1), tensors, "a dict", strict=False))
     1 of 2 tensors loaded; 1 missing (such as bias)
     """
-    # A tensor matches when the module has one of the same name and shape.
+    # A tensor matches if the module has a tensor with the same name and shape.
     expected = module.state_dict()
-    fits = {
+    matching = {
         name for name, t in tensors.items() if name in expected and t.shape == expected[name].shape
     }
     report = LoadReport(
-        loaded=tuple(name for name in expected if name in fits),
+        loaded=tuple(name for name in expected if name in matching),
         missing=tuple(name for name in expected if name not in tensors),
-        reshaped=tuple(name for name in expected if name in tensors and name not in fits),
+        reshaped=tuple(name for name in expected if name in tensors and name not in matching),
         unexpected=tuple(name for name in tensors if name not in expected),
     )
-    if not fits or (strict and not report.complete):
-        advice = "; strict=False loads the matching tensors" if fits else ""
+    if not matching or (strict and not report.complete):
+        advice = " Pass strict=False to load only the matching tensors." if matching else ""
         raise ValueError(
-            f"The tensors of {source} do not match the {type(module).__name__}: {report}{advice}."
+            f"The tensors of {source} do not match the {type(module).__name__}: {report}.{advice}"
         )
-    # The report above replaces torch's own check.
+    # The report above replaces the check of torch.
     module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
     return report
 
 
 @contextmanager
 def described_in(source: Any, what: str = "model") -> Iterator[None]:
-    """Raise a ValueError with the file when what it describes cannot be built."""
+    """Convert errors while building a model from its description to a ValueError with the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(
-            f"{source} does not describe a {what} of this version: {error}. Load it with the "
-            "version that saved it, or fit again."
+            f"{source} does not describe a valid {what} for this version of braindecode_pars: "
+            f"{error}. Load it with the version that saved it, or fit and save it again."
         ) from error
 
 
@@ -138,7 +138,7 @@ Module = TypeVar("Module", bound=nn.Module)
 def build_and_load(
     build: Callable[[], Module], tensors: Mapping[str, Tensor], source: Any, *, strict: bool = True
 ) -> tuple[Module, LoadReport]:
-    """Build a module and load its tensors. Random draws of the caller are not changed.
+    """Build a module and load its tensors. The random state of the caller is not changed.
 
     Parameters
     ----------
@@ -150,24 +150,25 @@ def build_and_load(
     Returns
     -------
     module : nn.Module
-        The module.
+        Module with the loaded tensors.
     report : LoadReport
         As in :func:`load_tensors`.
 
     Raises
     ------
     ValueError
-        As in :func:`load_tensors`; when the module cannot be built, such as one of a newer version.
+        As in :func:`load_tensors`, or if the module cannot be built, for example because it was
+        saved by a newer version.
     """
     with described_in(source), computing.seeded(0):  # the initial weights are replaced
         module = build()
     return module, load_tensors(module, tensors, source, strict=strict)
 
 
-#: Version of the format. A file of a newer version is refused.
+#: Version of the file format. Files of other versions cannot be loaded.
 VERSION = 2
-#: The only key of the metadata in the header, so that the bytes of a file do not depend on the
-#: order of keys.
+#: Key of the metadata in the header. There is only one key, so that the bytes of a file do not
+#: depend on the order of keys.
 _KEY = "braindecode_pars"
 
 
@@ -178,13 +179,13 @@ class ModelFile:
     Attributes
     ----------
     kind : str
-        Kind of model, such as ``"PARSNet"``.
+        Class of the model, such as ``"PARSNet"``.
     description : dict
         JSON object that describes the model.
     tensors : dict of str to Tensor
         Tensors by name, on the CPU.
     source : Path | str
-        Its file, for error messages.
+        Path of the file, for error messages.
     """
 
     kind: str
@@ -204,12 +205,12 @@ def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor
     Returns
     -------
     bytes
-        A safetensors file. The description and the SHA-256 are in its metadata.
+        Content of a safetensors file, whose metadata contain the description and the SHA-256.
 
     Raises
     ------
     ValueError
-        When a tensor contains NaN or infinite values.
+        If a tensor contains NaN or infinite values.
 
     Examples
     --------
@@ -222,16 +223,19 @@ def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     bad = [name for name, value in tensors.items() if not value.isfinite().all()]
     if bad:
-        raise ValueError(f"{bad[0]} contains NaN or infinite values, so the model is not saved.")
+        raise ValueError(
+            f"The model was not saved, because its tensor {bad[0]} contains NaN or infinite "
+            "values. Train the model again, for example with a lower learning rate."
+        )
     entries = {"version": VERSION, "kind": kind, "description": files.as_read(description)}
-    # Saved twice, because the checksum covers the header and is a part of it.
+    # Saved twice, because the checksum covers the header and is also stored in the header.
     header, data = _split(safetensors.torch.save(tensors))
     entries["sha256"] = _sha256(entries, header, data)
     return safetensors.torch.save(tensors, metadata={_KEY: json.dumps(entries)})
 
 
 def unpack(content: bytes, source: str | Path) -> ModelFile:
-    """Return what :func:`pack` has packed.
+    """Read the content of a model file created by :func:`pack`, and verify its checksum.
 
     Parameters
     ----------
@@ -243,77 +247,84 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     Raises
     ------
     ValueError
-        When the file is damaged or was edited, is not a model of this package, or has another
-        version.
+        If the file was damaged or edited, is not a model of this package, or has another version of
+        the format.
     """
     try:
         tensors = safetensors.torch.load(content)
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{source} is damaged or not a safetensors file: {error}.") from error
+        raise ValueError(
+            f"{source} is not a valid safetensors file: {error}. Copy or download it again."
+        ) from error
     header, data = _split(content)
     metadata = header.pop("__metadata__", {})
     if _KEY not in metadata:
         raise ValueError(
-            f"{source} has no description: it is of another program, or of version 0.1.0, which "
-            "is no longer read; fit again."
+            f"{source} has no model description. It was written by another program, or by version "
+            "0.1.0, which is no longer supported. Fit and save the model again."
         )
     try:
         entries = json.loads(metadata[_KEY])
         version, expected = entries["version"], entries.pop("sha256")
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{source} is damaged: its description is not readable.") from error
-    # The version first: another version may have another checksum.
+        raise ValueError(
+            f"{source} is damaged: its model description cannot be read. Copy or download it again."
+        ) from error
+    # The version is checked first, because other versions may compute the checksum differently.
     if version != VERSION:
         raise ValueError(
-            f"{source} has version {version} of the format, but this version of braindecode_pars "
-            f"reads version {VERSION}; update braindecode_pars."
+            f"{source} has version {version} of the file format, but this version of "
+            f"braindecode_pars reads version {VERSION}. Update braindecode_pars."
         )
     if _sha256(entries, header, data) != expected:
         raise ValueError(
-            f"{source} is damaged or was edited: its content does not match its checksum. Copy or "
+            f"{source} was damaged or edited: its content does not match its checksum. Copy or "
             "download it again, or save the model in a new folder."
         )
     return ModelFile(entries["kind"], entries["description"], tensors, source)
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
-    """Return the header and the data of a safetensors file."""
+    """Split a safetensors file into its header and its data."""
     start = 8 + int.from_bytes(content[:8], "little")
     return json.loads(content[8:start]), memoryview(content)[start:]
 
 
 def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryview) -> str:
-    """Return the checksum of the description, of the names and shapes of tensors, and of data."""
+    """Return the checksum of the description, the names and shapes of the tensors, and the data."""
     content = hashlib.sha256(json.dumps([entries, header], sort_keys=True).encode())
     content.update(data)
     return content.hexdigest()
 
 
-#: Kinds of models.
+#: Kinds of models: names of their classes.
 ENCODER, EMBEDDER, NETWORK, CLASSIFIER = "PatchEncoder", "PARSEmbedder", "PARSNet", "PARSClassifier"
 FEW_LABELS, REGRESSOR = "FewLabelsClassifier", "PARSRegressor"
-#: Kinds that predict labels of windows, and kinds with a network that was fine-tuned.
-PREDICTORS, NETWORKS = (CLASSIFIER, FEW_LABELS, REGRESSOR), (NETWORK, CLASSIFIER, REGRESSOR)
-#: Model file of each kind, and the readable copy beside it. The names of a network are those of
-#: the Hugging Face Hub.
+#: Kinds of models that predict labels of windows.
+PREDICTORS = (CLASSIFIER, FEW_LABELS, REGRESSOR)
+#: Kinds of models with a fine-tuned network.
+NETWORKS = (NETWORK, CLASSIFIER, REGRESSOR)
+#: Model file and readable copy of each kind. The file names of networks are the names used on the
+#: Hugging Face Hub.
 MODEL_FILES = {
     **dict.fromkeys((ENCODER, EMBEDDER), ("encoder.safetensors", "encoder.json")),
     **dict.fromkeys((*NETWORKS, FEW_LABELS), ("model.safetensors", "config.json")),
 }
-#: Entry of the description that an estimator adds to that of its network.
+#: Entry that an estimator adds to the description of its network.
 ENTRIES = {
     **dict.fromkeys((CLASSIFIER, FEW_LABELS), "classifier"),
     **{EMBEDDER: "embedder", REGRESSOR: "regressor"},
 }
+#: Names of all model files.
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
-#: Files of a new repository, such as a clone of one on the Hub. They are never written over.
-_BESIDE = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
-#: What to do with the folder of an encoder that was taken for that of another model.
-_ONLY_AN_ENCODER = "; it is an encoder, which load_encoder and encoder= of the estimators take"
+#: Files of a new repository, such as a clone of a repository on the Hub. They are not overwritten.
+_REPOSITORY_FILES = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
+#: Advice if the folder of an encoder is passed for another kind of model.
+_ONLY_AN_ENCODER = " Use load_encoder, or pass the folder as encoder= to an estimator."
 
 
 def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
-    """Check that a model can be saved in a folder.
+    """Check that a model can be saved in a folder without overwriting other files.
 
     Parameters
     ----------
@@ -322,27 +333,29 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     kind : str
         Kind of the model.
     share : bool
-        Whether the folder is for others. It must then have no file that may tell more than the
-        model does.
+        Whether the folder will be shared with other users. It must then not contain any other file
+        that may reveal additional information.
 
     Raises
     ------
     ValueError
-        When the folder contains a model of another kind, or no model but other files; with
-        ``share``, any other file, also one that another process is writing.
+        If the folder contains a model of another kind, or no model but other files. With ``share``,
+        if it contains any other file, including files that another process is writing.
     """
     kinds = kinds_in(folder)
-    if others := {*kinds} - {kind}:
-        raise ValueError(f"{folder} contains a saved {min(others)}; save the {kind} elsewhere.")
-    beside = (*_BESIDE, *MODEL_FILES[kind]) if kinds else _BESIDE
+    if other_kinds := {*kinds} - {kind}:
+        raise ValueError(
+            f"{folder} contains a saved {min(other_kinds)}. Save the {kind} in another folder."
+        )
+    allowed_files = (*_REPOSITORY_FILES, *MODEL_FILES[kind]) if kinds else _REPOSITORY_FILES
     files.check_may_write(
-        folder, f"a saved {kind}", is_ours=bool(kinds) and not share, beside=beside
+        folder, f"a saved {kind}", is_ours=bool(kinds) and not share, allowed_files=allowed_files
     )
     if share and (leftovers := files.remove_abandoned(folder, at_once=True)):
-        # The file may contain the names of subjects, which a save without share writes.
+        # The file may contain names of subjects, which are saved without share.
         raise ValueError(
-            f"{folder} contains {leftovers[0].name}, into which another process may be writing; "
-            "wait until it has ended, or remove it."
+            f"{folder} contains the temporary folder {leftovers[0].name}, to which another process "
+            "may be writing. Wait until the process has ended, or remove the temporary folder."
         )
 
 
@@ -352,7 +365,7 @@ def kinds_in(folder: Path) -> list[str]:
     Raises
     ------
     ValueError
-        When a model file is damaged or of another program.
+        If a model file is damaged, or was written by another program.
     """
     return [unpack(file.read_bytes(), file).kind for file in _files_in(folder)]
 
@@ -364,15 +377,16 @@ def _files_in(folder: Path) -> list[Path]:
 def write_model(
     folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> Path:
-    """Write a model into a folder; a model of the same kind is replaced.
+    """Write a model to a folder. A model of the same kind is replaced.
 
-    The model file contains everything, so a reader finds either the old or the new model, even
-    if this process is killed. The JSON file is a copy for people and for other programs.
+    The model file contains the whole model, so a reader finds either the old or the new model, even
+    if this process is killed. The JSON file is a readable copy of the description for users and
+    other programs.
 
     Parameters
     ----------
     folder : Path
-        Folder of the model; created when it does not exist.
+        Folder of the model. Created if it does not exist.
     kind : str
         Kind of the model.
     description : dict
@@ -388,9 +402,9 @@ def write_model(
     Raises
     ------
     ValueError
-        When a tensor contains NaN or infinite values.
+        If a tensor contains NaN or infinite values.
     OSError
-        When the files cannot be written; the previous content of the folder is unchanged.
+        If the files cannot be written. The previous content of the folder is unchanged.
     """
     weights, readable = MODEL_FILES[kind]
     content = pack(kind, description, tensors)
@@ -403,127 +417,136 @@ def _readable(description: Mapping[str, Any]) -> bytes:
 
 
 def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
-    """Read a model.
+    """Read a model file.
 
     Parameters
     ----------
     source : str | Path
         Folder or name of the model, as in :func:`model_folder`.
     *kinds : str
-        Accepted kinds; all without any.
+        Accepted kinds of models. If empty, all kinds are accepted.
     **options
         Options of :func:`model_folder`.
 
     Returns
     -------
     ModelFile
-        The model, with one of these kinds.
+        Content of the model file.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no model file, or as in :func:`model_folder`.
+        If the folder contains no model file, or as in :func:`model_folder`.
     ValueError
-        When the file is damaged, or when the folder contains another kind of model or two models.
+        If the file is damaged, or if the folder contains another kind of model, or two models.
 
     Warns
     -----
     UserWarning
-        When the readable copy differs from the model file, which alone is read.
+        If the readable copy differs from the model file. The readable copy is ignored.
     """
     folder, kinds = model_folder(source, **options), kinds or tuple(MODEL_FILES)
     paths = _files_in(folder)
     wanted = " or ".join(kinds)
     if not paths:
         names = " or ".join(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
-        raise FileNotFoundError(f"{folder} does not contain a saved {wanted}: it has no {names}.")
+        raise FileNotFoundError(
+            f"{folder} does not contain a saved {wanted}: the file {names} does not exist. Pass "
+            "the folder in which the model was saved."
+        )
     if len(paths) > 1:
         raise ValueError(
-            f"{folder} contains two models, {' and '.join(_WEIGHTS)}; move one of them into "
-            "another folder."
+            f"{folder} contains two models, {' and '.join(_WEIGHTS)}. Move one of them to another "
+            "folder."
         )
     (file,) = paths
     model = unpack(file.read_bytes(), file)
     if model.kind not in kinds:
         advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""
-        raise ValueError(f"{folder} contains a saved {model.kind}, not a {wanted}{advice}.")
-    # Also after a save that was killed between the two files.
+        raise ValueError(f"{folder} contains a saved {model.kind}, expected a {wanted}.{advice}")
+    # The copy differs if it was edited, or if a save was killed between the two files.
     copy = folder / MODEL_FILES[model.kind][1]
     if copy.is_file() and copy.read_bytes() != _readable(model.description):
-        checks.warn_user(f"{copy} differs from the description in {file.name} and is ignored.")
+        checks.warn_user(
+            f"{copy} differs from the description in {file.name} and is ignored. Save the model "
+            "again to update it."
+        )
     return model
 
 
-#: Folder of the encoders; ``docs/experiments/make_encoder.py`` writes them.
+#: Folder of the bundled encoders, which are created by ``docs/experiments/make_encoder.py``.
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
-#: Further names of encoders. ``"small"`` was chosen on development subjects.
+#: Aliases of bundled encoders. The encoder ``"small"`` was selected on development subjects.
 ALIASES = {"small": "features-eegmmidb"}
 
 
-def packaged_names() -> list[str]:
-    """Return the names of the encoders in the package, without aliases.
+def bundled_names() -> list[str]:
+    """Return the names of the bundled encoders, without aliases.
 
     Examples
     --------
-    >>> from braindecode_pars._common.model_files import packaged_names
-    >>> "unknown" in packaged_names()
+    >>> from braindecode_pars._common.model_files import bundled_names
+    >>> "unknown" in bundled_names()
     False
     """
     return sorted(file.parent.name for file in FOLDER.glob("*/encoder.safetensors"))
 
 
-def packaged_folder(name: str) -> Path | None:
-    """Return the folder of an encoder in the package; None for an unknown name.
+def bundled_folder(name: str) -> Path | None:
+    """Return the folder of a bundled encoder; None if the name is unknown.
 
     Parameters
     ----------
     name : str
-        Name of the encoder, or an alias.
+        Name or alias of the encoder.
 
     Examples
     --------
-    >>> from braindecode_pars._common.model_files import packaged_folder
-    >>> packaged_folder("unknown") is None
+    >>> from braindecode_pars._common.model_files import bundled_folder
+    >>> bundled_folder("unknown") is None
     True
     """
     name = ALIASES.get(name, name)
-    return FOLDER / name if name in packaged_names() else None
+    return FOLDER / name if name in bundled_names() else None
 
 
+#: Prefix of names of models on the Hugging Face Hub that are downloaded.
 PREFIX = "hf://"
+#: Patterns of the files that are downloaded.
 PATTERNS = ["*.json", "*.safetensors"]
+#: File name of the model card.
 README = "README.md"
 _REPO_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 def model_folder(source: str | Path, *, download: bool = False, **options: Any) -> Path:
-    """Return the folder of a pretrained model; download the model if requested.
+    """Return the folder of a pretrained model, and download the model if requested.
 
     Parameters
     ----------
     source : str | Path
-        Path of a folder or of the model file in it, name of an encoder in the package, or name of a
-        model on the Hugging Face Hub. An existing folder wins. ``"hf://owner/name"`` and
-        ``"hf://owner/name@revision"`` are downloaded unless they are in the local cache of the Hub.
-        ``"owner/name"`` is searched for in this cache only.
+        Path of a folder or of the model file in the folder, name of a bundled encoder, or name of a
+        model on the Hugging Face Hub. An existing folder takes precedence. ``"hf://owner/name"``
+        and ``"hf://owner/name@revision"`` are downloaded if they are not in the local cache of the
+        Hub. ``"owner/name"`` is only searched in the local cache.
     download : bool
-        Whether ``"owner/name"`` is downloaded too.
+        Whether to also download ``"owner/name"``.
     **options
         Options of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
 
     Returns
     -------
     Path
-        An existing folder.
+        Existing folder.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or model does not exist, or cannot be downloaded. The message lists the
-        encoders in the package.
+        If the folder or model does not exist, or cannot be downloaded. The message lists the
+        bundled encoders.
     ImportError
-        When a download is requested and ``huggingface_hub`` is not installed.
+        If a download is requested but ``huggingface_hub`` is not installed.
 
     Examples
     --------
@@ -536,25 +559,25 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     folder = Path(source).expanduser()
     if folder.name in _WEIGHTS and folder.is_file():
         return folder.parent
-    # Only a string is a name; a Path is the user's own.
-    packaged = packaged_folder(source) if isinstance(source, str) else None
-    # A folder wins if it has a model, or will have one at the end of a run.
+    # Only a string can be a name of a bundled encoder. A Path is always a local folder.
+    bundled = bundled_folder(source) if isinstance(source, str) else None
+    # A folder takes precedence if it contains a model or an unfinished run.
     has_model = any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()
-    if folder.is_dir() and (packaged is None or has_model):
+    if folder.is_dir() and (bundled is None or has_model):
         return folder
-    if packaged is not None:
-        return packaged
+    if bundled is not None:
+        return bundled
     if folder.exists():
-        raise FileNotFoundError(f"{source} is a file; pass the folder that contains it.")
-    # Anything else may be the name of a model on the Hub.
+        raise FileNotFoundError(f"{source} is a file. Pass the folder that contains the model.")
+    # Otherwise, the source may be the name of a model on the Hub.
     name = str(source)
     download = download or name.startswith(PREFIX)
     repo_id, _, revision = name.removeprefix(PREFIX).partition("@")
     if not _REPO_ID.fullmatch(repo_id):
-        known = ", ".join(sorted({*packaged_names(), *ALIASES}))
+        known = ", ".join(sorted({*bundled_names(), *ALIASES}))
         raise FileNotFoundError(
-            f"{source} is not the folder of a saved model: the folder does not exist. The encoders "
-            f"in the package are {known}."
+            f"The folder {source} does not exist. Pass the folder of a saved model, or the name of "
+            f"a bundled encoder: {known}."
         )
     options = {"local_files_only": not download, **options}
     if revision:
@@ -563,14 +586,14 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(repo_id, allow_patterns=PATTERNS, **options))
-    except Exception as error:  # the Hub and the network raise many types of errors
+    except Exception as error:  # the Hub and the network raise errors of many types
         if not download:
             raise FileNotFoundError(
-                f"{source} is neither the folder of a saved model nor a downloaded model of the "
-                f"Hugging Face Hub; to download it, pass {PREFIX}{source}."
+                f"{source} is neither an existing folder nor a model in the local cache of the "
+                f"Hugging Face Hub. To download it from the Hub, pass {PREFIX}{source}."
             ) from error
         if isinstance(error, ImportError):
             raise
-        # The other lines of an error of the Hub are for its developers.
+        # Only the first line of an error of the Hub is meant for users.
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise FileNotFoundError(f"{source} could not be downloaded: {reason}") from error

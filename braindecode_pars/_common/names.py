@@ -1,12 +1,13 @@
-"""What has a name for users: tasks, recipes, methods, controls, metrics, columns; lazy names.
+"""Registry of all names that users can pass: tasks, recipes, methods, controls, metrics, columns.
 
-Everything with a name is a row of a table here, and only here. Registries, choices and help of the
-commands, and lists in the documentation are derived from the rows, in their order. Only the
+Each name has exactly one row in a table of this module. Registries, choices and help of the
+commands, and lists in the documentation are generated from the rows, in their order. Only the
 standard library is imported, so that ``--help`` is fast.
 
-A part also shows names that a higher part has, which it must not import:
-``braindecode_pars.estimators.LinearProbe`` is a class in ``baselines``, and ``predict_raw`` of a
-classifier is a function in ``predictions``. Such names are loaded when they are used.
+The module also defines lazy names: some subpackages export names of a subpackage that they must not
+import. For example, ``braindecode_pars.estimators.LinearProbe`` is a class in ``baselines``, and
+``predict_raw`` of a classifier is a function in ``predictions``. Lazy names are imported on first
+use.
 """
 
 import math
@@ -22,100 +23,127 @@ _SOURCE = "git+https://github.com/braindecode/braindecode_pars"
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that users name.
+    """Registered name of a task, recipe, method or control.
 
     Attributes
     ----------
     name : str
-        Its name, as users write it.
+        Name, as passed by users.
     place : str
-        Module below the package and the name there, such as ``"pretext.pars:PARS"``; empty for what
-        is made by a function of the registry.
-    says : str
-        What it is, in a few words.
+        Module in the package and attribute in the module, such as ``"pretext.pars:PARS"``. Empty if
+        the object is created by a function.
+    description : str
+        Short description, for help and documentation.
     flags : tuple of str
-        Further properties, such as ``"paper"`` for a task of the paper.
+        Additional properties, such as ``"paper"`` for a task of the paper.
     """
 
     name: str
     place: str
-    says: str
+    description: str
     flags: tuple[str, ...] = ()
 
     @property
     def attribute(self) -> str:
-        """Name in the module."""
+        """Name of the attribute in the module."""
         return self.place.partition(":")[2]
 
     def load(self) -> Any:
-        """Import the module, and return what the place has."""
+        """Import the module, and return the object."""
         module, _, attribute = self.place.partition(":")
         return getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
 
 
 def _entries(folder: str, *rows: tuple[str, ...]) -> dict[str, Entry]:
-    """Return the entries of rows: name, place in the folder, words, and flags."""
+    """Create entries from rows of name, place in the folder, description, and flags."""
     return {
-        name: Entry(name, f"{folder}.{place}" if place else "", says, tuple(flags))
-        for name, place, says, *flags in rows
+        name: Entry(name, f"{folder}.{place}" if place else "", description, tuple(flags))
+        for name, place, description, *flags in rows
     }
 
 
-#: Pretext tasks. "paper" is a task that the paper compares.
+#: Pretext tasks. The flag "paper" marks the tasks that are compared in the paper.
 TASKS = _entries(
     "pretext",
-    ("pars", "pars:PARS", "relative shifts in time between pairs of patches", "paper"),
-    ("mae", "grid:MAE", "samples of masked patches", "paper"),
-    ("spectral", "spectral:SpectralMAE", "spectra of masked patches"),
-    ("features", "features:SignalFeatures", "31 hand-crafted features of a signal"),
-    ("mp3", "grid:MP3", "positions of all patches", "paper"),
-    ("droppos", "grid:DropPos", "masked positions of patches", "paper"),
-    ("joint", "joint:Joint", "several tasks with one encoder"),
-    ("pars_space_time", "pars:SpaceTimePARS", "relative shifts in time and on the head"),
-    ("features_space_time", "features:SpaceTimeFeatures", "features, from all channels"),
-    ("spectral_space_time", "spectral:SpaceTimeSpectralMAE", "spectra, from all channels"),
-    ("joint_space_time", "joint:SpaceTimeJoint", "several tasks on all channels"),
+    ("pars", "pars:PARS", "predict time shifts between pairs of patches", "paper"),
+    ("mae", "grid:MAE", "reconstruct the samples of masked patches", "paper"),
+    ("spectral", "spectral:SpectralMAE", "predict the spectra of masked patches"),
+    ("features", "features:SignalFeatures", "predict 31 hand-crafted features of the signal"),
+    ("mp3", "grid:MP3", "predict the positions of all patches", "paper"),
+    ("droppos", "grid:DropPos", "predict the masked positions of patches", "paper"),
+    ("joint", "joint:Joint", "several pretext tasks with a shared encoder"),
+    (
+        "pars_space_time",
+        "pars:SpaceTimePARS",
+        "predict shifts between patches in time and in electrode position",
+    ),
+    (
+        "features_space_time",
+        "features:SpaceTimeFeatures",
+        "predict hand-crafted features of the signals of all channels",
+    ),
+    (
+        "spectral_space_time",
+        "spectral:SpaceTimeSpectralMAE",
+        "predict the spectra of masked patches of all channels",
+    ),
+    (
+        "joint_space_time",
+        "joint:SpaceTimeJoint",
+        "several pretext tasks on all channels with a shared encoder",
+    ),
 )
 
-#: Corpora that are read from files. "tuh" are parts of one hospital, with subjects in common.
+#: Recipes: public corpora that are read from files. The flag "tuh" marks corpora of Temple
+#: University Hospital, which share subjects.
 RECIPES = _entries(
     "datasets",
     ("eegmat", "eegmat:RECIPE", "mental arithmetic and rest"),
-    ("eesm17", "eesm17:RECIPE", "sleep with electrodes in the ear"),
-    ("physionet_mi", "physionet_mi:RECIPE", "imagined movements"),
+    ("eesm17", "eesm17:RECIPE", "sleep, ear-EEG"),
+    ("physionet_mi", "physionet_mi:RECIPE", "motor imagery"),
     ("tuab", "tuab:RECIPE", "normal and abnormal clinical EEG", "tuh"),
     ("tueg", "tueg:RECIPE", "clinical EEG without labels", "tuh"),
     ("tusz", "tusz:RECIPE", "clinical EEG with epileptic seizures", "tuh"),
     ("ucddb", "ucddb:RECIPE", "sleep with suspected apnea"),
-    ("ysyw", "ysyw:RECIPE", "sleep, PhysioNet challenge 2018"),
+    ("ysyw", "ysyw:RECIPE", "sleep, PhysioNet/CinC Challenge 2018"),
 )
 
-#: Methods of ``baselines.make_methods`` that are no pretext task.
+#: Methods of ``baselines.make_methods`` that are not pretext tasks.
 BASELINES = _entries(
     "baselines",
-    ("scratch", "", "the same network without pretraining"),
-    ("few-labels", "", "mean of classifiers on a frozen encoder and hand-crafted features"),
-    ("probe", "", "logistic regression on features of PARS, pretrained in every fit"),
-    ("random-encoder", "", "logistic regression on an encoder with random initialization"),
-    ("eegnet", "", "EEGNet with its published training"),
-    ("shallow", "", "ShallowFBCSPNet with its published training"),
+    ("scratch", "", "PARS network trained from scratch, without pretraining"),
+    (
+        "few-labels",
+        "",
+        "feature ensemble: soft voting of classifiers on frozen encoder features, tangent space "
+        "and log band power",
+    ),
+    ("probe", "", "linear probe on PARS features, pretrained in every fit"),
+    ("random-encoder", "", "linear probe on features of a randomly initialized encoder"),
+    ("eegnet", "", "EEGNet with its published training settings"),
+    ("shallow", "", "ShallowFBCSPNet with its published training settings"),
     ("band-power", "", "logistic regression on log band power"),
-    ("tangent-space", "", "logistic regression in the tangent space of covariances"),
-    ("tangent-space-8-30", "", "the same after a filter from 8 to 30 Hz"),
+    ("tangent-space", "", "logistic regression in the Riemannian tangent space of covariances"),
+    (
+        "tangent-space-8-30",
+        "",
+        "logistic regression in the tangent space, after a band-pass filter from 8 to 30 Hz",
+    ),
     ("classical-features", "", "logistic regression on hand-crafted features"),
     ("slow-voltages", "", "linear discriminant analysis of low-frequency amplitudes"),
-    ("amplitude", "", "logistic regression on the log amplitude"),
+    ("amplitude", "", "logistic regression on log amplitude"),
 )
 
-#: Controls of ``evaluation.controls``: what the windows lack.
+#: Control analyses of ``evaluation.controls``. The description names the signal property that is
+#: removed from the windows.
 CONTROLS = _entries(
     "evaluation",
     ("slow", "", "low-frequency activity"),
-    ("detrended", "", "a line in each window"),
-    ("eyes", "", "what channels near the eyes predict"),
-    ("phase", "", "waveform and timing"),
+    ("detrended", "", "linear trends"),
+    ("eyes", "", "ocular activity"),
+    ("phase", "", "phase information"),
     ("aperiodic", "", "the aperiodic part of the spectra"),
-    ("amplitude", "", "the amplitudes of channels and windows"),
+    ("amplitude", "", "amplitude differences"),
     ("order", "", "the order of patches"),
     ("labels", "", "the association of labels and windows"),
 )
@@ -123,47 +151,55 @@ CONTROLS = _entries(
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of predictions.
+    """Metric of predictions.
 
     Attributes
     ----------
     name : str
-        Its name in tables of scores.
-    says : str
-        What it is, in a few words.
+        Name in tables of scores.
+    description : str
+        Short description, for help and documentation.
     chance : float | "1/n_classes" | None
-        Chance level; None if it depends on the proportions of the classes.
+        Chance level. None if it depends on the proportions of the classes.
     needs : "labels" | "probabilities"
-        Predictions that are compared with the true labels.
+        Type of predictions that are compared with the true labels.
     several_classes : bool
-        Whether it needs windows of at least two classes.
+        Whether the metric requires windows of at least two classes.
     """
 
     name: str
-    says: str
+    description: str
     chance: float | Literal["1/n_classes"] | None = None
     needs: Literal["labels", "probabilities"] = "labels"
     several_classes: bool = False
 
     def chance_level(self, n_classes: int | None = None) -> float:
-        """Return the chance level for a number of classes; NaN if it is unknown."""
+        """Return the chance level for the number of classes; NaN if it is unknown."""
         if self.chance == "1/n_classes":
             return 1 / n_classes if n_classes else math.nan
         return math.nan if self.chance is None else self.chance
 
 
-#: Metrics of predicted classes; the order is that of help and tables.
+#: Metrics of predicted classes, in the order of help and tables.
 METRICS = {
     metric.name: metric
     for metric in (
         Metric("kappa", "Cohen's kappa", 0.0, several_classes=True),
-        Metric("balanced_accuracy", "mean recall of the classes that occur", "1/n_classes"),
-        Metric("accuracy", "share of correct labels"),
-        Metric("f1", "mean F1 of the classes"),
-        Metric("f1_weighted", "F1 of the classes, weighted by their windows"),
+        Metric(
+            "balanced_accuracy",
+            "mean recall over the classes in the test windows",
+            "1/n_classes",
+        ),
+        Metric("accuracy", "proportion of correctly classified windows"),
+        Metric("f1", "mean F1 score over classes"),
+        Metric("f1_weighted", "mean F1 score over classes, weighted by their number of windows"),
         Metric("auroc", "area under the ROC curve", 0.5, "probabilities", several_classes=True),
         Metric(
-            "average_precision", "area under precision over recall", None, "probabilities", True
+            "average_precision",
+            "area under the precision-recall curve",
+            None,
+            "probabilities",
+            True,
         ),
     )
 }
@@ -171,60 +207,72 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of tables of scores.
+    """Column of a table of scores.
 
     Attributes
     ----------
     name : str
         Name of the column.
     kind : type
-        Type of its values.
-    says : str
-        What its values are, in a few words.
+        Type of the values.
+    description : str
+        Short description of the values, for help and documentation.
     is_key : bool
-        Whether it tells scores apart. No two scores have the same values in all keys.
+        Whether the column is part of the key of a score. Keys are unique in a table.
     is_optional : bool
-        Whether tables may lack it, such as those of earlier versions.
+        Whether the column may be missing, for example in tables of earlier versions.
     """
 
     name: str
     kind: type
-    says: str
+    description: str
     is_key: bool = False
     is_optional: bool = False
 
 
-#: Columns of scores, in the order of tables and files. Any further column is a key, such as a
-#: parameter that an ablation varies.
+#: Columns of tables of scores, in the order of tables and files. Any other column, such as a
+#: parameter that is varied in an ablation, is part of the key.
 SCORES = {
     column.name: column
     for column in (
-        Column("protocol", str, "protocol", is_key=True),
-        Column("dataset", str, "name of the windows", is_key=True),
-        Column("method", str, "name of the estimator", is_key=True),
-        Column("subject", str, "test subject, or 'all' for all test windows together", is_key=True),
-        Column("n_train_subjects", int, "number of training subjects", is_key=True),
+        Column("protocol", str, "name of the evaluation protocol", is_key=True),
+        Column("dataset", str, "name of the dataset", is_key=True),
+        Column("method", str, "name of the method", is_key=True),
+        Column("subject", str, "test subject, or 'all' for all test windows pooled", is_key=True),
+        Column("n_train_subjects", int, "number of labeled training subjects", is_key=True),
         Column("seed", int, "seed of the fit, and of the draw of labeled subjects", is_key=True),
         Column("metric", str, "name of the metric", is_key=True),
-        Column("value", float, "score; NaN where it is undefined"),
-        Column("test_subject_data", str, "data of the test subject that are used", True, True),
+        Column("value", float, "score; NaN if undefined"),
+        Column(
+            "test_subject_data",
+            str,
+            "data of the test subject that the method uses",
+            True,
+            True,
+        ),
         Column("n_windows", int, "number of labeled windows of the test subject", True, True),
-        Column("minutes", float, "labeled minutes of the test subject", True, True),
+        Column("minutes", float, "duration of the labeled data of the test subject", True, True),
         Column("pretraining_seed", int, "seed of the pretraining", True, True),
-        Column("control", str, "what the windows lack; 'none' for recorded signals", True, True),
-        Column("chance", float, "chance level; NaN where it is unknown", is_optional=True),
-        Column("why", str, "why the score is undefined; missing elsewhere", is_optional=True),
+        Column("control", str, "control analysis; 'none' for the recorded signals", True, True),
+        Column("chance", float, "chance level; NaN if unknown", is_optional=True),
+        Column("why", str, "reason why the score is undefined, otherwise NaN", is_optional=True),
         Column(
-            "encoder_parameters", int, "size of the encoder, where sizes differ", is_optional=True
+            "encoder_parameters",
+            int,
+            "number of parameters of the encoder, if encoders differ",
+            is_optional=True,
         ),
         Column(
-            "pretraining_loss", float, "last relative loss of the pretraining", is_optional=True
+            "pretraining_loss",
+            float,
+            "relative loss at the end of pretraining",
+            is_optional=True,
         ),
-        Column("note", str, "how the windows of a control were made", is_optional=True),
+        Column("note", str, "how the control signals were computed", is_optional=True),
     )
 }
 
-#: Shown name -> module that has it. A facade, such as ``estimators``, shows all of its names here.
+#: Lazy name -> module that defines it. A facade, such as ``estimators``, exports these names.
 LAZY = {
     "datasets.SignalStore": "signal_store.store",
     "datasets.is_store": "signal_store.index",
@@ -249,7 +297,7 @@ LAZY = {
     "plotting.subject_dots": "evaluation.score_figures",
 }
 
-#: Earlier name -> present name, which has the same meaning.
+#: Deprecated name -> current name with the same meaning.
 RENAMED = {
     "evaluation.ChangedSignals": "ControlSignals",
     "evaluation.LabelledSubjects": "LabeledSubjects",
@@ -259,11 +307,11 @@ RENAMED = {
     "plotting.person_in_features": "subjects_in_features",
 }
 
-#: What :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
+#: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
 #: subject-wise centering.
 CENTERED = ", subject-centered (transductive)"
 
-#: Packages that are not required, and the extra that installs each.
+#: Optional packages, and the extra that installs each package.
 EXTRAS = {
     "accelerate": "scale",
     "pyriemann": "evaluation",
@@ -273,7 +321,7 @@ EXTRAS = {
 
 
 def lazy(path: str) -> Any:
-    """Return the object that a lower part shows by its name.
+    """Import a lazy name, and return the object.
 
     Parameters
     ----------
@@ -283,7 +331,7 @@ def lazy(path: str) -> Any:
     Raises
     ------
     ImportError
-        When a package is missing. The message says how to install it.
+        If an optional package is missing. The message contains the command to install it.
     """
     try:
         return getattr(import_module(f"{_PACKAGE}.{LAZY[path]}"), path.rpartition(".")[2])
@@ -292,12 +340,12 @@ def lazy(path: str) -> Any:
 
 
 def extra_module(name: str) -> Any:
-    """Import a module of a package that an extra installs, which takes seconds for some.
+    """Import a module of an optional package, which may take seconds.
 
     Raises
     ------
     ImportError
-        When the package is missing. The message says how to install it.
+        If the package is missing. The message contains the command to install it.
     """
     try:
         return import_module(name)
@@ -306,7 +354,7 @@ def extra_module(name: str) -> Any:
 
 
 def with_extra(error: ModuleNotFoundError) -> ImportError:
-    """Return an error of a missing package that names the extra which installs it."""
+    """Return an ImportError with the command that installs the missing optional package."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return error
@@ -320,14 +368,14 @@ def with_extra(error: ModuleNotFoundError) -> ImportError:
 def facade(
     package: str, shown: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a folder that shows names of higher parts.
+    """Return ``__getattr__`` and ``__dir__`` of a subpackage that exports lazy names.
 
     Parameters
     ----------
     package : str
-        ``__name__`` of the folder.
+        ``__name__`` of the subpackage.
     shown : iterable of str
-        All names that the folder shows, its ``__all__``.
+        All names that the subpackage exports, its ``__all__``.
     """
     folder = package.rpartition(".")[2]
 
@@ -335,7 +383,9 @@ def facade(
         if f"{folder}.{name}" in LAZY:
             return lazy(f"{folder}.{name}")
         if present := RENAMED.get(f"{folder}.{name}"):
-            warnings.warn(f"{package}.{name} was renamed; use {present}.", FutureWarning, 2)
+            warnings.warn(
+                f"{package}.{name} was renamed to {present}. Use the new name.", FutureWarning, 2
+            )
             return getattr(import_module(package), present)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

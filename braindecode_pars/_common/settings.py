@@ -1,6 +1,6 @@
-"""The settings of a pretraining, which the function, the callback, estimators and runs share.
+"""Settings of pretraining, shared by the pretraining function, callback, estimators and runs.
 
-This module imports no torch: the command line shows the settings of a run in its help.
+This module does not import torch, because the command line shows the settings in its help.
 """
 
 import math
@@ -10,15 +10,17 @@ from typing import Any, Self
 
 from braindecode_pars._common import checks
 
-#: Defaults of a pretraining. They are made for two CPU cores and tens of subjects; the settings of
-#: the paper are in :mod:`~braindecode_pars.paper`.
+#: Default learning rate. The defaults are chosen for two CPU cores and tens of subjects; the
+#: settings of the paper are in :mod:`~braindecode_pars.paper`.
 LEARNING_RATE = 3e-3
+#: Default number of examples per batch.
 BATCH_SIZE = 32
+#: Default weight decay of AdamW.
 WEIGHT_DECAY = 1e-4
-#: Maximum number of steps of a pretraining for which neither epochs, steps nor minutes are given.
+#: Maximum number of steps if epochs, max_steps and minutes are all None.
 MAX_STEPS = 2000
 
-#: Setting -> rule. The task is checked where it is built, the device where it is looked for.
+#: Rules of the settings. The task is validated when it is built, the device when it is selected.
 RULES = dict(
     task_params=checks.instance("a dict of arguments", Mapping),
     epochs=checks.optional(checks.integer(0)),
@@ -28,7 +30,7 @@ RULES = dict(
     lr=checks.positive(),
     batch_size=checks.integer(1),
     weight_decay=checks.number("of 0 or more", lambda value: value >= 0),
-    warmup=checks.share(),
+    warmup=checks.proportion(),
     precision=checks.choice("float32", "bfloat16"),
     compile=checks.boolean(),
 )
@@ -36,26 +38,27 @@ RULES = dict(
 
 @dataclass(frozen=True)
 class PretrainingSettings:
-    """How an encoder is pretrained, whatever the windows.
+    """Settings of pretraining, independent of the windows.
 
     Attributes
     ----------
     task : str | type[PretextTask] | PretextTask
-        Pretext task: a name in ``PRETEXT_TASKS``, a class or an instance; or a class in a file,
-        such as ``"my_task.py:Slope"``, whose code is run.
+        Pretext task: a name in ``PRETEXT_TASKS``, a class, or an instance. It can also be a class
+        in a Python file, such as ``"my_task.py:Slope"``; the file is then executed.
     task_params : dict
-        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+        Additional arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     epochs : int | None
         Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. The learning rate follows
+        channel. The learning rate schedule is
         :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, training continues while the
-        held-out loss falls, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
+        held-out loss decreases, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     max_steps, minutes : int | None, float | None
-        Maximum number of steps, and of minutes, where ``epochs`` is None. If both are None, there
-        are 2000 steps at most. With ``minutes``, the result depends on the speed of the machine.
+        Maximum number of steps, and maximum duration in minutes, if ``epochs`` is None. If both are
+        None, the maximum is 2000 steps. With ``minutes``, the result depends on the speed of the
+        machine.
     sham : bool
-        Whether to train on the targets of other examples, so that nothing can be learned: the
-        control of a pretraining. Everything else is equal.
+        Whether to train on permuted targets (the targets of other examples), so that the task
+        cannot be learned. Sham pretraining is a control condition; all other settings are equal.
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of AdamW.
     warmup : float
@@ -64,14 +67,14 @@ class PretrainingSettings:
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     device : str | torch.device | None
-        Device of pretraining. ``"auto"`` uses CUDA, then MPS, then the CPU. None uses the device
-        of the encoder.
+        Device of pretraining. ``"auto"`` selects CUDA if available, then MPS, then the CPU. If
+        None, the device of the encoder is used.
 
     Raises
     ------
     TypeError, ValueError
-        When a setting has the wrong type or is out of range, or ``epochs`` and a limit of steps or
-        minutes are both given.
+        If a setting has the wrong type or is out of range, or if ``epochs`` is combined with
+        ``max_steps`` or ``minutes``.
 
     Examples
     --------
@@ -96,13 +99,13 @@ class PretrainingSettings:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
-        """Return the settings among the parameters of an estimator or a run, and others."""
+        """Create settings from the parameters of an estimator or a run, and from other settings."""
         names = {setting.name for setting in fields(cls)} & parameters.keys()
         return cls(**{name: parameters[name] for name in names} | others)
 
     @property
     def step_limit(self) -> float:
-        """Maximum number of steps without ``epochs``; NaN when only minutes limit them."""
+        """Maximum number of steps if ``epochs`` is None; NaN if only ``minutes`` is set."""
         default = MAX_STEPS if self.minutes is None else math.nan
         return default if self.max_steps is None else self.max_steps
 
@@ -110,11 +113,11 @@ class PretrainingSettings:
         checks.check_parameters(vars(self), RULES, type(self).__name__)
         if self.epochs is not None and (self.max_steps or self.minutes) is not None:
             raise ValueError(
-                f"epochs={self.epochs} sets the length of pretraining, so that max_steps and "
-                "minutes have no effect. Pass epochs alone, or epochs=None with these limits."
+                f"epochs={self.epochs} cannot be combined with max_steps or minutes. Pass only "
+                "epochs, or set epochs=None to limit pretraining by max_steps or minutes."
             )
         if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
-                "A sham pretraining uses the targets of other examples in a batch; set batch_size "
-                "to at least 2, got 1. The same holds for micro_batch_size of a run."
+                "sham=True permutes targets within a batch and requires batch_size (and "
+                "micro_batch_size of a run) of at least 2, got 1. Increase the batch size."
             )

@@ -1,4 +1,4 @@
-"""Names of sleep stages in common spellings, and what they are by today's rules (AASM)."""
+"""Recognize sleep stages by their names in common spellings, and convert them to AASM stages."""
 
 import re
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from braindecode_pars._common.tables import label_text
 #: Classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
 
-#: Label of each stage.
+#: Target of each stage.
 SLEEP_TARGETS = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
 
-#: What :func:`stage_of` returns for artifacts, movement time and windows without a score.
+#: Result of :func:`stage_of` for artifacts, movement time and unscored windows.
 UNSCORED = "unscored"
 
-#: Texts of each stage, without punctuation and the words "sleep" and "stage"; from the top of a
-#: hypnogram to its bottom. "light", "NREM" and "sleep" are the classes of coarser scorings.
+#: Spellings of each stage, without punctuation and the words "sleep" and "stage", in the order of a
+#: hypnogram from top to bottom. "light", "NREM" and "sleep" are classes of coarser scorings.
 _TEXTS: dict[str, tuple[str, ...]] = {
     "W": ("w", "wake", "awake", "wakefulness", "waking", "0", "s0"),
     "R": ("r", "rem"),
@@ -33,10 +33,11 @@ _TEXTS: dict[str, tuple[str, ...]] = {
         *("m", "mt", "movement", "movementtime", "mvt", "art", "artefact", "artifact"),
     ),
 }
-#: From the top of a hypnogram to its bottom.
+#: Stages in the order of a hypnogram from top to bottom.
 STAGES_IN_ORDER = tuple(_TEXTS)
+#: Stages of the numbers that have the same meaning in all schemes.
 _DEPTH = {"0": "W", "1": "N1", "2": "N2", "3": "N3"}
-#: Stages of numbers in a scheme.
+#: Stages of numbers, by scheme.
 _NUMBERS = {
     "yasa": {**_DEPTH, "4": "R", "-1": UNSCORED, "-2": UNSCORED},
     "nsrr": {**_DEPTH, "4": "N4", "5": "R", "6": UNSCORED, "9": UNSCORED},
@@ -44,7 +45,7 @@ _NUMBERS = {
 }
 _KNOWN = (*SLEEP_STAGES, UNSCORED)
 _STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
-#: Stages that a coarser stage includes; N3 of the AASM includes stage 4.
+#: Stages that are included in a coarser stage. N3 of the AASM includes stage 4.
 INCLUDED_STAGES = {
     "N3": ("N4",),
     "light": ("N1", "N2"),
@@ -54,22 +55,22 @@ INCLUDED_STAGES = {
 
 
 def stage_of(name: object) -> str | None:
-    """Return the stage that a name means.
+    """Return the sleep stage of a name in any common spelling.
 
     Parameters
     ----------
     name : object
-        Name of a stage in any common spelling: ``"Wake"``, ``"Sleep stage R"``, ``"NREM2"``,
-        ``"S4"``, ``"Movement time"``. Case, spaces, hyphens and the words "sleep" and "stage" do
-        not matter. Of several names joined with a slash, all must mean the same stage. A number
-        alone means nothing: 4 is stage 4 in one convention, and REM in another.
+        Name of a stage, such as ``"Wake"``, ``"Sleep stage R"``, ``"NREM2"``, ``"S4"`` or
+        ``"Movement time"``. Case, spaces, hyphens and the words "sleep" and "stage" are ignored. If
+        several names are joined with a slash, all must be names of the same stage. Numbers are not
+        recognized, because their meaning depends on the convention: 4 may be stage 4 or REM.
 
     Returns
     -------
     str | None
         ``"W"``, ``"R"``, ``"N1"``, ``"N2"`` or ``"N3"``; ``"N4"`` for stage 4 of Rechtschaffen and
-        Kales; ``"light"``, ``"NREM"`` or ``"sleep"`` for coarser stages; ``"unscored"``; None
-        when the name is not that of a stage.
+        Kales; ``"light"``, ``"NREM"`` or ``"sleep"`` for coarser stages; ``"unscored"``. None if
+        the name is not the name of a stage.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def _stage_of_one(name: str) -> str | None:
 
 
 def are_stages(names: Iterable[object]) -> bool:
-    """Whether the classes of a scoring are called like sleep stages. Numbers alone are not.
+    """Whether class names are sleep stages. Numbers are not recognized.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def are_stages(names: Iterable[object]) -> bool:
     Returns
     -------
     bool
-        True if each name is that of a stage or means "unscored", and one is that of a stage.
+        True if every name is a stage or "unscored", and at least one name is a stage.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def are_stages(names: Iterable[object]) -> bool:
 
 
 def absent_stages(names: Iterable[object]) -> list[str]:
-    """Return the stages of the AASM that no class of a scoring is or includes.
+    """Return the AASM stages that are missing in the classes of a scoring.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def absent_stages(names: Iterable[object]) -> list[str]:
     Returns
     -------
     list of str
-        Stages; empty if the classes are not called like sleep stages.
+        AASM stages that no class is or includes. Empty if the classes are not sleep stages.
 
     Examples
     --------
@@ -144,35 +145,36 @@ def absent_stages(names: Iterable[object]) -> list[str]:
 
 
 def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, str]:
-    """Return the stages of the AASM by the names of a scoring, also one of Rechtschaffen and Kales.
+    """Map the names of sleep stages in a scoring to AASM stages.
 
-    Stages 3 and 4 are N3. It is for ``labels`` or ``classes`` of :mod:`datasets.folder
-    <braindecode_pars.datasets.folder>`, where names without a stage get no window.
+    Stages 3 and 4 of Rechtschaffen and Kales are mapped to N3. The result can be passed as
+    ``labels`` or ``classes`` to :mod:`datasets.folder <braindecode_pars.datasets.folder>`, which
+    creates no windows for names that are not in the dict.
 
     Parameters
     ----------
     names : iterable of str or int
-        Names in any spelling that :func:`stage_of` knows, or numbers of the scheme.
+        Names in any spelling that :func:`stage_of` recognizes, or numbers of the scheme.
     scheme : "yasa" | "nsrr" | "rk" | None
-        What numbers mean. All have 0 (W) and 1 to 3; 4 is R in YASA [1]_, and stage 4 in the
-        National Sleep Research Resource [2]_, which has 5 as R, and in Rechtschaffen and Kales.
-        None: nothing.
+        Meaning of numbers. In all schemes, 0 is W, and 1 to 3 are N1 to N3. In YASA [1]_, 4 is R.
+        In the National Sleep Research Resource [2]_, 4 is stage 4, and 5 is R. In Rechtschaffen and
+        Kales, 4 is stage 4. If None, numbers are not mapped.
 
     Returns
     -------
     dict of str to str
-        "W", "N1", "N2", "N3" or "R" by name; without windows that are not scored, such as "?",
-        movement time and artifacts.
+        "W", "N1", "N2", "N3" or "R" by name. Names of unscored windows, such as "?", movement time
+        and artifacts, are omitted.
 
     Raises
     ------
     ValueError
-        When the scheme is unknown.
+        If the scheme is unknown.
 
     Warns
     -----
     UserWarning
-        When other names are left out, such as numbers without a scheme, or coarser stages.
+        If other names are omitted, such as numbers without a scheme, or coarser stages.
 
     References
     ----------
@@ -194,53 +196,55 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     of_numbers = _NUMBERS.get(str(scheme), {})
     stages = {name: of_numbers.get(text, stage_of(text)) for name, text in texts.items() if text}
     merged = {name: "N3" if stage == "N4" else stage for name, stage in stages.items()}
-    if odd := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
+    if unknown := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
-            f"aasm_stages leaves out {checks.format_list(odd)}: no known stage of the AASM. Pass the "
-            "scheme of numbers ('yasa', 'nsrr' or 'rk'); add other names to the dict yourself."
+            f"aasm_stages omits {checks.format_list(unknown)}, which cannot be mapped to an AASM "
+            "stage. If these are numbers, pass their scheme ('yasa', 'nsrr' or 'rk'). Add other "
+            "names to the returned dict."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}
 
 
 def known_stages(names: Iterable[object]) -> dict[object, str]:
-    """Return the stage of each name, as from :func:`stage_of`; all of them must be known.
+    """Return the stage of each name, see :func:`stage_of`. All names must be sleep stages.
 
     Parameters
     ----------
     names : iterable
-        All names of a scoring.
+        Names of the stages of a scoring.
 
     Raises
     ------
     ValueError
-        When a name is not that of a sleep stage. The message names it.
+        If a name is not a sleep stage. The message contains the name.
     """
     stages = {name: stage_of(name) for name in names}
     if unknown := [repr(name) for name, stage in stages.items() if stage is None]:
         raise ValueError(
-            f"{', '.join(unknown)} not known as sleep stages. Pass names such as W, N1, N2, N3, R, "
-            f"by class_names_ of a classifier; to a figure, also order={[*map(str, stages)]}."
+            f"Names are not recognized as sleep stages: {', '.join(unknown)}. Use names such as W, "
+            "N1, N2, N3 and R, for example by setting class_names_ of the classifier. In a figure, "
+            f"the order can also be passed, for example order={[*map(str, stages)]}."
         )
     return {name: str(stage) for name, stage in stages.items()}
 
 
 def top_to_bottom(names: Iterable[object]) -> list:
-    """Return stages in the order of a hypnogram: wake, REM, N1 to N3, then unscored.
+    """Sort names of stages in the order of a hypnogram: wake, REM, N1 to N3, then unscored.
 
     Parameters
     ----------
     names : iterable
-        Names of the stages of one scoring, each once.
+        Unique names of the stages of a scoring.
 
     Returns
     -------
     list
-        The names, unchanged; those of the same stage in the given order.
+        The sorted names. Names of the same stage remain in their order.
 
     Raises
     ------
     ValueError
-        When a name is not that of a sleep stage. The message names it.
+        If a name is not a sleep stage. The message contains the name.
 
     Examples
     --------

@@ -1,19 +1,22 @@
-"""Names of subjects: when two names mean one person, and which subject a file's path names.
+"""Compare names of subjects across spellings and corpora, and infer subjects from file paths.
 
-Two rules, since two mistakes are possible:
+Two different rules are used, because there are two possible errors:
 
-- Comparisons that keep test subjects out of training (leak warnings, exclusion, held-out windows)
-  use :func:`subject_key`, which is the same for all spellings of a name. When in doubt, two names
-  are one person, so that a test subject is rather excluded too often than trained on.
-  :class:`SeenSubjects` is the rule for the cards of encoders: a subject is a corpus and a name, and
-  where the corpus of a number is unknown, nothing is claimed.
-- Splits and scores use the names as they are, and never merge two names. Names in one data set that
-  have the same key are reported by :func:`warn_of_similar_names`.
+- Comparisons that prevent data leakage (warnings, exclusion of subjects, held-out windows) use
+  :func:`subject_key`, which is the same for all spellings of a name. In ambiguous cases, two names
+  are treated as the same subject, because excluding too many subjects is preferred to training on
+  test subjects. :class:`SeenSubjects` defines the comparison for encoder cards: a subject is
+  identified by its corpus and its name, and if the name is a number and its corpus is unknown, it
+  is not treated as a training subject.
+- Splits and scores use the names without changes, and never merge two names. Names in a dataset
+  that have the same key are reported by :func:`warn_of_similar_names`.
 
-In both, a name has one Unicode form: macOS writes "ö" as two characters, other systems as one.
+In both cases, names are converted to the same Unicode form: macOS stores "ö" as two characters,
+other systems store it as one character.
 
-A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so that subject 1 of two corpora is two
-people. A name without a corpus may be of any. Corpora with people in common are compared as one.
+A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so subject 1 of two corpora is two
+different subjects. A name without a corpus may belong to any corpus. Corpora that share subjects
+are treated as one corpus.
 """
 
 import re
@@ -25,30 +28,31 @@ from typing import Any
 from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars._common.names import RECIPES
 
-#: Endings of recordings, which are not a part of a name.
+#: File extensions of recordings, which are not part of the name.
 _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
 
-#: Label of a subject in BIDS, in the name of a folder or file.
+#: BIDS label of a subject in the name of a folder or file.
 _BIDS_LABEL = re.compile(r"(?:^|_)sub-([^_]+)")
 
-#: Name of a recording in the corpora of Temple University.
+#: File name of a recording in the corpora of Temple University Hospital.
 _TEMPLE_NAME = re.compile(r"([a-z]{8}|\d{8})_s\d{3}_t\d{3}\.edf", re.IGNORECASE)
 
-#: Names of recordings in other public corpora, without the ending.
+#: File names of recordings in other public corpora, without the extension.
 _PUBLIC_NAMES = {
     "physionet_mi": re.compile(r"(S\d{3})R\d{2}"),
     "ucddb": re.compile(r"(ucddb\d{3})"),
 }
 
-#: Public corpora: those of the recipes.
+#: Public corpora, that is, corpora with a recipe.
 CORPORA = tuple(RECIPES)
 
-#: Corpora with subjects in common: all are parts of the corpus of Temple University Hospital.
+#: Family of each corpus that shares subjects with other corpora: all are parts of the corpus of
+#: Temple University Hospital.
 _FAMILIES: dict[str | None, str] = {
     corpus.name: flag for corpus in RECIPES.values() for flag in corpus.flags
 }
 
-#: A number as the name of a subject, with the corpus in front as in ucddb002.
+#: Number as the name of a subject, optionally after the corpus, as in ucddb002.
 _NUMBER = re.compile(
     rf"(?:(?P<corpus>{'|'.join(CORPORA)})|s|sub|subj|subject)?[ _-]?(?P<number>[0-9]+)(?:\.0+)?"
 )
@@ -57,14 +61,14 @@ _NUMBER = re.compile(
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
-#: Characters without a width, such as a byte-order mark, a joiner or a soft hyphen.
+#: Zero-width characters, such as a byte-order mark, a joiner or a soft hyphen.
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 def normalized(subject: Any) -> Any:
-    """Return a name in one Unicode form (NFC), without characters of no width.
+    """Normalize a name: Unicode form NFC, without zero-width characters.
 
-    Other values are returned as they are.
+    Values that are not strings are returned unchanged.
 
     Examples
     --------
@@ -78,18 +82,21 @@ def normalized(subject: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    """Return a text in one Unicode form and case, without characters that cannot be seen."""
-    seen = (char for char in normalized(text) if unicodedata.category(char) != "Cf")
-    return "".join(seen).casefold()
+    """Normalize a text for comparison: one Unicode form, lower case, no invisible characters."""
+    visible_characters = (char for char in normalized(text) if unicodedata.category(char) != "Cf")
+    return "".join(visible_characters).casefold()
 
 
 def whole(value: Any) -> Any:
-    """Return a whole float, as pandas has in a column with missing values, as an int."""
+    """Convert a float without a fractional part to int.
+
+    Such floats result from columns with missing values in pandas.
+    """
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def without_ending(file: str) -> str:
-    """Return the name or path of a recording without its ending, such as .edf or .fif.gz.
+    """Return the name or path of a recording without its extension, such as .edf or .fif.gz.
 
     Examples
     --------
@@ -101,12 +108,12 @@ def without_ending(file: str) -> str:
 
 
 def subject_key(subject: Any) -> str:
-    """Return the same string for all spellings of a subject's name.
+    """Return a key that is the same for all spellings of the name of a subject.
 
-    The number 7, the float 7.0 (as pandas writes it in a column with missing values), "7", the BIDS
-    label "007", the folder "sub-007" and the names "S007" and "Subject07", as PhysioNet writes
-    them, have the key "7". Upper and lower case do not count, and neither do blanks at the ends. A
-    corpus in front of the name stays, also in "ucddb007".
+    The number 7, the float 7.0 (as in a pandas column with missing values), "7", the BIDS label
+    "007", the folder "sub-007" and the PhysioNet names "S007" and "Subject07" have the key "7".
+    Keys do not depend on case and on leading or trailing white space. A corpus before the name is
+    part of the key, also in "ucddb007".
 
     Examples
     --------
@@ -121,14 +128,14 @@ def subject_key(subject: Any) -> str:
 
 
 def in_corpus(corpus: str | None, subject: Any) -> Any:
-    """Return the name of a subject with its corpus in front.
+    """Prefix the name of a subject with its corpus.
 
     Parameters
     ----------
     corpus : str | None
-        Corpus: the name of its recipe. None leaves the name as it is.
+        Name of the corpus. If None, the name is not changed.
     subject : Any
-        Subject. One with this corpus is left as it is.
+        Name of the subject. It is not changed if it already begins with the corpus.
 
     Examples
     --------
@@ -142,15 +149,16 @@ def in_corpus(corpus: str | None, subject: Any) -> Any:
 
 
 class SubjectKeys:
-    """Subjects that others are compared with: ``subject in keys`` is whether it may be one of them.
+    """Set of subjects: ``subject in keys`` is True if the subject may be in the set.
 
-    Two names may be of one person when their keys without corpus are the same, and their corpora
-    too, or one has none. The corpora of the Temple hospital have people in common.
+    Two names may belong to the same subject if their keys without the corpus are equal, and if
+    their corpora are equal or a corpus is unknown. The corpora of Temple University Hospital are
+    treated as one corpus, because they share subjects.
 
     Parameters
     ----------
     subjects : iterable
-        Names, with or without their corpus.
+        Names of subjects, with or without their corpus.
 
     Examples
     --------
@@ -174,11 +182,12 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Training subjects of encoders: ``subject in seen`` is whether the subject may be one of them.
+    """Set of training subjects of encoders: ``subject in seen`` is True if it may be in the set.
 
-    A number, such as 1, "s01" or "sub-01", is in many corpora: without a corpus it is only equal to
-    a number without a corpus, and :meth:`may_have` is whether the unknown corpus may be that of a
-    training subject. Other names are compared as in :class:`SubjectKeys`.
+    A number, such as 1, "s01" or "sub-01", occurs in many corpora. A number without a corpus is
+    therefore only equal to a number without a corpus, and :meth:`may_have` returns whether it would
+    be a training subject if the unknown corpus were the same. Other names are compared as in
+    :class:`SubjectKeys`.
 
     Examples
     --------
@@ -202,7 +211,7 @@ class SeenSubjects(SubjectKeys):
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the public corpora in front of names, sorted.
+    """Return the sorted public corpora that prefix names of subjects.
 
     Examples
     --------
@@ -214,13 +223,13 @@ def public_corpora(subjects: Iterable) -> list[str]:
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
-    """Return the corpus, in lower case, and the name without it."""
+    """Split a name into its corpus, in lower case, and the name without the corpus."""
     match = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
     return (normalized(match["corpus"]).casefold(), match["name"]) if match else (None, subject)
 
 
 def _key(subject: Any) -> tuple[str | None, str]:
-    """Return the corpus, or the family of corpora with subjects in common, and the name's key."""
+    """Return the corpus, or the family of corpora that share subjects, and the key of the name."""
     corpus, raw_name = _parts(subject)
     name = visible(str(raw_name)).strip().removeprefix("sub-")
     if match := _NUMBER.fullmatch(name):
@@ -229,17 +238,19 @@ def _key(subject: Any) -> tuple[str | None, str]:
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:
-    """Warn when different names have the same key; a split counts them as different subjects.
+    """Warn if different names may belong to the same subject.
+
+    Splits treat different names as different subjects, so this may cause data leakage.
 
     Parameters
     ----------
     subjects : iterable
-        Names in one data set.
+        Names of the subjects in a dataset.
 
     Warns
     -----
     UserWarning
-        When two names may be one person. The message contains the names.
+        If two names have the same key. The message contains the names.
 
     Examples
     --------
@@ -251,22 +262,26 @@ def warn_of_similar_names(subjects: Iterable) -> None:
         by_key.setdefault(_key(subject)[1], []).append(subject)
     similar = []
     for names in by_key.values():
-        # Names of different corpora are not alike.
-        others = (SubjectKeys(names[:i] + names[i + 1 :]) for i in range(len(names)))
-        alike = [repr(name) for name, keys in zip(names, others, strict=True) if name in keys]
-        similar += [" and ".join(alike)] if alike else []
+        # Names of different corpora are not similar.
+        other_keys = (SubjectKeys(names[:i] + names[i + 1 :]) for i in range(len(names)))
+        similar_names = [
+            repr(name) for name, keys in zip(names, other_keys, strict=True) if name in keys
+        ]
+        similar += [" and ".join(similar_names)] if similar_names else []
     if similar:
         warn_user(
-            "Names that may be of one person count as different subjects, and one may be tested "
-            f"after training on another: {format_list(similar, most=5)}; give one person one name."
+            "Different names of subjects may belong to the same subject: "
+            f"{format_list(similar, max_items=5)}. They are treated as different subjects, so the "
+            "same subject may be in the training and the test data. Use the same name in all "
+            "recordings of a subject."
         )
 
 
 def subject_of_path(path: PurePath) -> str:
-    """Return the subject of a recording from its path.
+    """Infer the subject of a recording from its path.
 
-    The subject is that of :func:`known_subject_of_path`, else the name of the first folder, else
-    the name of the file.
+    The subject is the result of :func:`known_subject_of_path` if the layout is known. Otherwise, it
+    is the name of the top-level folder, or the file name if there is no folder.
 
     Parameters
     ----------
@@ -295,9 +310,9 @@ def subject_of_path(path: PurePath) -> str:
 
 
 def public_subject(file: str) -> str | None:
-    """Return the subject of a recording of a public corpus by its name, with the corpus in front.
+    """Infer the subject of a recording of a public corpus from its file name, with the corpus.
 
-    None if the name is not one of PhysioNet's corpora of imagined movement and sleep apnea.
+    None if the file name does not belong to the PhysioNet corpora of motor imagery and sleep apnea.
 
     Examples
     --------
@@ -313,13 +328,14 @@ def public_subject(file: str) -> str | None:
 
 
 def known_subject_of_path(path: PurePath) -> str | None:
-    """Return the subject of a recording if its path has one of three known layouts.
+    """Infer the subject of a recording from its path if the path has one of three known layouts.
 
-    - BIDS: the label of a folder ``sub-<label>``, else that of the file's name. It ends at the next
-      underscore.
-    - Corpora of Temple University: ``aaaaaaaa`` of ``aaaaaaaa_s001_t000.edf``, in any folder.
-    - Challenges of PhysioNet, with a folder for each record and a record for each subject:
-      ``tr03-0005`` of ``tr03-0005/tr03-0005.hea``.
+    - BIDS: the label in a folder name ``sub-<label>``, or in the file name if there is no such
+      folder. The label ends at the next underscore.
+    - Corpora of Temple University Hospital: ``aaaaaaaa`` in ``aaaaaaaa_s001_t000.edf``, in any
+      folder.
+    - PhysioNet challenges, with one folder per record and one record per subject: ``tr03-0005`` in
+      ``tr03-0005/tr03-0005.hea``.
 
     Parameters
     ----------
@@ -329,7 +345,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
     Returns
     -------
     str | None
-        Subject; None for another layout.
+        Subject. None if the layout is unknown.
 
     Examples
     --------
@@ -352,7 +368,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
 
 
 def possible_subjects(path: PurePath) -> list[str]:
-    """Return what may be the subject of a recording by its path, whose folders may be of anything.
+    """Return candidates for the subject of a recording from its path, for an unknown layout.
 
     Parameters
     ----------
@@ -362,9 +378,9 @@ def possible_subjects(path: PurePath) -> list[str]:
     Returns
     -------
     list of str
-        That of :func:`known_subject_of_path` or :func:`public_subject`, if there is one, else the
-        names of the two folders above the file, that of the file, and its beginnings before a
-        blank, ``_``, ``-`` or dot.
+        The subject of :func:`known_subject_of_path` or :func:`public_subject` if it is known.
+        Otherwise the names of the two innermost folders, the file name, and the beginnings of the
+        file name before a space, ``_``, ``-`` or dot.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns of tables of scores, training losses and predictions; labels as text."""
+"""Columns and validation of tables of scores, training losses and predictions."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,24 +11,26 @@ import pandas as pd
 from braindecode_pars._common import names
 from braindecode_pars._common.subjects import normalized
 
-#: Columns of every protocol's scores.
+#: Required columns of tables of scores.
 SCORES = [name for name, column in names.SCORES.items() if not column.is_optional]
-#: Columns that tell no scores apart: the value, and what describes it.
+#: Columns that are not part of the key of a score: the value, and descriptions of the value.
 _FACTS = [name for name, column in names.SCORES.items() if not column.is_key]
 _NUMBERS = [name for name, column in names.SCORES.items() if column.kind is float]
-#: Value of ``subject`` in scores that are computed over all test windows together.
+#: Value of ``subject`` in scores that are computed over the pooled windows of all test subjects.
 POOLED = "all"
 
-#: Optional column of scores, for methods that were pretrained several times; NaN for the others.
+#: Optional column of scores: seed of the pretraining, for methods with several pretrainings. NaN
+#: for other methods.
 PRETRAINING_SEED = "pretraining_seed"
 
-#: Optional columns of scores: what a method was given of the test subject.
+#: Optional columns of scores: amount of labeled data of the test subject.
 AMOUNTS = ("n_windows", "minutes")
+#: Optional columns of scores: test-subject data of a method, and their amount.
 TEST_SUBJECT_COLUMNS = ("test_subject_data", *AMOUNTS)
 
 
 #: Values of ``test_subject_data`` in scores and models of earlier versions.
-_NEW_WORDS: dict[object, str] = {
+_CURRENT_VALUES: dict[object, str] = {
     "one window at a time": "past unlabeled",
     "unlabelled windows of the test person": "all unlabeled",
     "labelled windows of the test person": "labeled",
@@ -38,41 +40,53 @@ _NEW_WORDS: dict[object, str] = {
 class TestSubjectData(StrEnum):
     """Data of the test subject that a method uses in addition to the predicted window.
 
-    Scores are comparable if the methods use the same data, or if the better one uses less.
+    Scores of two methods are comparable if the methods use the same data of the test subject, or if
+    the better method uses less data.
     """
 
-    __test__ = False  # no test case of pytest
+    __test__ = False  # pytest must not collect this class
 
-    #: Each window is predicted on its own.
+    #: No other data: each window is predicted independently.
     NONE = "none"
-    #: Earlier windows, without labels.
+    #: Past windows of the test subject, without labels (causal test-time adaptation).
     PAST_UNLABELED = "past unlabeled"
-    #: All windows, without labels.
+    #: All windows of the test subject, without labels (transductive).
     ALL_UNLABELED = "all unlabeled"
-    #: Some windows with labels.
+    #: Labeled windows of the test subject (calibration).
     LABELED = "labeled"
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
-        # Models and scores of earlier versions have other words.
-        return cls(_NEW_WORDS[value]) if value in _NEW_WORDS else None
+        # Models and scores of earlier versions contain other values.
+        return cls(_CURRENT_VALUES[value]) if value in _CURRENT_VALUES else None
 
 
-#: Training loss relative to chance.
+#: Column of the relative training loss (1 = chance level).
 RELATIVE = "train_loss_relative"
-#: Held-out loss relative to chance.
+#: Column of the relative held-out loss (1 = chance level).
 HELD_OUT = "valid_loss_relative"
-#: Columns of losses. A task with parts adds one column per part: ``train_loss_relative_mae``.
+#: Columns of losses. A joint task has one additional column per subtask, such as
+#: ``train_loss_relative_mae``.
 LOSSES = ["train_loss", "valid_loss", RELATIVE]
 
-#: Predictions of a recording have one column ``probability_LABEL`` for each class.
+#: Prefix of the columns of class probabilities in predictions: ``probability_LABEL``.
 PROBABILITY = "probability_"
-#: Those that are smoothed over time have further columns, with one for each class.
-SMOOTHED_LABEL, SMOOTHED = "label_smoothed", "smoothed_"
+#: Column of the label after smoothing over time.
+SMOOTHED_LABEL = "label_smoothed"
+#: Prefix of the columns of class probabilities after smoothing over time: ``smoothed_LABEL``.
+SMOOTHED = "smoothed_"
 
 
 def table_of_scores(rows: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> pd.DataFrame:
-    """Return rows as a table of scores, with the columns that are in a row, in their order."""
+    """Create a table of scores from rows. Columns that are in no row are omitted.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Values by column name.
+    varied : iterable of str
+        Names of additional columns, such as parameters of an ablation.
+    """
     present = {name for row in rows for name in row}
     columns = [name for name in names.SCORES if name in present]
     return with_numbers(
@@ -81,70 +95,73 @@ def table_of_scores(rows: Sequence[Mapping[str, Any]], varied: Iterable[str] = (
 
 
 def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
-    """Return the scores of one metric.
+    """Select the scores of one metric.
 
     Parameters
     ----------
     scores : DataFrame
         Scores with the column ``metric``.
     metric : str | None
-        Name of the metric. None means the only one of the scores.
+        Name of the metric. May be None if the scores have only one metric.
 
     Raises
     ------
     ValueError
-        If the scores are empty, lack the column or the metric, or have several metrics and none is
-        named.
+        If the scores are empty, if they do not contain the column or the metric, or if ``metric``
+        is None and the scores have several metrics.
     """
     check_table(scores, "scores", ["metric"])
     metrics = list(dict.fromkeys(scores["metric"]))
     if metric is None and len(metrics) == 1:
         return scores
     if metric not in metrics:
-        wanted = "several metrics" if metric is None else f"no metric {metric!r}"
-        listed = ", ".join(map(str, metrics))
-        raise ValueError(f"The scores have {wanted}; pass metric, one of {listed}.")
+        problem = "several metrics" if metric is None else f"no metric {metric!r}"
+        options = ", ".join(map(str, metrics))
+        raise ValueError(f"The scores contain {problem}. Pass metric, one of: {options}.")
     return scores[scores["metric"] == metric]
 
 
 def chance_level(rows: pd.DataFrame) -> float | None:
-    """Return the chance level of scores of one metric and dataset; None where it is unknown."""
-    levels = rows["chance"].dropna().unique() if "chance" in rows else np.empty(0)
-    if len(levels) == 0 and (metric := names.METRICS.get(rows["metric"].iloc[0])):
-        levels = pd.Series(metric.chance_level()).dropna().to_numpy()
-    return float(levels[0]) if len(levels) == 1 else None
+    """Return the chance level of scores of one metric and dataset; None if it is unknown."""
+    chance_levels = rows["chance"].dropna().unique() if "chance" in rows else np.empty(0)
+    if len(chance_levels) == 0 and (metric := names.METRICS.get(rows["metric"].iloc[0])):
+        chance_levels = pd.Series(metric.chance_level()).dropna().to_numpy()
+    return float(chance_levels[0]) if len(chance_levels) == 1 else None
 
 
 def part_of(column: str) -> str | None:
-    """Return the part of a pretext task whose loss is in a column; None for any other column."""
+    """Return the subtask whose loss is in a column; None for other columns."""
     prefix = f"{RELATIVE}_"
     return column.removeprefix(prefix) if column.startswith(prefix) else None
 
 
 def loss_columns(columns: Iterable[str]) -> list[str]:
-    """Return the columns of losses, followed by the columns of parts that are in ``columns``."""
+    """Return the columns of losses, followed by the columns of subtasks that are in ``columns``."""
     parts = {str(name) for name in columns if part_of(str(name)) is not None}
     return [*LOSSES, *sorted(parts)]
 
 
 def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Check that a table has rows and some columns.
+    """Check that a table has the required columns and is not empty.
 
     Raises
     ------
     ValueError
-        If a column is missing, or there are no rows.
+        If a column is missing, or if the table has no rows.
     """
     missing = [column for column in columns if column not in table]
     if missing:
         columns_text = ", ".join(map(str, table)) or "none"
-        raise ValueError(f"{name} lacks {', '.join(missing)}; its columns are {columns_text}.")
+        raise ValueError(
+            f"{name} must have the columns {', '.join(missing)}, which are missing. Existing "
+            f"columns: {columns_text}."
+        )
     if table.empty:
-        raise ValueError(f"{name} is empty; it has no row.")
+        raise ValueError(f"{name} is empty. Pass a table with at least one row.")
 
 
 def check_one_value(table: pd.DataFrame, name: str, columns: Iterable[str]) -> None:
-    """Check that rows of a table, which are averaged, do not differ in some columns.
+    """Check that columns have a single value, so that rows can be averaged.
 
     Raises
     ------
@@ -155,58 +172,58 @@ def check_one_value(table: pd.DataFrame, name: str, columns: Iterable[str]) -> N
         if column in table and table[column].nunique() > 1:
             values = ", ".join(map(str, table[column].dropna().unique()))
             raise ValueError(
-                f"{name} have several values of {column} ({values}), which would be averaged; "
-                f"select one, as in {name}[{name}[{column!r}] == ...]."
+                f"{name} contains several values of {column} ({values}), which must not be "
+                f"averaged. Select one value, for example {name}[{name}[{column!r}] == ...]."
             )
 
 
 def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
-    """Check that no two rows of a table agree in all of some columns.
+    """Check that the keys of a table are unique.
 
     Raises
     ------
     ValueError
-        If two rows agree.
+        If two rows have the same values in all key columns.
     """
     rows = table[table.duplicated(keys, keep=False)]
     if len(rows):
         varied = [key for key in keys if table[key].nunique() > 1] or keys
         first = ", ".join(f"{key} {rows[key].iloc[0]}" for key in varied)
         raise ValueError(
-            f"In {name}, several rows are of {first}, and no value may be there twice. Remove the "
-            "rows of an earlier run, or add a column that distinguishes them, such as method or "
-            "seed."
+            f"{name} contains several rows with the same key: {first}. Remove the duplicate rows, "
+            "for example the rows of a previous run, or add a column that distinguishes the rows, "
+            "such as method or seed."
         )
 
 
 def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the scores to average or to test, each of them once.
+    """Validate scores before averaging or testing, and remove duplicate rows.
 
-    Subjects become texts and a missing dataset becomes ``""``, so that scores that were read from a
-    file can be joined with those of a protocol. Equal rows count once.
+    Subjects are converted to strings and missing datasets to ``""``, so that scores that were read
+    from a file can be concatenated with the scores of a protocol.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of a protocol.
     columns : sequence of str
-        Columns that the scores must have.
+        Required columns.
 
     Raises
     ------
     ValueError
-        If a column is missing, there is no row, rows differ in no key but in their value, or
-        ``control`` has several values and is not one of ``columns``.
+        If a column is missing, if there are no rows, if rows with the same key have different
+        values, or if ``control`` has several values and is not one of ``columns``.
     """
     check_table(scores, "scores", columns)
-    rows = with_numbers(_in_new_words(scores), _NUMBERS)
+    rows = with_numbers(_with_current_names(scores), _NUMBERS)
     if "subject" in rows:
         rows["subject"] = rows["subject"].astype(str)
     if "dataset" in rows:
         rows["dataset"] = rows["dataset"].astype(object).fillna("")
-    keys = rows.drop(columns=_FACTS, errors="ignore").astype(str)  # the seeds 0 and "0" are one
+    keys = rows.drop(columns=_FACTS, errors="ignore").astype(str)  # the seeds 0 and "0" are equal
     keys = keys.apply(lambda column: column.str.strip())
-    # A file may change the last digit.
+    # Values read from a file may differ in the last digit.
     is_first = ~keys.assign(value=rows["value"].round(9)).duplicated()
     rows, keys = rows[is_first], keys[is_first]
     check_once(keys, "scores", [*keys])
@@ -214,11 +231,13 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
     return rows
 
 
-def _in_new_words(scores: pd.DataFrame) -> pd.DataFrame:
-    # The column and its values, and the ending of methods, had other names in earlier versions.
+def _with_current_names(scores: pd.DataFrame) -> pd.DataFrame:
+    # Earlier versions used another column name, other values, and another suffix of methods.
     scores = scores.rename(columns={"access": "test_subject_data"})
     if "test_subject_data" in scores:
-        scores = scores.assign(test_subject_data=scores["test_subject_data"].replace(_NEW_WORDS))
+        scores = scores.assign(
+            test_subject_data=scores["test_subject_data"].replace(_CURRENT_VALUES)
+        )
     if "method" in scores and pd.api.types.is_string_dtype(scores["method"]):
         ending = r", (subject-)?centred( \(transductive\))?$"
         text = scores["method"].str.replace(ending, names.CENTERED, regex=True)
@@ -227,7 +246,7 @@ def _in_new_words(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
-    """Return values as an array of real numbers; TypeError where they are none."""
+    """Convert values to an array of floats. Raises a TypeError if this is not possible."""
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -235,21 +254,23 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
 
 
 def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Return a table whose columns, where it has them, are real numbers."""
+    """Convert columns of a table to floats. Columns that are missing are ignored."""
     numeric_columns = {
         name: numbers_of(f"The column {name}", table[name]) for name in columns if name in table
     }
     return table.assign(**numeric_columns)
 
 
-#: Texts of empty cells. "None" and "NA", which pandas takes for missing, may be names of classes.
+#: Strings that mean an empty cell. "None" and "NA", which pandas reads as missing values, may be
+#: class names.
 EMPTY = re.compile(r"^(n/a|nan|nat|null|<na>|#n/a)?$", re.IGNORECASE)
 
 
 def label_text(value: Any) -> str:
-    """Return a label as text in one form, and an empty text for None and NaN.
+    """Convert a label to a normalized string; None and NaN become an empty string.
 
-    The form is one of Unicode, without blanks around it, and without ".0" behind a number.
+    The string has a normalized Unicode form, no leading or trailing white space, and no ".0" after
+    an integer.
 
     Examples
     --------

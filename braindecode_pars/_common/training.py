@@ -1,8 +1,4 @@
-"""What happens around the steps: schedule, progress bar, warnings and history.
-
-The callbacks are those of skorch. A training that may have learned nothing is warned of. The
-history is a table.
-"""
+"""Callbacks of trainings: learning rate schedule, progress bar, warnings, and training history."""
 
 import io
 import logging
@@ -27,7 +23,7 @@ from braindecode_pars._common import checks, tables
 log = logging.getLogger(__name__)
 
 _SCHEDULE_RULES = dict(
-    warmup=checks.share(),
+    warmup=checks.proportion(),
     start=checks.number("in [0, 1]", lambda value: 0 <= value <= 1),
     first_epoch=checks.integer(0),
 )
@@ -35,32 +31,33 @@ _SCHEDULE_RULES = dict(
 
 @dataclass(eq=False, repr=False)
 class WarmupCosine(skorch.callbacks.Callback):
-    """Linear warm-up, then cosine annealing to zero, updated in every step (section 2.5).
+    """Learning rate schedule: linear warm-up, then cosine annealing to zero.
 
-    The learning rate is a function of the current step divided by all steps of ``max_epochs``
-    epochs. The defaults are the paper's: warm-up from a tenth of the learning rate, over the first
-    100 of 1000 epochs.
+    The learning rate is updated in every step, and is a function of the number of completed steps
+    divided by the total number of steps in ``max_epochs`` epochs. The defaults are the settings of
+    the paper (section 2.5): warm-up from a tenth of the learning rate over the first 100 of 1000
+    epochs.
 
     Parameters
     ----------
     warmup : float
-        Share of all steps that warm up. The default is the paper's 100 of 1000 epochs.
+        Proportion of warm-up steps.
     start : float
-        Learning rate of the first step, as a share of the full learning rate.
+        Learning rate of the first step, relative to the full learning rate.
     first_epoch : int
-        Number of the net's ``max_epochs`` that are already trained, for a net that resumes.
+        Number of epochs that were already trained, if the training is resumed.
 
     Raises
     ------
     TypeError, ValueError
-        From the net's ``fit``, when ``warmup`` is not in [0, 1), ``start`` is not in [0, 1], or
+        From ``fit`` of the net, if ``warmup`` is not in [0, 1), ``start`` is not in [0, 1], or
         ``first_epoch`` is not an integer of at least 0.
 
     Examples
     --------
     >>> from braindecode_pars.callbacks import WarmupCosine
     >>> schedule = WarmupCosine()
-    >>> [round(schedule.factor(share), 3) for share in (0, 0.05, 0.1, 0.55, 1)]
+    >>> [round(schedule.factor(progress), 3) for progress in (0, 0.05, 0.1, 0.55, 1)]
     [0.1, 0.55, 1.0, 0.5, 0.0]
     """
 
@@ -69,7 +66,7 @@ class WarmupCosine(skorch.callbacks.Callback):
     first_epoch: int = 0
 
     def factor(self, progress: float) -> float:
-        r"""Return the factor of the learning rate at some point of the training.
+        r"""Return the factor of the learning rate after a proportion of all steps.
 
         With ``warmup`` :math:`w`, ``start`` :math:`s` and ``progress`` :math:`p`, the factor is
 
@@ -80,7 +77,7 @@ class WarmupCosine(skorch.callbacks.Callback):
         Parameters
         ----------
         progress : float
-            Completed steps divided by all steps.
+            Number of completed steps divided by the total number of steps.
 
         Returns
         -------
@@ -95,7 +92,7 @@ class WarmupCosine(skorch.callbacks.Callback):
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         checks.check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
         self.epoch_ = self.first_epoch - 1
-        # Each parameter group keeps its own full learning rate, under torch's name for it.
+        # The full learning rate of each parameter group is stored under the key used by torch.
         for group in net.optimizer_.param_groups:
             group.setdefault("initial_lr", group["lr"])
 
@@ -113,15 +110,15 @@ class WarmupCosine(skorch.callbacks.Callback):
         self.batch_ += 1
 
 
-#: Seconds between two lines in a log file.
+#: Minimum time between two lines of the progress bar in a log file, in seconds.
 _INTERVAL = 60.0
 
-#: In a notebook, the bar is a widget.
+#: Whether the progress bar is a widget, as in a notebook.
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
 class _Stream:
-    """A stream whose errors do not end the work that a bar shows the progress of."""
+    """Stream of a progress bar that ignores errors, so that they do not interrupt the training."""
 
     def __init__(self, stream: Any):
         self._stream = stream
@@ -140,15 +137,15 @@ class _Stream:
 
 
 class ProgressBar(tqdm.auto.tqdm):
-    """A bar of tqdm that writes to a log file at its start and end, and a line a minute.
+    """Progress bar of tqdm that writes at most one line per minute to a log file.
 
-    A bar is drawn again and again over itself, which a file keeps as hundreds of lines. A stream
-    that is missing, closed or of another encoding raises no error.
+    A normal bar redraws its line, which gives hundreds of lines in a file. A stream that is
+    missing, closed or uses another encoding does not raise an error.
 
     Parameters
     ----------
     *arguments, **options
-        As in ``tqdm.tqdm``.
+        Arguments of ``tqdm.tqdm``.
 
     Examples
     --------
@@ -175,23 +172,23 @@ class ProgressBar(tqdm.auto.tqdm):
         return True
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
-        """Draw the bar, or write a line if it is time for one, or at the end (``pos=0``)."""
+        """Draw the bar, or write a line to a log file (once per interval, and if ``pos`` is 0)."""
         if not self._writes_lines:
             return super().display(msg, pos, **options)
         if pos == 0 or (msg is None and time.monotonic() >= self._next_line):
             self._next_line = time.monotonic() + _INTERVAL
             self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
-        return False  # there is nothing to clear
+        return False  # nothing has to be cleared
 
     def clear(self, *arguments: Any, **options: Any) -> None:
-        """Clear the bar; a line stays."""
+        """Clear the bar. Lines in a log file are not cleared."""
         if not self._writes_lines:
             super().clear(*arguments, **options)
 
 
 _PROGRESS_RULES = dict(
-    description=checks.instance("a text", str),
+    description=checks.instance("a string", str),
     show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
     first_epoch=checks.integer(0),
 )
@@ -199,25 +196,25 @@ _PROGRESS_RULES = dict(
 
 @dataclass(eq=False, repr=False)
 class ProgressLine(skorch.callbacks.Callback):
-    """Progress bar of a training run, with the losses of the last epoch and the time left.
+    """Progress bar of a training, with the losses of the last epoch and the remaining time.
 
-    Where gradients are accumulated over parts of a step, the bar moves within the step. At the end,
-    the bar names the epoch whose state ``EarlyStopping(load_best=True)`` has restored.
+    If gradients are accumulated over several batches, the bar advances within a step. At the end,
+    the bar shows which epoch was restored by ``EarlyStopping(load_best=True)``.
 
     Parameters
     ----------
     description : str
         Text before the bar.
-    show : dict of str to str
-        History entries to show after the bar, and their short names. None shows the training and
-        validation losses.
+    show : dict of str to str | None
+        History entries to show after the bar, and their short names. If None, the training and
+        validation losses are shown.
     first_epoch : int
-        Number of the net's ``max_epochs`` that are already trained. The bar starts there.
+        Number of epochs that were already trained, at which the bar starts.
 
     Raises
     ------
     TypeError, ValueError
-        From the net's ``fit``, when an argument has the wrong type or is out of range.
+        From ``fit`` of the net, if an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -238,10 +235,10 @@ class ProgressLine(skorch.callbacks.Callback):
         self.bar_: Any = None
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        # The number of steps is known only here, from the training set.
+        # The training set, and thus the number of steps, is not available before.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
-            # A training that minutes limit has no known length.
+            # The number of steps is unknown if the training is limited in minutes.
             total = net.max_epochs * steps if net.max_epochs < UNLIMITED else None
             if total is not None:
                 log.info("%s: %d steps in %d epochs.", self.description, total, net.max_epochs)
@@ -271,14 +268,14 @@ class ProgressLine(skorch.callbacks.Callback):
         self.bar_ = None  # a bar cannot be pickled
 
 
-#: Entry in the rows of a history: whether the state of this epoch was restored.
+#: Entry in the rows of a history: whether the state of the epoch was restored.
 RESTORED = "restored"
 
 
 def mark_restored_epoch(net: skorch.NeuralNet) -> None:
-    """Mark the rows of a history: whether the state of this epoch was restored at the end.
+    """Add to each row of the history whether the state of the epoch was restored at the end.
 
-    skorch marks the epochs with the lowest loss so far. The callbacks of a user may restore others.
+    skorch marks the epochs with the lowest loss so far, but callbacks may restore another epoch.
     """
     epoch = restored_by_callbacks(net)
     for row in net.history if epoch is not None else ():
@@ -286,9 +283,10 @@ def mark_restored_epoch(net: skorch.NeuralNet) -> None:
 
 
 def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
-    """Return the epoch that the callbacks of a net restore at the end; None if they do not.
+    """Return the epoch that callbacks of a net restored at the end; None if no epoch was restored.
 
-    The last callback decides. skorch's does nothing if its best epoch is the last one.
+    If there are several callbacks, the last callback determines the epoch. The EarlyStopping of
+    skorch restores nothing if its best epoch is the last epoch.
     """
     kind = skorch.callbacks.EarlyStopping
     loading = [cb for _, cb in net.callbacks_ if isinstance(cb, kind) and cb.load_best]
@@ -297,64 +295,66 @@ def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
     return (restored or epochs or [None])[-1]
 
 
-#: Number of epochs of a training that is limited by something else.
+#: Number of epochs of a training whose length is not limited by the number of epochs.
 UNLIMITED = 10**6
 
-#: Loss relative to chance above which pretraining has hardly solved its task. Its encoder may be of
-#: use all the same: that of PARS without overlap is, see docs/results/hands.rst.
+#: Relative loss above which pretraining is considered to be at chance level. The encoder may be
+#: useful nevertheless, for example after PARS without overlap, see docs/results/hands.rst.
 AT_CHANCE = 0.98
 
-#: How far weights have to be able to move, as a share of their root mean square. Below that,
-#: accuracy stayed near chance on simulated nights, at rates from 1e-4 to 1e-3.
+#: Minimum possible change of the weights in fine-tuning, relative to their root mean square. With
+#: smaller changes, accuracy remained close to chance level on simulated sleep recordings, at
+#: learning rates from 1e-4 to 1e-3.
 MINIMUM_CHANGE = 0.05
 
 
 class StepCountWarning(skorch.callbacks.Callback):
-    """Warn before the first step when all steps together hardly move the weights.
+    """Warn before training if the number of steps is too small to change the weights noticeably.
 
-    A step of AdamW changes a weight by about the learning rate at most (Kingma and Ba 2015,
-    section 2.1). S steps at the rate r therefore move it by about S r at most, whatever the data.
-    This callback compares S r with the root mean square of the weights of each parameter group, and
-    warns when no group can move by a twentieth of it.
+    A step of AdamW changes a weight at most by about the learning rate (Kingma and Ba 2015,
+    section 2.1). S steps at the learning rate r therefore change it at most by about S r,
+    regardless of the data. This callback compares S r with the root mean square of the weights of
+    each parameter group, and warns if no group can change by 5 % of its root mean square.
     """
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        if len(net.history) > 1:  # layers are frozen when the first epoch begins
+        if len(net.history) > 1:  # layers are frozen at the beginning of the first epoch
             return
-        n_steps, needed = net.max_epochs * steps_in_epoch(net, dataset_train), math.inf
+        n_steps, required = net.max_epochs * steps_in_epoch(net, dataset_train), math.inf
         for group in net.optimizer_.param_groups:
-            # Norms begin with ones and biases with zeros, which is not the size of what they learn.
+            # Norm weights and biases are excluded: their initial values, ones and zeros, do not
+            # indicate the magnitude of the changes.
             weights = [p.detach() for p in group["params"] if p.requires_grad and p.ndim > 1]
             if weights and (rate := group.get("initial_lr", group["lr"])):
-                size = torch.cat([p.flatten() for p in weights]).square().mean().sqrt().item()
-                needed = min(needed, MINIMUM_CHANGE * size / rate)
-        if n_steps < needed < math.inf:
+                magnitude = torch.cat([p.flatten() for p in weights]).square().mean().sqrt().item()
+                required = min(required, MINIMUM_CHANGE * magnitude / rate)
+        if n_steps < required < math.inf:
             checks.warn_user(
-                f"Fine-tuning has {_steps(n_steps)}, too few for weights to move by "
-                f"{100 * MINIMUM_CHANGE:.0f} % of their size: that takes about "
-                f"{_steps(math.ceil(needed))}. Train for more epochs, with smaller batches, or at "
-                "a higher learning rate.",
+                f"Fine-tuning runs for only {_steps(n_steps)}; at this learning rate, about "
+                f"{_steps(math.ceil(required))} are needed to change the weights by "
+                f"{100 * MINIMUM_CHANGE:.0f} % of their magnitude. Increase the number of epochs "
+                "or the learning rate, or decrease the batch size.",
                 ConvergenceWarning,
             )
 
 
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
-    """Return the loss relative to chance at the end of pretraining; 0 without any.
+    """Return the relative loss at the end of pretraining; 0 if there is no loss.
 
-    It is the held-out loss, where that is known. Elsewhere it is the mean training loss over the
-    last tenth of the epochs, where the learning rate is nearly zero: the loss of one epoch over few
-    windows varies.
+    The held-out loss is used if it is known. Otherwise, the training loss is averaged over the last
+    tenth of the epochs, in which the learning rate is close to zero, because the loss of a single
+    epoch over a small number of windows varies.
     """
     if history and tables.HELD_OUT in history[-1]:
         return history[-1][tables.HELD_OUT]
-    # An epoch that was cut short has no losses.
+    # An interrupted epoch has no losses.
     losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
     last = losses[-max(1, len(losses) // 10) :]
     return sum(last) / len(last) if last else 0.0
 
 
 def card_losses(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the losses of an encoder's card: those of the last epoch, None where unknown."""
+    """Return the relative losses of the last epoch for an encoder card; None if unknown."""
     last = history[-1] if history else {}
     return dict(
         loss_relative=last.get(tables.RELATIVE), held_out_loss_relative=last.get(tables.HELD_OUT)
@@ -362,21 +362,21 @@ def card_losses(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
-    """Warn when pretraining has ended above :data:`AT_CHANCE`, see :func:`loss_at_end`.
+    """Warn if pretraining ended at chance level (:data:`AT_CHANCE`), see :func:`loss_at_end`.
 
     Parameters
     ----------
     history : skorch.history.History
         History of a :class:`~braindecode_pars.pretraining.PretrainingNet`.
     steps_per_epoch : int
-        Number of steps in an epoch.
+        Number of steps per epoch.
     """
     relative, n_epochs = loss_at_end(history), sum(tables.RELATIVE in row for row in history)
     if relative > AT_CHANCE:
         checks.warn_user(
-            f"Pretraining ended at {relative:.3f} of the loss at chance after "
-            f"{_steps(n_epochs * steps_per_epoch)}. Compare its encoder with one that is not "
-            "pretrained, or pretrain for more epochs or on more windows.",
+            f"Pretraining reached only {relative:.3f} of the chance-level loss after "
+            f"{_steps(n_epochs * steps_per_epoch)} and may not have learned anything. Train for "
+            "more epochs or on more windows, and compare with a randomly initialized encoder.",
             ConvergenceWarning,
         )
 
@@ -384,28 +384,29 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
 def warn_of_validation(
     losses: Sequence[float], chance: float, constant: str = "the same probabilities"
 ) -> None:
-    """Warn when the validation loss was lowest at first, and when it was never below chance.
+    """Warn if the validation loss never decreased, or was never below the chance-level loss.
 
     Parameters
     ----------
     losses : sequence of float
-        Validation loss of each epoch. Without any, there is no warning.
+        Validation loss of each epoch. If empty, no warning is issued.
     chance : float
-        Validation loss of the same prediction for every window.
+        Validation loss of a constant prediction for all windows.
     constant : str
-        What this prediction is, for the warning.
+        Description of the constant prediction, for the warning.
     """
     if len(losses) > 1 and losses[0] <= min(losses[1:]):
         checks.warn_user(
-            f"The validation loss never fell after the first of {len(losses)} epochs. Lower "
-            "finetune_lr, or train and validate on more subjects.",
+            f"The validation loss did not decrease after the first of {len(losses)} epochs. "
+            "Decrease finetune_lr, or use more training and validation subjects.",
             ConvergenceWarning,
         )
     if min(losses, default=-math.inf) >= chance:
         checks.warn_user(
-            f"The validation loss was never below {chance:.3f}, that of {constant} for every "
-            "window. Labels may be better than chance all the same: look at a score. If they are "
-            "not, check the labels, or train for more epochs or on more subjects.",
+            f"The validation loss was never below {chance:.3f}, the loss of predicting {constant} "
+            "for every window. Predictions may still be better than chance, so compute a score on "
+            "held-out subjects. If the score is at chance level, check the labels, or train for "
+            "more epochs or on more subjects.",
             ConvergenceWarning,
         )
 
@@ -415,25 +416,28 @@ def _steps(n_steps: float) -> str:
 
 
 def steps_in_epoch(net: skorch.NeuralNet, dataset: Dataset) -> int:
-    """Return the number of steps in which a net trains on a dataset once."""
+    """Return the number of training steps of a net in one epoch over a dataset."""
     loader = net.get_iterator(dataset, training=True)
-    # Nets of braindecode wrap the loader of torch in one without a length.
+    # Nets of braindecode wrap the torch DataLoader in a loader without a length.
     return len(loader if hasattr(loader, "__len__") else loader.loader)
 
 
-#: Parameter groups for skorch's ``optimizer__param_groups``. The weights of linear layers decay;
-#: norms, biases and learned tokens do not.
+#: Parameter groups for ``optimizer__param_groups`` of skorch. Weight decay is applied to the
+#: weights of linear layers, but not to norms, biases and learned tokens.
 NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*_token")]
 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return what a table needs of a row of a skorch history: its epoch, losses and marks."""
+    """Select the epoch, the losses and the restored mark of a row of a skorch history."""
     columns = {"epoch", RESTORED, *tables.loss_columns(row)}
     return {name: value for name, value in row.items() if name in columns}
 
 
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
-    """Return one row per epoch: ``phase``, ``epoch``, ``restored``, and losses with their parts."""
+    """Return the training history as a table with one row per epoch.
+
+    The columns are ``phase``, ``epoch``, ``restored``, the losses, and the losses of subtasks.
+    """
     rows = [
         {RESTORED: False, **history_row(row), "phase": phase}
         for phase, history in phases.items()

@@ -1,4 +1,4 @@
-"""What pretraining is compared with: other methods by name, linear probes, networks, features."""
+"""Baselines for comparisons with pretraining: linear probes, networks, hand-crafted features."""
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.baselines.methods import (

@@ -1,7 +1,8 @@
-"""Foundation models of braindecode: the input of each, and its published weights.
+"""Foundation models of braindecode: input format of each model, and loading of published weights.
 
-What a model was pretrained on is in a table with sources. Windows are brought to it inside the
-network: channels, reference, sampling rate and scale. What cannot be brought to it is an error.
+The input format of the pretraining of each model is in the table FOUNDATION_MODELS, with its
+source. The network converts windows to this format: channels, reference, sampling rate and scale.
+If the conversion is not possible, an error is raised.
 """
 
 import inspect
@@ -30,39 +31,42 @@ HEAD = "final_layer"
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormat:
-    """The input that a network was pretrained on, to which windows are brought.
+    """Input format of a pretrained network, to which windows are converted.
 
     Parameters
     ----------
     sfreq : float
-        Sampling rate in Hz. Windows of another rate are resampled.
+        Sampling rate in Hz. Windows with another sampling rate are resampled.
     volts : float
-        Volts that the number 1 stands for, such as 1e-6 for a network of microvolts.
+        Number of volts per input unit, such as 1e-6 for a network that expects microvolts.
     percentile : float | None
-        If it is given, each channel of a window is then divided by this percentile of its
-        absolute values.
+        If not None, each channel of a window is divided by this percentile of its absolute values,
+        after scaling.
     average_reference : bool
-        Whether the mean of the channels is subtracted.
-    multiple, shortest : int
-        Number of samples of which the length of a window is a multiple, and smallest length.
+        Whether to re-reference to the average of the channels.
+    multiple : int
+        The length of a window, in samples, must be a multiple of this number.
+    shortest : int
+        Minimum length of a window in samples.
     longest : int | None
-        Largest length of a window in samples.
+        Maximum length of a window in samples. If None, there is no maximum.
     channels : tuple of str | None
-        Channels that the network knows by name; None when it takes any, in any order.
+        Names of the channels that the network supports. If None, the network accepts any channels
+        in any order.
     all_channels : bool
-        Whether the network has one input for each of ``channels``, in their order. A bipolar one
-        is computed as the difference of two channels, if the windows have not got it.
+        Whether the network has one input for each of ``channels``, in this order. A bipolar
+        channel that is missing in the windows is computed as the difference of two channels.
     network_params : dict
         Arguments of the network.
     corpus : str
-        Recordings that the network was pretrained on.
+        Recordings on which the network was pretrained.
     source : str
-        Where this is from.
+        Source of this information.
 
     Examples
     --------
     >>> from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
-    >>> own = InputFormat(sfreq=100.0, volts=1e-6, corpus="our nights")
+    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6, corpus="our sleep recordings")
     >>> FOUNDATION_MODELS["CBraMod"].sfreq
     200.0
     """
@@ -78,16 +82,16 @@ class InputFormat:
     all_channels: bool = False
     network_params: Mapping[str, Any] = field(default_factory=dict)
     corpus: str = "unknown recordings"
-    source: str = "given by the user"
+    source: str = "specified by the user"
 
 
-#: Channels of Lee2019 in MOABB, which SignalJEPA knows.
+#: Channels of Lee2019 in MOABB, which are supported by SignalJEPA.
 _LEE2019 = (  # noqa: SIM905
     "Fp1 Fp2 F7 F3 Fz F4 F8 FC5 FC1 FC2 FC6 T7 C3 Cz C4 T8 TP9 CP5 CP1 CP2 CP6 TP10 P7 P3 Pz P4 "
     "P8 PO9 O1 Oz O2 PO10 FC3 FC4 C5 C1 C2 C6 CP3 CPz CP4 P1 P2 POz FT9 FTT9h TTP7h TP7 TPP9h "
     "FT10 FTT10h TPP8h TP8 TPP10h F9 F10 AF7 AF3 AF4 AF8 PO3 PO4"
 ).split()
-#: Model of braindecode -> the input of its published weights.
+#: Input format of the published weights, by the name of the braindecode model.
 FOUNDATION_MODELS = {
     "BIOT": InputFormat(
         sfreq=200.0,
@@ -140,20 +144,22 @@ FOUNDATION_MODELS = {
 def input_format_of(
     network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor] | None = None
 ) -> InputFormat:
-    """Return the input of a pretrained network: the given one, or that of the table.
+    """Return the input format of a pretrained network: ``param``, or the entry of the table.
 
-    ``tensors`` are those of the file: the files of BIOT are for 16 or for 18 channels.
+    ``tensors`` are the tensors of the weights file. They determine the number of channels of BIOT,
+    whose files have 16 or 18 channels.
 
     Raises
     ------
     ValueError
-        When none is given and the network is not in the table.
+        When ``param`` is None and the network is not in the table.
     """
     input_format = param or FOUNDATION_MODELS.get(network.__name__)
     if input_format is None:
         raise ValueError(
-            f"The input of pretrained weights is known for {', '.join(FOUNDATION_MODELS)}. For "
-            f"{network.__name__}, pass input_format=InputFormat(sfreq=..., volts=...)."
+            f"The input format of pretrained weights of {network.__name__} is unknown; only "
+            f"{', '.join(FOUNDATION_MODELS)} have a default. Pass "
+            "input_format=InputFormat(sfreq=..., volts=...)."
         )
     if input_format.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
         n_inputs = len(tensors["encoder.channel_tokens.weight"])
@@ -162,50 +168,61 @@ def input_format_of(
 
 
 class Prepare(nn.Module):
-    """Bring a batch of windows in the unit of a network to the rest of its input.
+    """Convert windows to the input format of a network: channels, reference and sampling rate.
+
+    The windows must already be in the unit of the network.
 
     Parameters
     ----------
     input_format : InputFormat
-        Input of the network.
+        Input format of the network.
     sfreq : float | None
         Sampling rate of the windows in Hz.
     names : list of str
-        Channels of the windows; empty when they have no names.
+        Channel names of the windows; empty for windows without channel names.
 
     Raises
     ------
     ValueError
-        When the rate is unknown or too far from the network's, when channels have no names or the
-        network does not know some, or when it needs others.
+        When the sampling rate is unknown or cannot be converted, when the network requires channel
+        names and the windows have none, when a channel is not supported by the network, or when a
+        required channel is missing.
     """
 
     def __init__(self, input_format: InputFormat, sfreq: float | None, names: Sequence[str]):
         super().__init__()
         if sfreq is None:
-            raise ValueError("Pretrained weights need the rate of the windows; pass sfreq=, in Hz.")
-        self.input_format, self.sfreq = input_format, sfreq
-        # The kernel of a large denominator has hundreds of megabytes; 1e-4 of a window of half a
-        # minute is half a sample. It is made once, and no weight that is saved.
-        exact = Fraction(float(input_format.sfreq)) / Fraction(float(sfreq))
-        near = (exact.limit_denominator(largest) for largest in (10, 100, 1000, 10_000))
-        near_ratio = next((ratio for ratio in near if abs(ratio / exact - 1) < 1e-4), None)
-        if near_ratio is None:
             raise ValueError(
-                f"Windows at {sfreq:g} Hz cannot be brought to {input_format.sfreq:g} Hz, that of "
-                "the network; pass their rate in Hz, or resample them, as raw.resample does."
+                "Pretrained weights require the sampling rate of the windows, which is unknown. "
+                "Pass sfreq, in Hz."
             )
-        self.ratio = near_ratio
+        self.input_format, self.sfreq = input_format, sfreq
+        # A ratio with a large denominator would need a resampling kernel of hundreds of megabytes.
+        # A relative error of 1e-4 is about half a sample in a window of 30 s. The kernel is
+        # computed once and not saved with the weights.
+        exact = Fraction(float(input_format.sfreq)) / Fraction(float(sfreq))
+        candidates = (exact.limit_denominator(maximum) for maximum in (10, 100, 1000, 10_000))
+        ratio = next((ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4), None)
+        if ratio is None:
+            raise ValueError(
+                f"Windows at {sfreq:g} Hz cannot be resampled to {input_format.sfreq:g} Hz, the "
+                "sampling rate of the network. Check that sfreq is in Hz, or resample the "
+                f"recordings with raw.resample({input_format.sfreq:g})."
+            )
+        self.ratio = ratio
         rates = self.ratio.denominator, self.ratio.numerator
         self.resample = torchaudio.transforms.Resample(*rates, dtype=torch.float32)
         for name, kernel in [*self.resample.named_buffers()]:
             self.resample.register_buffer(name, kernel, persistent=False)
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
-            raise ValueError("The network knows channels by name, and these windows have none.")
-        self.names = [] if channels is None or is_fixed else _own_names(names, channels)
+            raise ValueError(
+                "The network requires channel names, but the windows have none. Pass windows with "
+                "channel names, such as a braindecode dataset or mne.Epochs."
+            )
+        self.names = [] if channels is None or is_fixed else _network_names(names, channels)
         self.weights: Tensor | None
-        weights = _weights(channels or (), names) if is_fixed else None
+        weights = _channel_weights(channels or (), names) if is_fixed else None
         self.register_buffer("weights", weights, persistent=False)
 
     def signal(self, n_chans: int, n_times: int) -> dict[str, Any]:
@@ -216,144 +233,168 @@ class Prepare(nn.Module):
         ValueError
             When the network does not accept windows of this length.
         """
-        wanted, numerator, denominator = self.input_format, *self.ratio.as_integer_ratio()
-        length = -(-n_times * numerator // denominator)  # as torchaudio rounds it
-        low, high = max(wanted.shortest, wanted.multiple), wanted.longest or length
-        if length % wanted.multiple or not low <= length <= high:
-            least, step = low / wanted.sfreq, wanted.multiple / wanted.sfreq
-            most = f" to {wanted.longest / wanted.sfreq:g}" if wanted.longest else " or more"
+        required, numerator, denominator = self.input_format, *self.ratio.as_integer_ratio()
+        length = -(-n_times * numerator // denominator)  # rounded up, as in torchaudio
+        low, high = max(required.shortest, required.multiple), required.longest or length
+        if length % required.multiple or not low <= length <= high:
+            minimum, step = low / required.sfreq, required.multiple / required.sfreq
+            maximum = f" to {required.longest / required.sfreq:g}" if required.longest else ""
             raise ValueError(
-                f"{n_times / self.sfreq:g} s are {length} samples at {wanted.sfreq:g} Hz; the "
-                f"network accepts {least:g}{most} s, in steps of {step:g} s. Cut other windows."
+                f"The network does not accept windows of {n_times / self.sfreq:g} s ({length} "
+                f"samples at {required.sfreq:g} Hz): it accepts windows of {minimum:g}{maximum} s"
+                f"{'' if maximum else ' or more'}, in steps of {step:g} s. Create windows with an "
+                "accepted length."
             )
         n_chans = n_chans if self.weights is None else len(self.weights)
         chs_info = [{"ch_name": name} for name in self.names] or None
-        return dict(n_chans=n_chans, chs_info=chs_info, n_times=length, sfreq=wanted.sfreq)
+        return dict(n_chans=n_chans, chs_info=chs_info, n_times=length, sfreq=required.sfreq)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Prepare windows: (batch, n_chans, n_times) -> (batch, n_inputs, n_new)."""
+        """Convert windows: (batch, n_chans, n_times) -> (batch, n_inputs, n_resampled)."""
         if self.weights is not None:
             x = self.weights @ x
         if self.input_format.average_reference:
             x = x - x.mean(dim=1, keepdim=True)
         x = self.resample(x)
         if self.input_format.percentile is not None:
-            # torch.quantile refuses large batches.
+            # torch.quantile does not support large batches.
             ordered = x.abs().sort(dim=-1).values
-            place = self.input_format.percentile / 100 * (x.shape[-1] - 1)
-            low, high = ordered[..., int(place)], ordered[..., math.ceil(place)]
-            x = x / (torch.lerp(low, high, place % 1)[..., None] + 1e-8)
+            position = self.input_format.percentile / 100 * (x.shape[-1] - 1)
+            low, high = ordered[..., int(position)], ordered[..., math.ceil(position)]
+            x = x / (torch.lerp(low, high, position % 1)[..., None] + 1e-8)
         return x
 
     def __str__(self) -> str:
-        wanted = self.input_format
-        steps = [f"{self.sfreq:g} Hz -> {wanted.sfreq:g} Hz", f"1 stands for {wanted.volts:g} V"]
+        required = self.input_format
+        steps = [
+            f"{self.sfreq:g} Hz -> {required.sfreq:g} Hz",
+            f"input unit of {required.volts:g} V",
+        ]
         steps += [f"channels {', '.join(self.names)}"] if self.names else []
         steps += [f"{len(self.weights)} derivations"] if self.weights is not None else []
-        steps += ["average reference"] if wanted.average_reference else []
-        steps += [f"divided by percentile {wanted.percentile:g}"] if wanted.percentile else []
+        steps += ["average reference"] if required.average_reference else []
+        if required.percentile:
+            steps += [f"divided by percentile {required.percentile:g} of the absolute values"]
         return "; ".join(steps)
 
 
-def _own_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
-    """Return the names by which a network knows the channels."""
-    known = {name.upper(): name for name in channels}
-    bare = [channel_names.electrode_name(name) for name in channel_names.system_names(names)]
-    # T3 is T7 to a network that knows only one of them.
+def _network_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
+    """Return the names that a network uses for the channels of the windows."""
+    supported = {name.upper(): name for name in channels}
+    electrodes = [channel_names.electrode_name(n) for n in channel_names.system_names(names)]
+    # A network may support only one of two names of an electrode, such as T3 and T7.
     matches = [
-        known.get(name) or known.get("-".join(filter(None, channel_names.electrode_pair(name))))
-        for name in bare
+        supported.get(name)
+        or supported.get("-".join(filter(None, channel_names.electrode_pair(name))))
+        for name in electrodes
     ]
-    if unknown := [name for name, match in zip(names, matches, strict=True) if match is None]:
+    if unsupported := [name for name, match in zip(names, matches, strict=True) if match is None]:
         raise ValueError(
-            f"The network does not know the channels {checks.format_list(unknown)}; pick others with "
-            f"channels=[...]. It knows {', '.join(channels)}."
+            f"The network does not support the channels {checks.format_list(unsupported)}. Select "
+            f"supported channels with channels=[...]: {', '.join(channels)}."
         )
     return [name for name in matches if name is not None]
 
 
-def _weights(wanted: Sequence[str], names: Sequence[str]) -> Tensor:
-    """Return the weights of channels in the inputs of a network: (n_inputs, n_chans)."""
+def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
+    """Return the weights of the channels in each input of a network: (n_inputs, n_chans)."""
     rows, missing = [], []
-    for name, source in zip(wanted, find_channels(wanted, names), strict=True):
+    for name, source in zip(inputs, find_channels(inputs, names), strict=True):
         pair = channel_names.electrode_pair
-        # A single channel with another reference would be a guess.
+        # A single channel with another reference is not equivalent to a bipolar input.
         if source and (source.reference or pair(source.channel) == pair(name)):
             rows.append([float(n == source.channel) - (n in source.reference) for n in names])
         else:
             missing.append(name)
     if missing:
         raise ValueError(
-            f"The network needs the channels {checks.format_list(missing)}, which these windows neither "
-            f"have nor have both electrodes of: they have {checks.format_list(list(names))}."
+            f"The network requires the channels {checks.format_list(missing)}, but the windows "
+            "contain neither these channels nor both of their electrodes. The windows contain "
+            f"{checks.format_list(list(names))}. Add the missing electrodes, or use another "
+            "network."
         )
     return torch.tensor(rows)
 
 
 def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
-    """Check that windows are in volts times ``scale``.
+    """Check for a unit mismatch: windows must be in volts times ``scale``.
 
     Raises
     ------
     ValueError
-        When nearly all channels vary by more than 1 mV, or by less than 10 nV.
+        When the standard deviations of nearly all channels are above 1 mV, or below 10 nV.
     """
     if amplitudes and (amplitudes.low > 1e-3 * scale or amplitudes.high < 1e-8 * scale):
         low, high = amplitudes.low / scale, amplitudes.high / scale
         raise ValueError(
-            f"The standard deviations of channels are {low:.2g} to {high:.2g} V; EEG has 1e-6 to "
-            "1e-3 V. In another unit, such as microvolts, pass preprocessing={'scale': 1e6}."
+            f"The standard deviations of the channels are {low:.2g} to {high:.2g} V, but EEG has "
+            "1e-6 to 1e-3 V, so the unit is probably not volts. Pass windows in volts or, for "
+            "microvolts, pass preprocessing={'scale': 1e6}."
         )
 
 
-#: Arguments of a network that come from the windows and the labels, or replace the last layer.
+#: Arguments of a network that are set from the windows and the labels, or replace the last layer.
 _OF_SIGNALS = {
     *("n_outputs", "n_chans", "chs_info", "n_times", "sfreq", "input_window_seconds"),
     *("return_encoder_output", HEAD),
 }
-#: What published files put around the tensors, and in front of their names.
-_CONTAINERS, _PREFIXES = ("state_dict", "model_state_dict", "model"), ("module.", "student.")
+#: Keys under which published files store the state dict.
+_CONTAINERS = ("state_dict", "model_state_dict", "model")
+#: Prefixes of the tensor names in published files.
+_PREFIXES = ("module.", "student.")
+#: File name extensions of weights.
 _ENDINGS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
 
 def read_weights(
     source: str | Path, network: type[nn.Module]
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the weights of a network, and the arguments of its architecture if they are beside.
+    """Read the weights of a network and, from its folder, the arguments of its architecture.
 
     Parameters
     ----------
     source : path | str
-        File of tensors (``.safetensors``, or one of ``torch.save``), or a folder or a model of the
-        Hub with ``model.safetensors`` and ``config.json``, as ``save_pretrained`` writes them.
-        ``"hf://owner/name"`` is downloaded, ``"owner/name"`` only if it was downloaded before.
+        File of tensors (``.safetensors``, or written by ``torch.save``), or a folder or a model of
+        the Hub with ``model.safetensors`` and ``config.json``, as written by ``save_pretrained``.
+        ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a previous download.
     network : type[nn.Module]
         Class of the network.
+
+    Returns
+    -------
+    tensors : dict of str to Tensor
+        Weights.
+    params : dict of str to Any
+        Arguments of the network; empty if ``source`` is a file.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file, folder or model.
+        When the file, folder or model does not exist.
     ValueError
-        When the file is damaged, or contains more than tensors; for an encoder of this package.
+        When the file is corrupt or contains other objects than tensors, or when ``source`` is a
+        bundled encoder of this package.
     """
     file = Path(source).expanduser()
     if file.suffix in _ENDINGS and not file.is_file():
-        raise FileNotFoundError(f"The file {file} of the weights does not exist.")
+        raise FileNotFoundError(f"The weights file {file} does not exist. Correct the path.")
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_files.model_folder(source)
-    if folder == model_files.packaged_folder(str(source)):
+    if folder == model_files.bundled_folder(str(source)):
         raise ValueError(
-            f"{source!r} is no {network.__name__}; use PARSClassifier(encoder={source!r})."
+            f"weights={source!r} is an encoder of this package, not weights of {network.__name__}. "
+            f"Use PARSClassifier(encoder={source!r})."
         )
     if not (folder / "model.safetensors").is_file():
-        raise FileNotFoundError(f"{folder} has no model.safetensors; pass the file of the weights.")
+        raise FileNotFoundError(
+            f"{folder} does not contain model.safetensors. Pass the path of the weights file."
+        )
     config, params = folder / "config.json", {}
     for name, value in (json.loads(config.read_bytes()) if config.is_file() else {}).items():
         if name in inspect.signature(network).parameters and name not in _OF_SIGNALS:
             is_class = isinstance(value, str) and value.startswith("torch.nn.")
-            # By its name alone: braindecode would import any module that a file names.
+            # Only classes of torch.nn: braindecode would import any module that a file specifies.
             params[name] = getattr(nn, value.rpartition(".")[2]) if is_class else value
     return _tensors_in(folder / "model.safetensors"), params
 
@@ -365,14 +406,15 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except (safetensors.SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise ValueError(
-            f"{file} is damaged, or has more than tensors; save the state_dict() of the network."
+            f"{file} cannot be read: it is corrupt, or contains other objects than tensors. Save "
+            "only the state_dict() of the network."
         ) from error
     if isinstance(content, Mapping):
         content = next((content[name] for name in _CONTAINERS if name in content), content)
     if not isinstance(content, Mapping):
         raise ValueError(
-            f"{file} holds a {type(content).__name__}, not tensors by name; save the state_dict() "
-            "of the network."
+            f"{file} must contain a dict of tensors, got {type(content).__name__}. Save the "
+            "state_dict() of the network."
         )
     return {str(name): tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
 
@@ -380,39 +422,44 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
 def load_network(
     network: nn.Module, tensors: Mapping[str, Tensor], source: Any
 ) -> model_files.LoadReport:
-    """Load weights into a network, except its last layer, which is new.
+    """Load weights into a network, except for its last layer, which is initialized randomly.
 
     Parameters
     ----------
     network : nn.Module
         Model of braindecode.
     tensors : dict of str to Tensor
-        Tensors of the file.
+        Tensors of the weights file.
     source : Any
         Origin of the tensors, for the error message.
+
+    Returns
+    -------
+    LoadReport
+        Tensors that were loaded.
 
     Raises
     ------
     ValueError
-        When a tensor before the last layer is not in the file, has another shape there, or is not
-        of finite real numbers.
+        When a tensor before the last layer is missing in the file, has another shape, or contains
+        values that are not finite real numbers.
 
     Warns
     -----
     UserWarning
-        When the file has tensors that are not used.
+        When the file contains tensors that are not used.
     """
     mapping, state = getattr(network, "mapping", None) or {}, network.state_dict()
     used_tensors: dict[str, Tensor] = {}
     broken = []
-    starts = (f"{HEAD}.", "chans_id")  # EEGPT computes the latter from the channels
+    new_prefixes = (f"{HEAD}.", "chans_id")  # EEGPT computes chans_id from the channels
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[0]).removeprefix(_PREFIXES[1])
         name = mapping.get(name, name)
         if name == "temporal_embedding" and name in state:
-            # The patches of a shorter window are the first ones, as in the authors' code.
+            # A shorter window uses the embeddings of the first patches, as in the authors' code.
             tensor = tensor[:, : state[name].shape[1]]
-        if name.startswith(starts):
+        if name.startswith(new_prefixes):
             continue
         used_tensors[name] = tensor
         is_real = name not in state or tensor.is_floating_point() >= state[name].is_floating_point()
@@ -421,20 +468,24 @@ def load_network(
             broken.append(name)
     if broken:
         raise ValueError(
-            f"{source} has tensors that are not of finite real numbers: {checks.format_list(broken)}."
+            f"{source} contains tensors with values that are not finite real numbers: "
+            f"{checks.format_list(broken)}. Use a file with valid weights."
         )
     report = model_files.load_tensors(network, used_tensors, source, strict=False)
-    lacking = [name for name in (*report.missing, *report.reshaped) if not name.startswith(starts)]
-    if lacking:
+    missing = [
+        name for name in (*report.missing, *report.reshaped) if not name.startswith(new_prefixes)
+    ]
+    if missing:
         raise ValueError(
-            f"{source} is not a file of this {type(network).__name__}: {report}. Before the last "
-            f"layer it lacks {checks.format_list(lacking)}; for another architecture, pass its "
+            f"The weights in {source} do not match this {type(network).__name__}: {report}. "
+            "Missing tensors before the last layer, or tensors of another shape: "
+            f"{checks.format_list(missing)}. If the file has another architecture, pass its "
             "network_params."
         )
     if report.unexpected:
         checks.warn_user(
-            f"{len(report.unexpected)} tensors of {source} have no place in this network and are "
-            f"not used: {checks.format_list(report.unexpected, most=3)}. If these are no parts of a "
-            "pretraining head, pass the network_params of the file."
+            f"{len(report.unexpected)} tensors of {source} do not exist in this network and are "
+            f"not used: {checks.format_list(report.unexpected, 3)}. If they do not belong to "
+            "a pretraining head, pass the network_params of the file."
         )
     return report

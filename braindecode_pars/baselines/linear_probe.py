@@ -1,4 +1,4 @@
-"""LinearProbe: a linear classifier on the features of a transformer, with C chosen by subjects."""
+"""LinearProbe: linear classifier on the features of a transformer, with C selected by subject."""
 
 import copy
 from dataclasses import KW_ONLY, dataclass
@@ -24,50 +24,53 @@ from braindecode_pars.windows.labels import (
     where_labeled,
 )
 
-#: Values of C that are searched, and the one without a search. See docs/results/development.rst.
-GRID, DEFAULT_C = (1e-3, 1e-2, 1e-1, 1.0), 1e-2
+#: Values of C that are searched, see docs/results/development.rst.
+GRID = (1e-3, 1e-2, 1e-1, 1.0)
+#: C if it is not searched.
+DEFAULT_C = 1e-2
 
-#: Minimum number of subjects for a search.
-_FEWEST = 2
-#: Maximum number of folds of subjects in a search.
-_MOST_FOLDS = 5
+#: Minimum number of subjects for the search of C.
+_MIN_SUBJECTS = 2
+#: Maximum number of cross-validation folds over subjects in the search of C.
+_MAX_FOLDS = 5
 
 
 @dataclass(eq=False, repr=False)
 class LinearProbe(windows_estimator.LabelPredictor):
-    r"""Classify windows by a linear classifier on the features of a transformer.
+    r"""Linear probe: a linear classifier on the standardized features of a transformer.
 
     The features are computed once, standardized, and classified by logistic regression or by linear
-    discriminant analysis. Unlike a pipeline of these steps, the probe knows the subjects of the
-    windows, so that ``C`` can be chosen by held-out subjects.
+    discriminant analysis (LDA). Unlike a pipeline of these steps, a linear probe has access to the
+    subjects of the windows, so that ``C`` can be selected by cross-validation over subjects.
 
     Parameters
     ----------
     transformer : transformer
         Required: a transformer of windows, such as
-        :class:`~braindecode_pars.evaluation.LogBandPower`,
-        :class:`~braindecode_pars.PARSEmbedder`, either of them in
-        :class:`~braindecode_pars.SubjectCentering`, or a pipeline. A clone of it is fitted.
+        :class:`~braindecode_pars.evaluation.LogBandPower` or
+        :class:`~braindecode_pars.PARSEmbedder`, either of them inside
+        :class:`~braindecode_pars.SubjectCentering`, or a pipeline. A clone is fitted.
     classifier : "logistic" | "lda"
-        Logistic regression, or linear discriminant analysis with a covariance that is shrunk by the
-        amount of Ledoit and Wolf.
+        Logistic regression, or linear discriminant analysis with Ledoit-Wolf shrinkage of the
+        covariance.
     C : float | None
-        Inverse strength of the regularization of logistic regression, as in scikit-learn. None
-        searches it in 0.001, 0.01, 0.1 and 1, by the log loss of held-out subjects of the fit in
-        up to five folds; with a single subject, or unknown ones, it is 0.01. LDA does not
-        use it.
+        Inverse regularization strength of logistic regression, as in scikit-learn. If None, one of
+        0.001, 0.01, 0.1 and 1 is selected by the log loss on held-out subjects of the training
+        data, in up to five folds. With a single subject or unknown subjects, 0.01 is used. Ignored
+        by LDA.
     class_weight : "balanced" | dict | None
-        Weights of the classes, as in scikit-learn. In LDA they multiply the shares of the classes
-        in the windows of ``fit``, which are its prior probabilities: ``"balanced"`` makes these
-        equal.
+        Class weights, as in scikit-learn. In LDA, the prior probability of a class is the
+        proportion of its windows in ``fit`` multiplied by its class weight; ``"balanced"`` yields
+        equal prior probabilities.
     unlabeled_label : hashable | None
-        Label of windows that ``fit`` leaves out, also from means of subjects, and that ``score``
-        does not count; see :class:`~braindecode_pars.PARSClassifier`.
+        Label that marks unlabeled windows. ``fit`` does not use them, not even for subject means,
+        and ``score`` ignores them; see :class:`~braindecode_pars.PARSClassifier`.
     prior_strength : float | None
-        How strongly :meth:`adapt` shrinks the weights for a new person towards those of ``fit``:
-        :math:`\lambda` of :func:`~braindecode_pars.baselines.new_subject.ridge_towards`. None
-        searches it in 30, 3, 0.3, 0.03 and 0.003, by the balanced accuracy on held-out subjects
-        of the fit; with fewer than three subjects, or unknown ones, it is 0.3.
+        Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights
+        of ``fit``: :math:`\lambda` of
+        :func:`~braindecode_pars.baselines.new_subject.ridge_towards`. If None, one of 30, 3, 0.3,
+        0.03 and 0.003 is selected by the balanced accuracy on held-out subjects of the training
+        data. With fewer than three subjects or unknown subjects, 0.3 is used.
 
     Attributes
     ----------
@@ -76,14 +79,15 @@ class LinearProbe(windows_estimator.LabelPredictor):
     transformer_ : transformer
         Fitted transformer.
     classifier_ : Pipeline
-        Standardization and classifier of the features; its labels are indices into ``classes_``.
+        StandardScaler and classifier of the features. Its classes are indices into ``classes_``.
     C_ : float
         C that is used. Only present with logistic regression.
     prior_strength_ : float
-        Strength of the prior that is used.
+        Prior strength that is used.
     test_subject_data_ : TestSubjectData
-        What a prediction is given of the test person, beside its window: none of it, unless the
-        transformer centers by subject, or the probe is adapted.
+        Data of the test subject that a prediction uses in addition to the predicted window. It is
+        ``TestSubjectData.NONE``, unless the transformer uses subject-wise centering or the probe
+        was adapted.
 
     References
     ----------
@@ -117,17 +121,17 @@ class LinearProbe(windows_estimator.LabelPredictor):
     _own_rules = {"classifier": checks.choice("logistic", "lda")}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer, and the classifier on its features.
+        """Fit the transformer, and fit the classifier on its features.
 
         Parameters
         ----------
         X : windows
             Labeled windows of any type that the transformer accepts.
         y : array-like, shape (n_windows,) | None
-            Labels; None uses those of the dataset.
+            Labels. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for the search of ``C`` and the transformer. None uses the
-            subjects of the dataset.
+            Subject of each window, for the search of ``C`` and for the transformer. If None, the
+            subjects of the dataset are used.
 
         Returns
         -------
@@ -137,8 +141,8 @@ class LinearProbe(windows_estimator.LabelPredictor):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type or is out of range, or labels are missing or no
-            classes. Also all errors of the transformer.
+            When a parameter has the wrong type or is out of range, or when labels are missing or
+            do not encode classes. Errors of the transformer are also raised.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, y, groups)
@@ -150,22 +154,22 @@ class LinearProbe(windows_estimator.LabelPredictor):
             windows = windows.with_labels(codes)
             folds = folds_of_subjects(windows)
             if self.classifier == "lda":
-                # Class weights become priors.
+                # LDA has no class weights; they are converted to prior probabilities.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)
                 priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
                 options: Any = dict(solver="lsqr", shrinkage="auto", priors=priors / priors.sum())
                 lda = LinearDiscriminantAnalysis(**options)
                 self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
-                of_codes = weights_of_codes(codes, classes, self.class_weight)
-                clf = logistic_regression(self.C, of_codes)
+                code_weights = weights_of_codes(codes, classes, self.class_weight)
+                clf = logistic_regression(self.C, code_weights)
                 fitted = fit_searched(clf, features, codes, folds if self.C is None else [])
                 self.classifier_, self.C_ = fitted, float(fitted[-1].C)
             self.prior_strength_ = self.prior_strength or new_subject.chosen_strength(
                 self.classifier_, features, windows, folds
             )
             self.classes_ = classes
-            # What the transformer, or the steps of a pipeline, are given of the test person
+            # Data of the test subject that the transformer, or a step of a pipeline, uses
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
             data_used = [
                 step.test_subject_data_ for _, step in steps if hasattr(step, "test_subject_data_")
@@ -178,32 +182,33 @@ class LinearProbe(windows_estimator.LabelPredictor):
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
-        """Return a probe for one new person, from windows of this person.
+        """Adapt the linear probe to a new subject, with or without labels.
 
-        As :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`, with the
-        one view of the transformer. Centered features are those of
-        :class:`~braindecode_pars.SubjectCentering`.
+        The method is the same as in
+        :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`, with the
+        features of the transformer as the only feature set. The features are considered centered
+        if the transformer is a :class:`~braindecode_pars.SubjectCentering`.
 
         Parameters
         ----------
         X, labels
-            As there.
+            As in :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`.
 
         Returns
         -------
         LinearProbe
-            The adapted probe; this one stays as it is.
+            The adapted linear probe. The original probe is not changed.
 
         Raises
         ------
         NotFittedError, ValueError
-            As there.
+            As in :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`.
         """
         check_is_fitted(self)
         adapted = copy.copy(self)
         if is_centered := type(self.transformer_) is transformers.SubjectCentering:
             adapted.transformer_ = self.transformer_.transformer_
-        classifiers, adapted.test_subject_data_ = new_subject.adapted_views(
+        classifiers, adapted.test_subject_data_ = new_subject.adapted_classifiers(
             self,
             convert.as_windows(X, labels),
             labels,
@@ -224,7 +229,7 @@ class LinearProbe(windows_estimator.LabelPredictor):
 def weights_of_codes(
     codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
 ) -> str | dict | None:
-    """Return ``class_weight`` for labels that are indices into the classes."""
+    """Convert ``class_weight`` for labels that are class indices."""
     if not isinstance(class_weight, dict):
         return class_weight
     weights: Any = cross_entropy_weights(codes, classes, class_weight)
@@ -232,16 +237,17 @@ def weights_of_codes(
 
 
 def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:
-    """Return unfitted logistic regression on standardized features; C=None is the default."""
+    """Return an unfitted pipeline of StandardScaler and logistic regression; C=None is 0.01."""
     C = DEFAULT_C if C is None else C
     regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
     return make_pipeline(StandardScaler(), regression)
 
 
 def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and held-out windows of each fold; none of a single subject.
+    """Return the training and held-out window indices of each cross-validation fold over subjects.
 
-    A fold whose training windows lack a class is left out.
+    With a single subject or unknown subjects, the list is empty. A fold is excluded if a class has
+    no training window in it.
     """
     if windows.groups is None:
         return []
@@ -251,11 +257,11 @@ def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
 def folds_by_subject(
     numbers: np.ndarray, labels: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the folds of :func:`folds_of_subjects` for the number of each window's subject."""
+    """Return the folds of :func:`folds_of_subjects`, given the subject code of each window."""
     n_subjects = len(np.unique(numbers))
-    if n_subjects < _FEWEST:
+    if n_subjects < _MIN_SUBJECTS:
         return []
-    folds = GroupKFold(min(n_subjects, _MOST_FOLDS)).split(labels, groups=numbers)
+    folds = GroupKFold(min(n_subjects, _MAX_FOLDS)).split(labels, groups=numbers)
     n_classes = len(np.unique(labels))
     return [(train, test) for train, test in folds if len(np.unique(labels[train])) == n_classes]
 
@@ -266,24 +272,25 @@ def fit_searched(
     labels: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
 ) -> Pipeline:
-    """Fit :func:`logistic_regression`; with folds, the C of the lowest log loss in them is used.
+    """Fit logistic regression, with the C that has the lowest log loss over the folds.
 
     Parameters
     ----------
     clf : Pipeline
-        Unfitted classifier.
+        Unfitted classifier, as from :func:`logistic_regression`.
     features : ndarray, shape (n_windows, n_features)
         Features of the training windows.
     labels : ndarray, shape (n_windows,)
         Labels.
     folds : list of tuple
-        Training and held-out windows of each fold; without one, nothing is searched.
+        Indices of the training and the held-out windows of each fold. If empty, the C of ``clf``
+        is used.
     """
     if not folds:
         return clone(clf).fit(features, labels)
     losses = np.zeros(len(GRID))
     for train, test in folds:
-        # Each fit begins with the weights of the next smaller C, so that the path is cheap.
+        # Each fit starts from the weights of the next smaller C, which saves iterations.
         scaler, regression = clone(clf).set_params(logisticregression__warm_start=True)
         scaled = scaler.fit_transform(features[train])
         held_out = scaler.transform(features[test])

@@ -1,4 +1,4 @@
-"""Classifiers for comparisons, by name: pretext tasks, probes, networks, classical features."""
+"""Create classifiers for comparisons by name: pretext tasks, linear probes, networks, baselines."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,10 +35,14 @@ __all__ = ["ALL_WEIGHTS", "CENTERED", "FROZEN", "METHODS", "SMOOTHED", "make_met
 #: Method names that :func:`make_methods` accepts.
 METHODS = (*TASKS, *BASELINES)
 
-#: Shown name, class of the features, their arguments, and those of the linear classifier.
+#: Displayed name, class of the transformer, arguments of the transformer, and arguments of the
+#: linear classifier.
 _Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]
-_COVARIANCE, _STRONG = window_features.SpatialCovariance, dict(C=linear_probe.DEFAULT_C)
-#: Methods with a linear classifier. An embedder keeps the channels apart, as other features do.
+_COVARIANCE = window_features.SpatialCovariance
+#: Regularization of the linear classifier on tangent space features.
+_STRONG = dict(C=linear_probe.DEFAULT_C)
+#: Methods with a linear classifier. The embedders use pooling="channels", because the other
+#: features are also computed per channel.
 _LINEAR: dict[str, _Linear] = {
     "probe": ("PARS probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
     "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
@@ -55,9 +59,11 @@ _LINEAR: dict[str, _Linear] = {
     "amplitude": ("amplitude", window_features.LogAmplitude, {}, {}),
 }
 
-#: What :func:`make_methods` appends to the names of encoders: whether they are trained.
-FROZEN, ALL_WEIGHTS = ", frozen", ", all weights"
-#: What it appends to the names of those that are smoothed over time, with ``smoothing=True``.
+#: Suffix of the names of methods that train only the head, with a frozen encoder.
+FROZEN = ", frozen"
+#: Suffix of the names of methods that fine-tune all weights of a pretrained encoder.
+ALL_WEIGHTS = ", all weights"
+#: Suffix of the names of methods with temporal smoothing (``smoothing=True``).
 SMOOTHED = ", smoothed over time (transductive)"
 
 
@@ -70,7 +76,7 @@ def make_methods(
     equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
-    """Return classifiers for ``evaluation.compare`` and the other protocols.
+    """Create unfitted classifiers for ``evaluation.compare`` and the other protocols.
 
     Parameters
     ----------
@@ -78,95 +84,99 @@ def make_methods(
         Method names from :data:`METHODS`:
 
         - the name of a pretext task: :class:`~braindecode_pars.PARSClassifier`, which pretrains on
-          the training windows in every fit and then fine-tunes. Also of a registered task of your
-          own, and of one in a file, ``"my_task.py:Slope"``, whose code is run;
-        - ``"scratch"``: the same model without pretraining;
-        - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with the encoder
-          ``"small"``, or of each ``encoder``, if that is given;
-        - ``"probe"``: :class:`~braindecode_pars.PARSEmbedder`, frozen after pretraining with PARS
-          in every fit, with logistic regression; of each ``encoder``, if that is given;
-        - ``"random-encoder"``: the same with an encoder that is not trained;
-        - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode with their
-          published training, see Notes;
-        - ``"cbramod:WEIGHTS"``, and so ``biot``, ``eegpt``, ``labram``, ``signaljepa`` and others
-          of :data:`~braindecode_pars.models.FOUNDATION_MODELS`: published weights in
-          :class:`~braindecode_pars.estimators.NetworkClassifier`, from a file, a folder or the Hub;
+          the training windows in every fit and then fine-tunes. The name may also be that of a
+          task that you have registered, or a class in a file, such as ``"my_task.py:Slope"``; the
+          code of the file is then run;
+        - ``"scratch"``: the same network trained from scratch, without pretraining;
+        - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with each ``encoder``.
+          If ``encoder`` is None, with the bundled encoder ``"small"``;
+        - ``"probe"``: linear probe of each ``encoder``. If ``encoder`` is None, linear probe of a
+          :class:`~braindecode_pars.PARSEmbedder` that is pretrained with PARS in every fit;
+        - ``"random-encoder"``: linear probe of a random encoder;
+        - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained as
+          published, see Notes;
+        - ``"cbramod:WEIGHTS"``, and in the same way ``biot``, ``eegpt``, ``labram``,
+          ``signaljepa`` and other models in
+          :data:`~braindecode_pars.models.FOUNDATION_MODELS`: published weights, from a file, a
+          folder or the Hub, in :class:`~braindecode_pars.estimators.NetworkClassifier`;
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
-          space of pyriemann and logistic regression;
-        - ``"tangent-space-8-30"``: the same after a filter from 8 to 30 Hz, the band of motor
-          imagery, of each window;
-        - ``"classical-features"``: :class:`~braindecode_pars.evaluation.ChannelFeatures` with
-          logistic regression. (``"features"`` is the pretext task that predicts them);
-        - ``"slow-voltages"``: :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude`, frontal if the
-          channels have names, with linear discriminant analysis;
+          space of pyRiemann, and logistic regression;
+        - ``"tangent-space-8-30"``: the same after band-pass filtering each window from 8 to 30 Hz,
+          the band of motor imagery;
+        - ``"classical-features"``: hand-crafted features
+          (:class:`~braindecode_pars.evaluation.ChannelFeatures`) with logistic regression.
+          (``"features"`` is the pretext task that predicts these features);
+        - ``"slow-voltages"``: :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude` with
+          linear discriminant analysis. It uses frontal channels if the channels have names;
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. It adds two methods: ``"pretrained, frozen"``, which trains the head
-        alone, and ``"pretrained, all weights"``, which is trained as ``"scratch"`` is. A dict adds
-        them for each encoder, with the names of the dict: ``{"PARS": "run1", "MAE": "run2"}``.
-        Beside frozen encoders there is an untrained one, ``"scratch, frozen"``. With
-        ``freeze_encoder=True`` or ``False`` there is only one of the two kinds. All other methods
-        with an encoder then take its sizes, tokenizer and patch, so that a difference of their
-        scores is not one of these. Beside ``"few-labels"`` without ``encoder``, they take the sizes
-        of ``"small"``.
+        Pretrained encoder. It adds two methods: ``"pretrained, frozen"``, which trains only the
+        head, and ``"pretrained, all weights"``, which fine-tunes all weights with the training
+        settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are their
+        names: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen encoders, a
+        random encoder, ``"scratch, frozen"``, is also added. With ``freeze_encoder=True`` or
+        ``False``, only the frozen or only the fine-tuned encoders are added. All other methods
+        with an encoder use the same sizes, tokenizer and patch length, so that these cannot
+        explain differences between scores. With ``"few-labels"`` and ``encoder=None``, they use
+        the sizes of ``"small"``.
     subject_centering : bool
-        Whether every method is given the windows of a subject to subtract the subject's mean: from
-        the features of probes and classical methods (:class:`~braindecode_pars.SubjectCentering`),
-        inside FewLabelsClassifier (``recenter="subject"``), and from the covariance of the signals
-        of networks, PARSClassifier among them
-        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then end with
-        :data:`CENTERED`.
+        Whether every method uses subject-wise centering (transductive): of the features in linear
+        probes (:class:`~braindecode_pars.SubjectCentering`), inside FewLabelsClassifier
+        (``recenter="subject"``), and, as Euclidean alignment of the signals, in networks and in
+        PARSClassifier (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then
+        end with :data:`CENTERED`.
     smoothing : bool
-        Whether every method is there once more, with predictions that are smoothed over time
-        (:class:`~braindecode_pars.estimators.HMMSmoothing`), for windows in a row. Their names end
-        with :data:`SMOOTHED`.
+        Whether to add each method a second time, with temporal smoothing of the predictions of
+        consecutive windows (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of
+        these methods end with :data:`SMOOTHED`.
     equal_sizes : bool
-        Whether the other methods take the sizes of the first encoder, where ``settings`` have no
-        others. With False they have the defaults. The protocols refuse encoders of different sizes
-        without their own ``equal_sizes=False``.
+        Whether the encoders of the other methods have the sizes of the first encoder, except for
+        sizes in ``settings``. If False, they have the default sizes. The protocols raise an error
+        for encoders of different sizes, unless they are also called with ``equal_sizes=False``.
     **settings
-        Arguments of :class:`~braindecode_pars.PARSClassifier`; beside ``"few-labels"``, also of
-        :class:`~braindecode_pars.FewLabelsClassifier`. Those that another method also has
-        (``finetune_epochs``, ``validation``, ``channels``, ...) apply to it too, instead of its
-        published values. ``class_weight`` applies to all: it is "balanced" if it is not given, as
-        in PARSClassifier. ``C`` is that of every logistic regression on standardized features
-        (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier); ``C=None``
-        searches it by held-out subjects of each fit. If it is not given, it is 0.01 for tangent
-        space and FewLabelsClassifier, and 1 for the others.
+        Arguments of :class:`~braindecode_pars.PARSClassifier` and, if ``names`` contains
+        ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. An argument that
+        another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) is also
+        passed to this method, and replaces its published value. ``class_weight`` is passed to all
+        methods; the default is "balanced", as in PARSClassifier. ``C`` is passed to every logistic
+        regression (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier);
+        ``C=None`` selects it by cross-validation over subjects in each fit. The default of ``C``
+        is 0.01 for tangent space and FewLabelsClassifier, and 1 for all other methods.
 
     Returns
     -------
     dict of str to estimator
-        Unfitted classifiers. The keys are the names shown in tables and figures.
+        Unfitted classifiers. The keys are the names that tables and figures display.
 
     Raises
     ------
     ValueError
-        When a method or a setting is unknown, or when two methods have one name.
+        When a method or a setting is unknown, or when two methods have the same name.
     FileNotFoundError
         When ``encoder`` is not an existing folder or model.
 
     Notes
     -----
-    Both networks train for 500 epochs, and the state with the lowest loss on held-out training
-    subjects is kept (Lawhern et al. 2018, section 2.2, who train both so). Lengths in samples are
-    scaled to the sampling rate, as there.
+    EEGNet and ShallowFBCSPNet train for 500 epochs. The state with the lowest loss on held-out
+    training subjects is restored, as in Lawhern et al. 2018 (section 2.2) for both networks.
+    Lengths in samples are scaled to the sampling rate, also as in that paper.
 
-    That takes minutes a fit; ``make_methods(["eegnet", "shallow"], finetune_epochs=15)`` takes
-    seconds, see :doc:`/results/hands`.
+    A fit takes minutes. ``make_methods(["eegnet", "shallow"], finetune_epochs=15)`` takes seconds,
+    see :doc:`/results/hands`.
 
-    - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batches
-      of 16 (the authors' code), dropout 0.25 as across subjects, temporal kernels of half a second,
-      pooling to about 32 Hz, norm constraints of 1 and 0.25.
+    - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batch
+      size 16 (the authors' code), dropout probability 0.25 (the value for cross-subject
+      classification), temporal kernels of half a second, pooling to about 32 Hz, norm constraints
+      of 1 and 0.25.
     - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
-      60 ms. Adam with a learning rate of 0.000625 that falls to zero along a cosine, no weight
-      decay and batches of 64 are the values of braindecode's tutorials.
+      60 ms. Adam with a learning rate of 0.000625 and cosine annealing to zero, no weight decay
+      and batch size 64 are the values in braindecode's tutorials.
 
-    Both hold out a fifth of the training subjects for validation. The scale of the signals is that
-    of :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    Both hold out 20 % of the training subjects for validation. Signals are scaled as described in
+    :class:`~braindecode_pars.estimators.NetworkClassifier`.
 
     References
     ----------
@@ -180,7 +190,7 @@ def make_methods(
     ['PARS', 'scratch', 'band power']
     >>> list(make_methods(["band-power"], subject_centering=True))
     ['band power, subject-centered (transductive)']
-    >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # as large as the encoder
+    >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # embed_dim of "small"
     128
     """
     for name in ("subject_centering", "smoothing", "equal_sizes"):
@@ -191,14 +201,14 @@ def make_methods(
     if not _LINEAR.keys().isdisjoint(names):
         further["C"] = LinearProbe().C
     tasks = [n for n in names if n in PRETEXT_TASKS or checks.names_file(n) or _network(n)]
-    for what, requested_names, known in (
-        ("Method", names, dict.fromkeys((*METHODS, *tasks))),
-        ("Setting of these methods", settings, {**parameters, **further}),
+    for kind, requested_names, accepted in (
+        ("method", names, dict.fromkeys((*METHODS, *tasks))),
+        ("setting of these methods", settings, {**parameters, **further}),
     ):
         for name in requested_names:
-            if name not in known:
-                raise ValueError(f"{what} {name!r} is unknown; known are {', '.join(known)}.")
-    # One rule for all methods of a table, also for those whose own default is another.
+            if name not in accepted:
+                raise ValueError(f"Unknown {kind} {name!r}. Use one of {', '.join(accepted)}.")
+    # The same class weights for all methods of a table, even if the default of a method differs.
     settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
     if subject_centering and "few-labels" in names:
         settings["recenter"] = "subject"
@@ -206,17 +216,20 @@ def make_methods(
     encoders = {} if encoder is None else dict(encoders)
     all_methods = _classifiers(names, encoders, subject_centering, settings, equal_sizes)
     named_methods = [*(_centered(all_methods, settings) if subject_centering else all_methods)]
-    shown = [label for label, _ in named_methods]
-    if twice := [label for label in shown if shown.count(label) > 1]:
-        raise ValueError(f"Two methods are called {twice[0]!r}; rename the encoder.")
+    displayed_names = [name for name, _ in named_methods]
+    if duplicates := [name for name in displayed_names if displayed_names.count(name) > 1]:
+        raise ValueError(
+            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. Change "
+            "the key of the encoder."
+        )
     methods = dict(named_methods)
     if smoothing:
-        methods |= {shown + SMOOTHED: HMMSmoothing(method) for shown, method in named_methods}
+        methods |= {name + SMOOTHED: HMMSmoothing(method) for name, method in named_methods}
     return methods
 
 
 def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a new encoder of the size of the first of these."""
+    """Return the settings with which a new encoder has the size of the first of these encoders."""
     for source in encoders.values():
         encoder, card, _ = load_encoder(source)
         size = {name: encoder.config[name] for name in embedder.SIZES}
@@ -233,24 +246,25 @@ def _classifiers(
     settings: dict[str, Any],
     equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield the shown name and the classifier of each method, and then of each encoder."""
+    """Yield the displayed name and the classifier of each method, and then of each encoder."""
     default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = (_size_of(encoders or default) if equal_sizes else {}) | settings
     trained = _shared(PARSClassifier, sized)
     for name in names:
         if name == "few-labels":
-            yield from _votes(encoders or default, settings)
+            yield from _ensembles(encoders or default, settings)
         elif name == "probe" and encoders:
-            for shown, encoder in encoders.items():
+            for encoder_name, encoder in encoders.items():
                 frozen = dict(pooling="channels", encoder=encoder)
-                yield _linear((f"{shown} probe", PARSEmbedder, frozen, {}), sized)
+                yield _linear((f"{encoder_name} probe", PARSEmbedder, frozen, {}), sized)
         elif name in PRETEXT_TASKS or checks.names_file(name):
             yield find_task(name).__name__, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
             yield name, PARSClassifier(pretext=None, **trained)
         elif network := _network(name, centered):
-            shown, arguments = network
-            yield shown, NetworkClassifier(**{**arguments, **_shared(NetworkClassifier, sized)})
+            displayed_name, arguments = network
+            arguments = {**arguments, **_shared(NetworkClassifier, sized)}
+            yield displayed_name, NetworkClassifier(**arguments)
         else:
             yield _linear(_LINEAR[name], sized)
     if encoders:
@@ -260,35 +274,36 @@ def _classifiers(
 def _centered(
     methods: Iterable[tuple[str, BaseEstimator]], settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield probes of centered features, and networks after an alignment of their signals."""
-    for shown, classifier in methods:
+    """Yield linear probes with centered features, and networks with Euclidean alignment."""
+    for name, classifier in methods:
         if isinstance(classifier, LinearProbe):
-            shown += CENTERED
+            name += CENTERED
             classifier.transformer = SubjectCentering(classifier.transformer)
         elif isinstance(classifier, (PARSClassifier, NetworkClassifier)):
             alignment = EuclideanAlignment(**_shared(EuclideanAlignment, settings))
-            shown, classifier = shown + CENTERED, make_pipeline(alignment, classifier)
-        yield shown, classifier
+            name, classifier = name + CENTERED, make_pipeline(alignment, classifier)
+        yield name, classifier
 
 
 def _fine_tuned(
-    encoders: dict[str, Any], settings: dict[str, Any], untrained: dict[str, Any]
+    encoders: dict[str, Any], settings: dict[str, Any], random_settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield each encoder frozen, beside an untrained one, and then trained as a new one is."""
+    """Yield a random encoder and each encoder with head training, then with fine-tuning."""
     freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
-        yield f"scratch{FROZEN}", PARSClassifier(None, **untrained | frozen)
-        for shown, encoder in encoders.items():
-            yield shown + FROZEN, PARSClassifier(encoder=encoder, **settings | frozen)
+        yield f"scratch{FROZEN}", PARSClassifier(None, **random_settings | frozen)
+        for name, encoder in encoders.items():
+            yield name + FROZEN, PARSClassifier(encoder=encoder, **settings | frozen)
     if freeze is not True:
-        alike = dict(head_epochs=0, encoder_lr_factor=1.0) | settings | dict(freeze_encoder=False)
-        for shown, encoder in encoders.items():
-            yield shown + ALL_WEIGHTS, PARSClassifier(encoder=encoder, **alike)
+        # The settings of training from scratch
+        params = dict(head_epochs=0, encoder_lr_factor=1.0) | settings | dict(freeze_encoder=False)
+        for name, encoder in encoders.items():
+            yield name + ALL_WEIGHTS, PARSClassifier(encoder=encoder, **params)
 
 
 def _network(name: str, centered: bool = False) -> tuple[str, dict[str, Any]] | None:
-    """Return the shown name and the arguments of a network, such as "cbramod:WEIGHTS"."""
+    """Return the displayed name and the arguments of a network, such as "cbramod:WEIGHTS"."""
     if name in _PUBLISHED:
         return _PUBLISHED[name]["network"], _PUBLISHED[name]
     by_name = {network.partition("_")[0].lower(): network for network in FOUNDATION_MODELS}
@@ -296,42 +311,49 @@ def _network(name: str, centered: bool = False) -> tuple[str, dict[str, Any]] | 
     if not weights or model not in by_name:
         return None
     if centered:
-        raise ValueError(f"{name} expects volts, which subject_centering=True would whiten.")
+        raise ValueError(
+            f"{name} requires signals in volts, but subject_centering=True whitens the signals "
+            f"with Euclidean alignment. Remove {name}, or use subject_centering=False."
+        )
     network = by_name[model]
-    # With the name of the weights, so that a network can have several.
+    # The name contains the file of the weights, so that a network can be listed several times.
     return f"{network} {Path(weights).stem}", dict(network=network, weights=weights)
 
 
-def _votes(
+def _ensembles(
     encoders: dict[str, Any], settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield the shown name and the vote of each encoder; that of a single one has no name."""
+    """Yield the displayed name and the FewLabelsClassifier of each encoder.
+
+    The name contains the name of the encoder only if there are several encoders.
+    """
     shared = {"recenter": None, **_shared(FewLabelsClassifier, settings)}
-    recentered = "" if shared["recenter"] is None else CENTERED
-    for shown, encoder in encoders.items():
-        prefix = f"{shown} " if len(encoders) > 1 else ""
-        yield f"{prefix}few labels{recentered}", FewLabelsClassifier(encoder=encoder, **shared)
+    suffix = "" if shared["recenter"] is None else CENTERED
+    for name, encoder in encoders.items():
+        prefix = f"{name} " if len(encoders) > 1 else ""
+        yield f"{prefix}few labels{suffix}", FewLabelsClassifier(encoder=encoder, **shared)
 
 
 def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
-    """Return the shown name, and a linear classifier on features, with defaults of its own."""
-    shown, transformer, arguments, of_classifier = method
+    """Return the displayed name and the linear probe of a method, with its default arguments."""
+    name, transformer, arguments, classifier_arguments = method
     features = transformer(**arguments, **_shared(transformer, settings))
     if transformer is window_features.SpatialCovariance:
         tangentspace = extra_module("pyriemann.tangentspace")
 
         features = make_pipeline(features, tangentspace.TangentSpace())
-    return shown, LinearProbe(features, **{**of_classifier, **_shared(LinearProbe, settings)})
+    probe = LinearProbe(features, **{**classifier_arguments, **_shared(LinearProbe, settings)})
+    return name, probe
 
 
 def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that an estimator has."""
-    known = inspect.signature(estimator).parameters
-    return {key: value for key, value in settings.items() if key in known}
+    """Return the settings that are parameters of an estimator."""
+    accepted = inspect.signature(estimator).parameters
+    return {key: value for key, value in settings.items() if key in accepted}
 
 
 def _eegnet_at(sfreq: float) -> dict[str, Any]:
-    """Return lengths for a sampling rate; at 128 Hz, 64 samples and a pooling of 4."""
+    """Return arguments of EEGNet for a sampling rate; at 128 Hz, kernels of 64 and pooling of 4."""
     return dict(
         F1=8,
         D=2,
@@ -343,7 +365,7 @@ def _eegnet_at(sfreq: float) -> dict[str, Any]:
 
 
 def _shallow_at(sfreq: float) -> dict[str, Any]:
-    """Return lengths for a sampling rate; at 250 Hz, the published 25, 75 and 15 samples."""
+    """Return arguments of ShallowFBCSPNet; at 250 Hz, the published 25, 75 and 15 samples."""
     return dict(
         filter_time_length=max(1, round(0.1 * sfreq)),
         pool_time_length=max(1, round(0.3 * sfreq)),
@@ -352,7 +374,7 @@ def _shallow_at(sfreq: float) -> dict[str, Any]:
 
 
 _IN_COMMON = dict(finetune_epochs=500, gradient_clip=None, weight_decay=0.0, validation=0.2)
-#: Training of the networks, see the notes of :func:`make_methods`.
+#: Published arguments of the networks, see the notes of :func:`make_methods`.
 _PUBLISHED: dict[str, dict[str, Any]] = {
     "eegnet": dict(
         network="EEGNet",
@@ -367,23 +389,23 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
         network_params=_shallow_at,
         finetune_batch_size=64,
         finetune_lr=0.0625 * 0.01,
-        finetune_warmup=0.0,  # along a cosine
+        finetune_warmup=0.0,  # cosine annealing without warm-up
         **_IN_COMMON,
     ),
 }
 
 
-# What a fit of each method costs ------------------------------------------------------------------
+# Training cost of each method ---------------------------------------------------------------------
 
-#: Columns of a cost table and their types; missing values are allowed in all.
+#: Columns of a cost table and their dtypes, which allow missing values.
 _COLUMNS = dict.fromkeys(embedder.TrainingCost._fields, "Int64")
 
 
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
-    """Return what one fit of each method on these windows costs, without training.
+    """Tabulate the training cost of one fit of each method, without training.
 
-    Methods with more parameters or steps are not compared on equal terms. The numbers belong beside
-    their scores.
+    Report the cost next to the scores: a method with more parameters or more training steps than
+    another method is not directly comparable.
 
     Parameters
     ----------
@@ -395,21 +417,21 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     Returns
     -------
     pandas.DataFrame
-        One row for each method, with the columns ``method``, ``parameters`` (weights that are
-        trained), ``pretraining_steps`` and ``finetuning_steps``. The earlier pretraining of a given
-        encoder counts. Missing values are unknown, or do not apply: band power has none of these
-        numbers. A classifier behind an encoder, such as the logistic regression of a probe, does
-        not count.
+        One row for each method, with the columns ``method``, ``parameters`` (number of trained
+        weights), ``pretraining_steps`` and ``finetuning_steps``. The pretraining of an encoder
+        that was passed as ``encoder`` is included. A value is missing if it is unknown or does not
+        apply, as for band power. The parameters of a classifier on frozen features, such as the
+        logistic regression of a linear probe, are not included.
 
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As the ``fit`` of the methods, before they train.
+        As in ``fit`` of the methods, before training.
 
     Notes
     -----
-    The estimators of this package have a method ``training_cost(X, y, groups=...)``. One of your
-    own is in the table if it has this method, which returns an object with these columns as
+    The estimators of this package have a method ``training_cost(X, y, groups=...)``. To include
+    your own estimator, define a method of this name that returns an object with these columns as
     attributes.
 
     Examples
@@ -439,28 +461,30 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
 def check_equal_sizes(
     estimators: Mapping[str, BaseEstimator], X: Any, equal_sizes: bool = True
 ) -> dict[str, int]:
-    """Check that the encoders of all methods have the same number of parameters.
+    """Check that the encoders of all methods have equal numbers of parameters.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name.
     X : windows
-        Windows that they are to be trained on.
+        Training windows.
     equal_sizes : bool
-        Whether different numbers are refused.
+        Whether to raise an error if the numbers differ.
 
     Returns
     -------
     dict of str to int
-        Number of each method with an encoder, where they differ; empty where they are equal.
+        Number of encoder parameters of each method with an encoder if the numbers differ. Empty if
+        they are equal.
 
     Raises
     ------
     TypeError
         When ``equal_sizes`` is not True or False.
     ValueError
-        When they have not; the message has both numbers.
+        When the numbers differ and ``equal_sizes`` is True. The message contains the smallest and
+        the largest number.
     """
     checks.boolean().check("equal_sizes", equal_sizes)
     parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
@@ -471,14 +495,15 @@ def check_equal_sizes(
     smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     if sizes[smallest] < sizes[largest] and equal_sizes:
         raise ValueError(
-            f"The encoder of {largest} has {sizes[largest]:,} parameters, that of {smallest} only "
-            f"{sizes[smallest]:,}; give both the same sizes, tokenizer and patch_seconds, as "
-            "make_methods(encoder=...) does, or pass equal_sizes=False (--unequal-sizes)."
+            f"The encoders of {smallest} and {largest} must have equal numbers of parameters, got "
+            f"{sizes[smallest]:,} and {sizes[largest]:,}. Use the same sizes, tokenizer and "
+            "patch_seconds for both, as make_methods(encoder=...) does, or pass equal_sizes=False "
+            "(--unequal-sizes)."
         )
     return sizes if sizes[smallest] < sizes[largest] else {}
 
 
 def _part_with(method: str, estimator: BaseEstimator) -> Any:
-    """Return the estimator, or the first one inside it, that has a method of this name."""
+    """Return the estimator or its first nested estimator that has a method of this name."""
     parts = (estimator, *estimator.get_params().values())
     return next((part for part in parts if hasattr(part, method)), None)

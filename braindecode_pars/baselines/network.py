@@ -1,6 +1,6 @@
-"""NetworkClassifier: a braindecode model, trained as PARSClassifier fine-tunes its network.
+"""NetworkClassifier: train a braindecode model from scratch, or fine-tune published weights.
 
-It is trained from scratch, or begins with published weights.
+The training procedure is the same as the fine-tuning of PARSClassifier.
 """
 
 from __future__ import annotations
@@ -39,43 +39,45 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkClassifier(windows_classifier.WindowsClassifier):
-    """A braindecode model, trained on labeled windows from scratch or from published weights.
+    """Braindecode model as a classifier of windows, trained from scratch or from published weights.
 
-    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both share the
-    optimizer, the class weights, the internal validation, the restoring of the best state and
-    the accepted types of windows. From scratch, all signals are divided by one number, the root
-    mean square of the training windows. Models made for microvolts then also work with volts. With
-    ``weights``, they are brought to what the model was pretrained on.
+    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both use the same
+    optimizer, class weights and internal validation, restore the state with the lowest validation
+    loss, and accept the same types of windows. When training from scratch, all signals are divided
+    by a constant, the root mean square of the training windows, so that models designed for
+    microvolts also work with volts. With ``weights``, the signals are converted to the input format
+    of the pretraining of the model.
 
     Parameters
     ----------
     network : str | type
         Name or class of a braindecode model, such as ``"EEGNet"`` or ``"ShallowFBCSPNet"``.
     network_params : dict | callable | None
-        Further arguments of the model, or a function that returns them for a sampling rate in Hz,
-        for lengths in samples that stand for a time.
+        Further arguments of the model. If an argument is a number of samples that corresponds to
+        a duration, pass a function that returns the arguments for a sampling rate in Hz.
     weights : path | str | None
-        Published weights of the network: a file (``.safetensors``, or ``.pt`` with nothing but
-        tensors), a folder of ``save_pretrained``, or a model of the Hugging Face Hub:
-        ``"hf://owner/name"`` downloads it, ``"owner/name"`` uses an earlier download. The last
-        layer is new.
+        Published weights of the network: a file (``.safetensors``, or ``.pt`` that contains only
+        tensors), a folder written by ``save_pretrained``, or a model of the Hugging Face Hub.
+        ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a previous download. The
+        last layer is always initialized randomly. If None, the network is trained from scratch.
     input_format : InputFormat | None
-        The input that the weights were trained on. None takes that of
-        :data:`~braindecode_pars.models.FOUNDATION_MODELS`; other networks need one.
+        Input format of the pretraining of the weights. If None, it is looked up in
+        :data:`~braindecode_pars.models.FOUNDATION_MODELS`. Required for other networks.
     freeze_encoder, head_epochs : bool | "auto", int | "auto"
-        Whether the weights stay as they are, and the last layer alone is trained; and number of
-        epochs at the beginning in which they do. ``"auto"`` freezes them, unless ``head_epochs``
-        is given. Frozen layers are in evaluation mode, without dropout.
+        ``freeze_encoder``: whether to train only the last layer, with all pretrained weights
+        fixed. ``head_epochs``: number of initial epochs that train only the last layer. ``"auto"``
+        freezes the pretrained weights unless ``head_epochs`` is set. Frozen layers are in
+        evaluation mode, without dropout.
     sfreq : float | None
-        Sampling rate in Hz, for windows without one (arrays, lists).
+        Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     channels : list of str | None
-        As in :class:`~braindecode_pars.PARSClassifier`. Recordings with different channels are
-        fitted on their common channels, and a warning lists the others.
+        As in :class:`~braindecode_pars.PARSClassifier`. If recordings have different channels,
+        the channels shared by all recordings are used, and a warning lists the other channels.
     finetune_epochs, finetune_batch_size, finetune_lr, finetune_warmup, gradient_clip, \
 label_smoothing, weight_decay
-        Settings of training, named as in :class:`~braindecode_pars.PARSClassifier`.
+        Training parameters, as in :class:`~braindecode_pars.PARSClassifier`.
     augmentation, class_weight, validation, unlabeled_label, callbacks, device, random_state, \
 verbose
         As in :class:`~braindecode_pars.PARSClassifier`.
@@ -91,11 +93,13 @@ verbose
     history_ : pandas.DataFrame
         Losses, one row per epoch.
     load_report_ : LoadReport
-        Tensors that were loaded, and those that were not. Only present with ``weights``.
+        Tensors that were loaded, and tensors that were not loaded. Only present with ``weights``.
     fine_tuning_ : dict
-        ``freeze_encoder`` and ``head_epochs`` as they were in the fit, and ``encoder_lr_factor=1``.
+        Values of ``freeze_encoder`` and ``head_epochs`` that were used, without "auto", and
+        ``encoder_lr_factor=1``.
     encoder_card_ : EncoderCard
-        Says that the subjects of the pretraining are unknown. Only present with ``weights``.
+        Card of the published weights, on which the pretraining subjects are unknown (None). Only
+        present with ``weights``.
     sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
@@ -113,11 +117,13 @@ verbose
         "network": checks.instance("the name or the class of a braindecode model", str, type),
         "network_params": checks.optional(
             checks.instance(
-                "a dict of arguments, or a function of the sampling rate", dict, FunctionType
+                "a dict of arguments, or a function of the sampling rate in Hz that returns a dict",
+                dict,
+                FunctionType,
             )
         ),
         "weights": checks.optional(
-            checks.instance("a path, or the name of a model", str, os.PathLike)
+            checks.instance("a path, or the name of a model on the Hub", str, os.PathLike)
         ),
         "input_format": checks.optional(checks.instance("an InputFormat", foundation.InputFormat)),
     }
@@ -148,7 +154,7 @@ verbose
     verbose: int = 1
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
-        """Train on the labeled windows.
+        """Train the network on the labeled windows.
 
         Parameters
         ----------
@@ -163,16 +169,17 @@ verbose
         Raises
         ------
         TypeError, ValueError
-            For the same windows and labels as in PARSClassifier; when ``network`` is not a
-            braindecode model, or does not accept windows of this shape. With ``weights``, when
-            they are not of this network; when the rate of the windows is unknown, or their unit,
-            length or channels are not what the network can have.
+            For the same windows and labels as in PARSClassifier, when ``network`` is not a
+            braindecode model, or when the network does not accept windows of this shape. With
+            ``weights``, also when they belong to another architecture, when the sampling rate of
+            the windows is unknown, or when the network does not accept the unit, the length or the
+            channels of the windows.
         FileNotFoundError
-            When there are no such weights.
+            When ``weights`` does not exist.
         ImportError
-            When a download needs a package that is not installed.
+            When a download requires a package that is not installed.
         KeyboardInterrupt
-            After Ctrl-C. The weights trained so far are kept.
+            After Ctrl-C. The current weights are retained.
 
         Warns
         -----
@@ -191,10 +198,11 @@ verbose
 
     history_ = property(windows_estimator.fitted_history)
 
-    def _given_card(self) -> cards.EncoderCard | None:
-        """Card of the weights, whose subjects are unknown; None without weights.
+    def _pretrained_card(self) -> cards.EncoderCard | None:
+        """Return the card of the weights, on which the subjects are unknown; None without weights.
 
-        A file that cannot be loaded fails here, before a protocol trains other methods.
+        If the file cannot be read, the error is raised here, before a protocol trains other
+        methods.
         """
         if self.weights is None:
             return None
@@ -204,8 +212,8 @@ verbose
     def _begin(
         self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
     ) -> tuple[Windows, Windows | None]:
-        """Read the labeled windows, hold some out, and build the net."""
-        network = _model_class(self.network)  # refused before windows are read
+        """Read the labeled windows, hold out validation windows, and build the net."""
+        network = _model_class(self.network)  # raises before windows are read
         if self.weights is not None:
             foundation.input_format_of(network, self.input_format)
         windows = windows_classifier.read_labeled(self, X, y, groups)
@@ -214,7 +222,7 @@ verbose
         self.sfreq_ = windows.sfreq
         self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
         train, valid = labels.hold_out(windows, self.validation, seeds.split)
-        if self.weights is None:  # the scale is that of the training windows only
+        if self.weights is None:  # the scale is computed from the training windows only
             signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)
             module = self._network(signal, {}, root_mean_square(train))
         else:
@@ -225,7 +233,7 @@ verbose
         return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return what ``fit`` would cost, without training.
+        """Return the training cost of ``fit``, without training.
 
         Parameters
         ----------
@@ -235,12 +243,12 @@ verbose
         Returns
         -------
         TrainingCost
-            Trained parameters and steps.
+            Number of trained parameters and of training steps.
 
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As :meth:`fit`, before it trains.
+            As in :meth:`fit`, before training.
         """
         with windows_estimator.without_training(self) as (clf, seeds):
             train, _ = clf._begin(X, y, groups, seeds=seeds)
@@ -251,47 +259,55 @@ verbose
             return embedder.TrainingCost(sum(trained.values()), 0, fine_tuning.n_steps(net, train))
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
-        """Return the network with the weights of the file, for windows like those of ``fit``."""
+        """Build the network with the published weights, for the windows of ``fit``."""
         network, scale = _model_class(self.network), self.preprocessing_.scale or 1.0
         tensors, architecture = foundation.read_weights(self.weights or "", network)
-        wanted = foundation.input_format_of(network, self.input_format, tensors)
+        input_format = foundation.input_format_of(network, self.input_format, tensors)
         foundation.check_volts(amplitudes.amplitude_range(train), scale)
         prepare = foundation.Prepare(
-            wanted, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()]
+            input_format, self.sfreq_, [c["ch_name"] for c in self.chs_info_ or ()]
         )
         signal = prepare.signal(self.n_chans_, self.n_times_)
-        defaults = {**architecture, **wanted.network_params}
-        module = self._network(signal, defaults, wanted.volts * scale, prepare)
+        defaults = {**architecture, **input_format.network_params}
+        module = self._network(signal, defaults, input_format.volts * scale, prepare)
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
             log.info(
-                "%s from %s: %s. Windows: %s. It was pretrained on %s; whether on people of these "
-                "windows is unknown.",
-                *(network.__name__, self.weights, self.load_report_, prepare, wanted.corpus),
+                "%s with weights from %s: %s. Conversion of the windows: %s. The weights were "
+                "pretrained on %s; it is unknown whether these recordings include subjects of X.",
+                network.__name__,
+                self.weights,
+                self.load_report_,
+                prepare,
+                input_format.corpus,
             )
         params = {name for name, p in module.network.named_parameters() if p.requires_grad}
         module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]
         return module
 
-    def _network(self, signal: dict, defaults: dict, *prepared: Any) -> ScaledNetwork:
-        """Return the network with the scale, and further preparation, of its windows.
+    def _network(self, signal: dict, defaults: dict, *scale_and_prepare: Any) -> ScaledNetwork:
+        """Return the network with the scale, and the input conversion, of its windows.
 
-        ``network_params`` win over the defaults.
+        ``network_params`` take precedence over the defaults.
         """
         model_class, n_outputs = _model_class(self.network), len(self.classes_)
         params: Any = self.network_params
         if callable(params):
             if signal["sfreq"] is None:
-                raise ValueError("network_params is a function of the sampling rate; pass sfreq.")
+                raise ValueError(
+                    "network_params is a function of the sampling rate, but the sampling rate of "
+                    "X is unknown. Pass sfreq, in Hz."
+                )
             params = params(signal["sfreq"])
         try:
             arguments = dict(n_outputs=n_outputs, **signal, **{**defaults, **(params or {})})
-            return ScaledNetwork(model_class, arguments, *prepared)
+            return ScaledNetwork(model_class, arguments, *scale_and_prepare)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
-                f"{model_class.__name__} cannot be built for windows of {self.n_chans_} channels "
-                f"and {self.n_times_} samples: {error}"
+                f"{model_class.__name__} cannot be built for windows with {self.n_chans_} channels "
+                f"and {self.n_times_} samples. Change the length of the windows, or pass "
+                f"network_params. The error of the network was: {error}"
             ) from error
 
     def _outputs(self, X: Any, groups: Any = None) -> torch.Tensor:
@@ -306,17 +322,21 @@ verbose
         with computing.usual_torch(gradients=False):
             for batch in windows.batches(64):
                 if (shape := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
-                    raise ValueError(f"These windows have shape {shape}, those of fit {fitted}.")
+                    raise ValueError(
+                        f"The windows of X have shape {shape} (channels, samples), but "
+                        f"NetworkClassifier was fitted on windows with shape {fitted}. Create "
+                        "windows with the same length and channels as in fit."
+                    )
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return windows_estimator.check_finite(torch.cat(logits))
 
 
 class ScaledNetwork(torch.nn.Module):
-    """A network whose input signals are divided by a constant, and prepared further.
+    """Network with input scaling: signals are divided by a constant, and converted if necessary.
 
-    A copy or a pickle stores the constructor arguments and the tensors, and builds the network
-    again. torch cannot pickle the parametrized layers of some braindecode models. In a copy,
-    nothing is frozen.
+    A copy or a pickle stores the constructor arguments and the tensors, and rebuilds the network,
+    because torch cannot pickle the parametrized layers of some braindecode models. In a copy, no
+    layer is frozen.
 
     Parameters
     ----------
@@ -327,7 +347,7 @@ class ScaledNetwork(torch.nn.Module):
     scale : float
         Divisor of the signals.
     prepare : Prepare | None
-        What is done to the signals then.
+        Conversion of the scaled signals to the input format of published weights.
     """
 
     def __init__(
@@ -341,18 +361,18 @@ class ScaledNetwork(torch.nn.Module):
         self.constructor_arguments = (model_class, arguments, scale, prepare)
         with warnings.catch_warnings():  # some models use defaults that braindecode deprecates
             warnings.simplefilter("ignore", DeprecationWarning)
-            # Labram warns when a recording has not all of its 128 channels.
+            # Labram warns when a recording does not have all of its 128 channels.
             warnings.filterwarnings("ignore", "Labram chs_info")
             self.network = model_class(**arguments).float()
         self.scale: torch.Tensor
         self.register_buffer("scale", torch.tensor(scale))
         self.prepare = prepare
-        self._takes_names = "ch_names" in inspect.signature(self.network.forward).parameters
-        #: Parameters that have published weights
+        self._accepts_names = "ch_names" in inspect.signature(self.network.forward).parameters
+        #: Names of the parameters that were loaded from published weights
         self.loaded: list[str] = []
 
     def train(self, mode: bool = True) -> ScaledNetwork:
-        """Set the mode of training; frozen layers stay in evaluation mode."""
+        """Set training mode; frozen layers remain in evaluation mode."""
         super().train(mode)
         if mode and self.loaded and not self.get_parameter(self.loaded[0]).requires_grad:
             self.network.eval()
@@ -365,26 +385,27 @@ class ScaledNetwork(torch.nn.Module):
         Raises
         ------
         ValueError
-            When the network does not accept windows of this shape, or returns something else.
+            When the network does not accept windows of this shape, or does not return logits of
+            shape (batch, n_outputs).
         """
         x, names = x / self.scale, {}
         if self.prepare is not None:
             x = self.prepare(x)
-            names = {"ch_names": self.prepare.names} if self._takes_names else {}
+            names = {"ch_names": self.prepare.names} if self._accepts_names else {}
         try:
             logits = self.network(x, **names)
         except EinopsError as error:
             raise ValueError(
-                f"{type(self.network).__name__} does not accept windows of {x.shape[1]} channels "
-                f"and {x.shape[2]} samples; cut windows of a multiple of its patch, or pass its "
-                f"network_params. {error}"
+                f"{type(self.network).__name__} does not accept windows with {x.shape[1]} channels "
+                f"and {x.shape[2]} samples. Create windows whose length is a multiple of its "
+                f"patch, or pass network_params. The error of the network was: {error}"
             ) from error
-        needed = len(x), self.constructor_arguments[1]["n_outputs"]
+        expected = len(x), self.constructor_arguments[1]["n_outputs"]
         shape = getattr(logits, "shape", type(logits).__name__)
-        if shape != needed:
+        if shape != expected:
             raise ValueError(
-                f"{type(self.network).__name__} returns {shape}, not logits of the shape {needed}: "
-                "one for each window and class; pass its network_params, or another network."
+                f"{type(self.network).__name__} must return logits of shape {expected} (n_windows, "
+                f"n_classes), but returned {shape}. Change network_params, or use another network."
             )
         return logits
 
@@ -395,7 +416,8 @@ class ScaledNetwork(torch.nn.Module):
 def _rebuild(
     constructor_arguments: tuple, tensors: dict[str, torch.Tensor], mode: bool
 ) -> ScaledNetwork:
-    # The initial weights are replaced below. Drawing them must not advance the global generator.
+    # The initial weights are replaced below. Their initialization must not change the global
+    # random state.
     with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
     device = tensors["scale"].device
@@ -415,7 +437,7 @@ def _model_class(network: str | type) -> type[torch.nn.Module]:
     model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
     if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
         raise ValueError(
-            f"network={network!r} is not a braindecode model; pass the name or the class of one, "
-            "such as 'EEGNet' (see braindecode.models)."
+            f"network must be the name or the class of a braindecode model, got {network!r}. Pass, "
+            "for example, 'EEGNet'; see braindecode.models."
         )
     return model

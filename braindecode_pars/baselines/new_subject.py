@@ -1,8 +1,9 @@
-"""What a linear classifier can use of a new person: windows without labels, or a few with labels.
+"""Adapt a linear classifier to a new subject: test-time adaptation, or calibration with labels.
 
-All functions take a fitted standardization with its linear classifier, and features. Nothing is
-trained by gradients on windows without labels: on EEG that often makes predictions worse, and more
-so than methods without an optimization do (Lee, Pradeepkumar and Sun 2026, arXiv:2604.16926).
+All functions take a fitted pipeline of a StandardScaler and a linear classifier, and features.
+Unlabeled windows are not used for gradient-based training, because on EEG it often decreases the
+scores, and more than methods without optimization do (Lee, Pradeepkumar and Sun 2026,
+arXiv:2604.16926).
 """
 
 import copy
@@ -21,40 +22,54 @@ from braindecode_pars.estimators import transformers
 from braindecode_pars.windows import Windows
 from braindecode_pars.windows.labels import cross_entropy_weights, label_of_unlabeled
 
-#: Minimum number of folds of subjects for a search: with two, each has one training subject.
-_FEWEST_FOLDS = 3
-#: Strengths of the prior that are searched, and the one without a search.
-STRENGTHS, DEFAULT_STRENGTH = (30.0, 3.0, 0.3, 0.03, 0.003), 0.3
+#: Minimum number of cross-validation folds over subjects for the search of the prior strength.
+#: With two folds, each fold could have a single training subject.
+_MIN_FOLDS = 3
+#: Values of the prior strength that are searched.
+STRENGTHS = (30.0, 3.0, 0.3, 0.03, 0.003)
+#: Prior strength if it is not searched.
+DEFAULT_STRENGTH = 0.3
 
-#: In the search: windows of each class that a held-out person has labels of, and people of a fold.
-_N_LABELED, _N_PEOPLE = (2, 8), 3
+#: Numbers of labeled windows per class of a held-out subject, in the search.
+_N_LABELED = (2, 8)
+#: Maximum number of held-out subjects per fold, in the search.
+_N_SUBJECTS = 3
 
 
-def adapted_views(
+def adapted_classifiers(
     estimator: Any,
     windows: Windows,
     labels: Any,
-    views: Mapping[str, tuple[Pipeline, float]],
+    classifiers: Mapping[str, tuple[Pipeline, float]],
     features_of: Callable[[Windows], Mapping[str, np.ndarray]],
     *,
     is_centered: bool,
 ) -> tuple[dict[str, Pipeline], tables.TestSubjectData]:
-    """Return the classifier of each view for one person, and what it was given of the person.
+    """Adapt the classifier of each feature set to the windows of one new subject.
 
     Parameters
     ----------
     estimator : estimator
         Fitted classifier with ``classes_``, ``class_weight`` and ``unlabeled_label``.
     windows : Windows
-        Windows, with the labels if there are any.
+        Windows of the new subject, with labels unless ``labels`` is None.
     labels : Any
-        Labels as they were passed; with None there are none.
-    views : mapping of str to tuple
-        Standardization with linear classifier, and strength of the prior, of each view.
+        Labels as passed by the user; None for windows without labels.
+    classifiers : mapping of str to tuple
+        Pipeline of a StandardScaler and a linear classifier, and prior strength, for each feature
+        set.
     features_of : callable
-        Function that returns the features of each view, not centered.
+        Function that returns the features of each feature set, not centered.
     is_centered : bool
-        Whether ``fit`` centered the features, so that the person's mean is needed beside labels.
+        Whether ``fit`` centered the features, so that the subject mean is needed in addition to
+        labels.
+
+    Returns
+    -------
+    classifiers : dict of str to Pipeline
+        Adapted classifier for each feature set.
+    test_subject_data : TestSubjectData
+        Data of the subject that the classifiers use.
 
     Raises
     ------
@@ -69,12 +84,17 @@ def adapted_views(
     """
     subjects = set() if windows.groups is None else set(windows.groups.tolist())
     if len(subjects) > 1:
-        raise ValueError(f"adapt expects windows of one subject, got {sorted(map(str, subjects))}.")
+        names = checks.format_list(sorted(map(str, subjects)))
+        raise ValueError(
+            f"adapt expects windows of a single subject, but X contains {len(subjects)} subjects "
+            f"({names}). Call adapt once per subject."
+        )
     if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
-        unless = ", or fit without centering (recenter=None)" if is_centered else ""
+        alternative = ", or refit without centering (recenter=None)" if is_centered else ""
         checks.warn_user(
-            f"The mean of {len(windows)} windows is imprecise; {transformers.MIN_WINDOWS} or more "
-            f"are better. Pass more windows of the subject, also unlabeled{unless}."
+            f"adapt estimates the subject mean from only {len(windows)} windows, which is "
+            f"imprecise; at least {transformers.MIN_WINDOWS} windows are recommended. Pass more "
+            f"windows of the subject, including unlabeled windows{alternative}."
         )
     codes: np.ndarray | None = None
     if labels is not None:
@@ -84,21 +104,23 @@ def adapted_views(
         passed_labels = windows.labels.tolist()
         if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
             raise ValueError(
-                f"adapt expects labels of fit, {classes}, or {unlabeled!r} for unlabeled windows, "
-                f"got {checks.format_list(unknown, most=3)}."
+                f"adapt expects the labels of fit, {classes}, or {unlabeled!r} for unlabeled "
+                f"windows, but labels contains {checks.format_list(unknown, 3)}. Use the "
+                "labels that were passed to fit."
             )
         codes = np.array([code_of[label] for label in passed_labels])
         if len(present := {*codes.tolist()} - {-1}) < 2:
             raise ValueError(
-                f"adapt expects labels of two classes, got {[classes[i] for i in present]}. Pass "
-                "windows of another class, too, or labels=None."
+                "adapt expects labels of at least two classes, got labels of "
+                f"{[classes[i] for i in present]}. Add labeled windows of another class, or pass "
+                "labels=None."
             )
-    classifiers = {
-        view: adapted(estimator, *views[view], features, codes, is_centered=is_centered)
-        for view, features in features_of(windows).items()
+    adapted_by_name = {
+        name: adapted(estimator, *classifiers[name], features, codes, is_centered=is_centered)
+        for name, features in features_of(windows).items()
     }
     return (
-        classifiers,
+        adapted_by_name,
         tables.TestSubjectData.ALL_UNLABELED if codes is None else tables.TestSubjectData.LABELED,
     )
 
@@ -112,30 +134,31 @@ def adapted(
     *,
     is_centered: bool,
 ) -> Pipeline:
-    """Return a classifier for one person; the given one stays as it is.
+    """Return a copy of a classifier that is adapted to one subject.
 
     Parameters
     ----------
     estimator : estimator
         Fitted classifier with ``classes_`` and ``class_weight``.
     clf : Pipeline
-        Its standardization and linear classifier.
+        Its StandardScaler and linear classifier, which are not changed.
     strength : float
         As in :func:`ridge_towards`.
     features : ndarray, shape (n_windows, n_features)
-        Features of the person's windows; NaN counts as the mean.
+        Features of the windows of the subject. NaN is replaced by the mean.
     codes : ndarray of int, shape (n_windows,) | None
-        Index of the class of each window, -1 where it is unknown. With None only the mean is used.
+        Class index of each window, -1 for unlabeled windows. If None, only the subject mean is
+        used.
     is_centered : bool
-        Whether ``clf`` was fitted on centered features. Then, and without ``codes``, the person's
-        mean takes the place of that of the training windows.
+        Whether ``clf`` was fitted on centered features. If True, or if ``codes`` is None, the
+        mean of the training windows is replaced by the subject mean.
     """
     scaler, linear = clf = copy.deepcopy(clf)
     if is_centered or codes is None:
-        lacking = np.isnan(features).all(axis=0)
-        scaler.mean_ = np.where(lacking, scaler.mean_, transformers.subject_mean(features))
-        if is_centered:  # the mean of centered features is none of the person's
-            linear.coef_[:, lacking] = 0
+        is_missing = np.isnan(features).all(axis=0)
+        scaler.mean_ = np.where(is_missing, scaler.mean_, transformers.subject_mean(features))
+        if is_centered:  # the training mean of centered features does not estimate a subject mean
+            linear.coef_[:, is_missing] = 0
     if codes is not None:
         scaled, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]
         of_class = cross_entropy_weights(known, estimator.classes_, estimator.class_weight)
@@ -153,64 +176,71 @@ def ridge_towards(
     sample_weight: np.ndarray,
     strength: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return weights of logistic regression that are shrunk towards others.
+    r"""Fit logistic regression with shrinkage toward given weights, instead of toward zero.
 
-    With the weights :math:`w_0` and the intercepts :math:`b_0` of other people, they minimize
+    Given the weights :math:`w_0` and the intercepts :math:`b_0` of the training subjects, the
+    weights :math:`w` and intercepts :math:`b` of the new subject minimize
 
     .. math::
         \sum_i v_i \, \ell(y_i, w x_i + b) + \frac{\lambda p}2 \lVert w - w_0 \rVert^2
-        + \frac12 \lVert b - b_0 \rVert^2
+        + \frac12 \lVert b - b_0 \rVert^2 ,
 
-    over the p features, where :math:`\ell` is the log loss. This is the mode of the posterior
-    under a normal prior at the weights of the others. The change of the weights is a combination of
-    the windows, so it is searched among these, by L-BFGS.
+    where p is the number of features and :math:`\ell` the log loss. The solution is the
+    maximum a posteriori estimate under a normal prior centered at :math:`(w_0, b_0)`. The change
+    of the weights is a linear combination of the features of the windows, so it is optimized in
+    this subspace, with L-BFGS.
 
     Parameters
     ----------
     coef, intercept : ndarray, shape (n_outputs, n_features) and (n_outputs,)
-        Weights of the others, as in scikit-learn: one output for two classes.
+        Weights and intercepts of the training subjects, in the format of scikit-learn: one output
+        for two classes.
     features : ndarray, shape (n_windows, n_features)
-        Standardized features of the person's labeled windows.
+        Standardized features of the labeled windows of the new subject.
     codes : ndarray of int, shape (n_windows,)
-        Index of each window's class.
+        Class index of each window.
     sample_weight : ndarray, shape (n_windows,)
         Weights :math:`v` of the windows.
     strength : float
-        :math:`\lambda`.
+        Strength :math:`\lambda` of the shrinkage.
 
     Returns
     -------
     coef, intercept : ndarray
-        In the shapes of those given.
+        Weights and intercepts of the new subject, in the same shapes.
 
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.baselines.new_subject import ridge_towards
-    >>> others = np.array([[1.0, 0.0]]), np.zeros(1)
+    >>> coef, intercept = np.array([[1.0, 0.0]]), np.zeros(1)
     >>> x, codes = np.array([[-1.0, 1.0], [1.0, -1.0]]), np.array([0, 1])
-    >>> coef, _ = ridge_towards(*others, x, codes, np.ones(2), 1.0)
-    >>> coef.round(2).tolist()  # this person's second feature counts the other way
+    >>> adapted, _ = ridge_towards(coef, intercept, x, codes, np.ones(2), 1.0)
+    >>> adapted.round(2).tolist()  # the second feature has a negative weight in this subject
     [[1.2, -0.2]]
     """
     n_outputs = len(coef)
     basis, within = np.linalg.qr(features.T)
-    rows, before = within.T, features @ coef.T + intercept
+    projected, initial_logits = within.T, features @ coef.T + intercept
     penalties = np.append(np.full(len(within), strength * features.shape[1]), 1.0)
     targets = np.eye(max(2, n_outputs))[codes]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         change = flat.reshape(n_outputs, -1)
-        logits = _of_classes(before + rows @ change[:, :-1].T + change[:, -1])
+        logits = _logits_of_all_classes(
+            initial_logits + projected @ change[:, :-1].T + change[:, -1]
+        )
         # SciPy's log_softmax is slow for few windows.
         logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
         losses = -(targets * logs).sum(axis=1)
         slopes = sample_weight[:, None] * (np.exp(logs) - targets)[:, -n_outputs:]
-        gradient = np.column_stack([slopes.T @ rows, slopes.sum(axis=0)]) + penalties * change
+        gradient = np.column_stack([slopes.T @ projected, slopes.sum(axis=0)])
+        gradient = gradient + penalties * change
         return sample_weight @ losses + (penalties * change**2).sum() / 2, gradient.ravel()
 
-    start, tight = np.zeros(n_outputs * len(penalties)), dict(maxiter=1000, ftol=1e-11, gtol=1e-7)
-    optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options=tight)
+    start = np.zeros(n_outputs * len(penalties))
+    options = dict(maxiter=1000, ftol=1e-11, gtol=1e-7)
+    optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     change = optimum.x.reshape(n_outputs, -1)
     return coef + change[:, :-1] @ basis.T, intercept + change[:, -1]
 
@@ -221,51 +251,55 @@ def chosen_strength(
     windows: Windows,
     folds: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> float:
-    """Return the strength of the prior with the highest balanced accuracy on held-out people.
+    """Select the prior strength with the highest balanced accuracy on held-out subjects.
 
-    The accuracy, and not the log loss: a weak prior makes timid weights of the others larger, which
-    lowers the loss even where it predicts worse. Of equal strengths it is the strongest.
-
-    Up to three people of each fold have labels of the first 2 and then 8 windows of each class, and
-    their other windows are predicted.
+    In each fold, the classifier is calibrated to up to three held-out subjects, with labels of the
+    first 2 and then of the first 8 windows per class, and predicts their remaining windows. The
+    criterion is balanced accuracy and not the log loss, because a weak prior enlarges the weights
+    if the regularization made them small, which decreases the log loss even if the accuracy
+    decreases. Among prior strengths with equal scores, the largest is selected.
 
     Parameters
     ----------
     clf : Pipeline
-        Standardization and linear classifier; a clone is fitted in each fold.
+        StandardScaler and linear classifier; a clone is fitted in each fold.
     features : ndarray, shape (n_windows, n_features)
         Features of the training windows.
     windows : Windows
-        Training windows; a label is the index of its class.
+        Training windows, whose labels are class indices.
     folds : iterable of tuple
-        Training and held-out windows of each fold; without one, nothing is searched.
+        Indices of the training and the held-out windows of each fold. With fewer than three folds,
+        the default is returned.
     """
     scores, codes, subjects = [], windows.labels, np.asarray(windows.groups)
     folds = list(folds)
-    for train, test in folds if len(folds) >= _FEWEST_FOLDS else ():
+    for train, test in folds if len(folds) >= _MIN_FOLDS else ():
         scaler, linear = clone(clf).fit(features[train], codes[train])
-        for subject in pd.unique(subjects[test])[:_N_PEOPLE]:
+        for subject in pd.unique(subjects[test])[:_N_SUBJECTS]:
             subject_rows = test[subjects[test] == subject]
             subject_features, labels = scaler.transform(features[subject_rows]), codes[subject_rows]
-            fewest = np.bincount(labels, minlength=codes.max() + 1).min()
-            for n in (n for n in _N_LABELED if n < fewest):
+            n_smallest_class = np.bincount(labels, minlength=codes.max() + 1).min()
+            for n in (n for n in _N_LABELED if n < n_smallest_class):
                 first = first_of_each_class(labels, n)
                 labeled = subject_features[first], labels[first], np.ones(first.sum())
                 weights = [
                     ridge_towards(linear.coef_, linear.intercept_, *labeled, strength)
                     for strength in STRENGTHS
                 ]
-                logits = [_of_classes(subject_features[~first] @ coef.T + b) for coef, b in weights]
+                logits = [
+                    _logits_of_all_classes(subject_features[~first] @ coef.T + intercept)
+                    for coef, intercept in weights
+                ]
                 predicted = [class_logits.argmax(axis=1) for class_logits in logits]
                 scores.append([balanced_accuracy_score(labels[~first], y) for y in predicted])
     return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH
 
 
-def _of_classes(outputs: np.ndarray) -> np.ndarray:
-    """Return logits of all classes; one output is the second of two classes."""
+def _logits_of_all_classes(outputs: np.ndarray) -> np.ndarray:
+    """Return one logit per class; a single output is the logit of the second of two classes."""
     return np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
 
 
 def first_of_each_class(codes: np.ndarray, n: int) -> np.ndarray:
-    """Return which windows are among the first n of their class, in the order of rows."""
+    """Return a mask of the first n windows of each class, in row order."""
     return (pd.Series(codes).groupby(codes).cumcount() < n).to_numpy()

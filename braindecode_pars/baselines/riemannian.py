@@ -1,4 +1,4 @@
-"""Covariances of each subject, recentered and rescaled by the Riemannian geometry."""
+"""RiemannianCentering: Riemannian recentering and rescaling of the covariances of each subject."""
 
 from typing import Any
 
@@ -9,24 +9,27 @@ from braindecode_pars.estimators.transformers import MIN_WINDOWS, SubjectCenteri
 
 
 class RiemannianCentering(SubjectCentering):
-    r"""Recentre and rescale the covariances of each subject, by pyRiemann (transductive).
+    r"""Riemannian recentering: recenter and rescale the covariances of each subject (transductive).
 
-    With the Riemannian mean :math:`M` of a subject's covariances :math:`C_i`, each becomes
-    :math:`M^{-1/2} C_i M^{-1/2}`, and is then raised to the power that makes the mean squared
-    distance from the identity 1. The tangent space follows, as in
-    ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``.
+    Let :math:`M` be the Riemannian mean of the covariances :math:`C_i` of a subject. Each
+    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. It is then raised to the power for which the
+    mean squared distance of the covariances of the subject from the identity is 1. Use it before
+    the tangent space, as in
+    ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``. The computations
+    are those of pyRiemann.
 
-    **It is transductive:** see :class:`~braindecode_pars.SubjectCentering`.
+    **This method is transductive.** Each prediction also uses the other windows of the test
+    subject, without their labels; see :class:`~braindecode_pars.SubjectCentering`.
 
     Parameters
     ----------
     transformer : transformer
-        Required: a transformer of windows into covariances, such as
+        Required: a transformer that computes the covariance of each window, such as
         :class:`~braindecode_pars.evaluation.SpatialCovariance`.
     min_windows : int
-        Smallest number of windows of a subject.
+        Minimum number of windows per subject.
     rescale : bool
-        Whether covariances are also rescaled.
+        Whether to rescale the covariances after recentering.
 
     Attributes
     ----------
@@ -35,9 +38,9 @@ class RiemannianCentering(SubjectCentering):
 
     References
     ----------
-    Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65, for the mean (``TLCenter``);
-    Rodrigues et al. 2019, IEEE Transactions on Biomedical Engineering 66, for the scale
-    (``TLScale``).
+    Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65, for recentering
+    (``TLCenter`` of pyRiemann); Rodrigues et al. 2019, IEEE Transactions on Biomedical Engineering
+    66, for rescaling (``TLScale`` of pyRiemann).
 
     Examples
     --------

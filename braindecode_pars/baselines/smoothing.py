@@ -1,7 +1,8 @@
-"""Which labels follow each other, and predictions of windows in a row that are smoothed by that.
+"""HMMSmoothing: smooth predictions of consecutive windows with a hidden Markov model.
 
-It is a hidden Markov model. Its states are the classes, its transitions are counted on the labels
-of the training windows, and its emissions come from the probabilities of a classifier.
+The states of the hidden Markov model (HMM) are the classes. Its transition probabilities are
+estimated from the labels of the training windows, and its emission probabilities are computed from
+the class probabilities of a classifier.
 """
 
 from typing import Any, Self
@@ -21,22 +22,24 @@ from braindecode_pars.windows.transitions import Transitions
 
 
 class HMMSmoothing(LabelPredictor):
-    """Smooth the predictions of a classifier over time, by a hidden Markov model (transductive).
+    """Smooth predictions of consecutive windows with a hidden Markov model (transductive).
 
-    For labels with an order in time, such as sleep stages. The transitions between labels are
-    counted in ``fit``, see :class:`~braindecode_pars.windows.transitions.Transitions`. A
-    protocol scores raw and smoothed predictions of one classifier when it is given both:
+    Use it for labels with temporal structure, such as sleep stages. The transition probabilities
+    between labels are estimated in ``fit``, see
+    :class:`~braindecode_pars.windows.transitions.Transitions`. To compare predictions with and
+    without smoothing in a protocol, pass both estimators:
     ``{"band power": probe, "band power, smoothed": HMMSmoothing(probe)}``.
 
-    **It is transductive.** A prediction uses the windows before and after, without their labels.
-    Compare only with methods that are given the same.
+    **This method is transductive.** Each prediction also uses the previous and the following
+    windows of the recording, without their labels. Compare scores only with methods that use the
+    same data.
 
     Parameters
     ----------
     classifier : classifier
-        Required: a classifier of windows with ``predict_proba``, or a pipeline. A clone of it is
-        fitted. Its ``class_weight``, or that of its last part that has one, tells the prior that
-        it learns.
+        Required: a classifier of windows with ``predict_proba``, or a pipeline. A clone is fitted.
+        The class prior of its probabilities is derived from its ``class_weight`` or, in a
+        pipeline, from the ``class_weight`` of the last step that has this parameter.
 
     Attributes
     ----------
@@ -45,15 +48,16 @@ class HMMSmoothing(LabelPredictor):
     classifier_ : classifier
         Fitted classifier.
     transitions_ : Transitions
-        Transitions between the labels of the windows of ``fit``.
+        Transition probabilities between the labels of consecutive windows of ``fit``.
     test_subject_data_ : TestSubjectData
-        What a prediction is given of the test person, beside its window.
+        Data of the test subject that a prediction uses in addition to the predicted window.
 
     Notes
     -----
-    A run of windows ends at the end of a recording, and where the next window does not touch the
-    one before. Labels that a design has put in an order, as in trials of a task that alternates
-    with rest, are predicted from that order: it is knowledge of the design, and not of the brain.
+    Consecutive windows form a segment, which ends at the end of a recording or at a gap between
+    two windows. Each segment is smoothed separately. If the order of the labels is fixed by the
+    experimental design, for example if a task alternates with rest, smoothing predicts labels
+    from this order: the scores then reflect the design, and not brain activity.
 
     Examples
     --------
@@ -63,9 +67,10 @@ class HMMSmoothing(LabelPredictor):
     >>> X, y, subjects = as_sklearn(datasets.simulated.sleep(n_subjects=3, hours=1, n_chans=2))
     >>> probe = LinearProbe(LogBandPower())
     >>> smoothed = HMMSmoothing(probe).fit(X[subjects < 3], y[subjects < 3])
-    >>> night = X[subjects == 3]
-    >>> changes = lambda stages: int((stages[1:] != stages[:-1]).sum())
-    >>> changes(smoothed.predict(night)) < changes(smoothed.classifier_.predict(night))
+    >>> recording = X[subjects == 3]
+    >>> count_changes = lambda stages: int((stages[1:] != stages[:-1]).sum())
+    >>> n_smoothed = count_changes(smoothed.predict(recording))
+    >>> n_smoothed < count_changes(smoothed.classifier_.predict(recording))
     True
     """
 
@@ -75,15 +80,15 @@ class HMMSmoothing(LabelPredictor):
         self.classifier = classifier
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the classifier, and count the transitions.
+        """Fit the classifier, and estimate the transition probabilities between labels.
 
         Parameters
         ----------
         X : windows
-            Windows whose place in a recording is known: a dataset of braindecode, the X of
-            ``as_sklearn``, or windows of a store.
+            Windows with known start and stop samples in a recording: a braindecode dataset, the X
+            of ``as_sklearn``, or windows of a SignalStore.
         y : array-like, shape (n_windows,) | None
-            Labels; None uses those of the dataset.
+            Labels. If None, the labels of the dataset are used.
 
         Returns
         -------
@@ -95,13 +100,13 @@ class HMMSmoothing(LabelPredictor):
         TypeError
             When ``classifier`` has no ``predict_proba``.
         ValueError
-            When the place of a window is unknown, as in arrays, or no two windows touch. Also all
-            errors of the classifier.
+            When the position of a window in its recording is unknown, as in arrays, or when there
+            are no consecutive labeled windows. Errors of the classifier are also raised.
         """
         if not hasattr(self.classifier, "predict_proba"):
             raise TypeError(
-                f"{type(self.classifier).__name__} predicts no probabilities; pass a classifier "
-                "with predict_proba."
+                "HMMSmoothing requires a classifier with predict_proba, got "
+                f"{type(self.classifier).__name__}. Pass a classifier with predict_proba."
             )
         windows = convert.as_windows(X, y)
         _check_places(windows)
@@ -114,41 +119,49 @@ class HMMSmoothing(LabelPredictor):
             class_weight = parameter_of_last("class_weight", self.classifier)
             transitions = Transitions.of(labeled, self.classes_, class_weight)
             if transitions is None:
-                raise ValueError("No two labeled windows touch in time; pass windows in a row.")
+                raise ValueError(
+                    "HMMSmoothing estimates transitions from consecutive labeled windows, but X "
+                    "contains no two consecutive labeled windows. Pass windows without gaps."
+                )
             self.transitions_ = transitions
         return self
 
     @property
     def unlabeled_label(self) -> Any:
-        """That of the classifier."""
+        """Label that marks unlabeled windows, as in the classifier."""
         return parameter_of_last("unlabeled_label", self.classifier)
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         windows = convert.as_windows(X, groups=groups)
-        runs = _runs(windows)
+        segments = _segments(windows)
         raw = np.asarray(self.classifier_.predict_proba(windows), dtype=float)
         smoothed, path = np.empty_like(raw), np.empty(len(raw), dtype=int)
-        for run in runs:
-            smoothed[run], path[run] = self.transitions_.smooth(raw[run])
+        for segment in segments:
+            smoothed[segment], path[segment] = self.transitions_.smooth(raw[segment])
         return self.classes_[path], smoothed
 
 
 def _check_places(windows: Windows) -> None:
     if (windows.table["stop"] < 0).any():
         raise ValueError(
-            "HMMSmoothing needs the place of every window in its recording, which arrays, lists "
-            "and Epochs do not have; pass a dataset of braindecode, or the X of as_sklearn."
+            "HMMSmoothing requires the start and stop sample of every window in its recording, "
+            "which arrays, lists and Epochs do not contain. Pass a braindecode dataset, or the X "
+            "of as_sklearn."
         )
 
 
-def _runs(windows: Windows) -> list[np.ndarray]:
-    """Return the positions of windows that follow each other, in the order of time."""
+def _segments(windows: Windows) -> list[np.ndarray]:
+    """Return the row numbers of the consecutive windows of each segment, in temporal order."""
     _check_places(windows)
     table = windows.table[["recording", "start", "stop"]].reset_index(drop=True)
     table = table.sort_values(["recording", "start"])
     gaps = table["start"] - table["stop"].shift()
     gaps[table["recording"].diff() != 0] = np.inf
     if (gaps < 0).any():
-        raise ValueError("Windows of a recording overlap; cut windows side by side.")
-    return [run.to_numpy() for run in table.groupby((gaps != 0).cumsum()).groups.values()]
+        raise ValueError(
+            "HMMSmoothing requires non-overlapping windows, but windows of a recording overlap. "
+            "Create the windows without overlap."
+        )
+    segments = table.groupby((gaps != 0).cumsum()).groups.values()
+    return [rows.to_numpy() for rows in segments]

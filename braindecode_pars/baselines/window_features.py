@@ -1,8 +1,8 @@
-"""Features of windows for baselines and votes: power, covariances, voltages, classical features.
+"""Window features for baselines: band power, covariance, amplitude, hand-crafted features.
 
-Log power in frequency bands, amplitudes alone, slow voltages alone, covariances of the channels for
-classifiers of Riemannian geometry, and the classical features that
-:class:`~braindecode_pars.pretext.SignalFeatures` predicts. All are computed batch by batch.
+The transformers compute log band power, log amplitudes, low-frequency amplitudes, spatial
+covariances for Riemannian classifiers, and the hand-crafted features that
+:class:`~braindecode_pars.pretext.SignalFeatures` predicts. All features are computed in batches.
 """
 
 from abc import abstractmethod
@@ -24,7 +24,7 @@ from braindecode_pars.tokens import instance_norm
 from braindecode_pars.windows import Windows, amplitudes, convert, picking
 
 #: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
-#: Sigma is the band of sleep spindles, and alpha that of the sensorimotor rhythm too.
+#: Sigma is the band of sleep spindles. Alpha is also the band of the sensorimotor rhythm.
 BANDS = {
     "delta": (0.5, 4.0),
     "theta": (4.0, 8.0),
@@ -38,9 +38,10 @@ BANDS = {
 
 @dataclass(eq=False, repr=False)
 class WindowFeatures(TransformerMixin, BaseEstimator):
-    """A transformer of windows that computes the features of each window by itself.
+    """Base class of transformers that compute the features of each window separately.
 
-    A subclass computes the features of a batch, and may have further parameters.
+    A subclass implements ``measure``, which computes the features of a batch. It may have
+    additional parameters.
     """
 
     sfreq: float | None = None
@@ -48,14 +49,14 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
     channels: list[str] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the channels of the windows; there is nothing else to learn.
+        """Store the channels of the windows; the features have no other fitted parameters.
 
         Parameters
         ----------
         X : windows
-            Windows whose channels :meth:`transform` will use. At most one of them is read.
+            Windows whose channels :meth:`transform` will use. At most one window is read.
         y : Any
-            Not used; scikit-learn passes it.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -72,13 +73,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         self._remember(windows)
-        # Arrays have no names of channels; one window tells their number.
+        # Arrays have no channel names; the first window determines the number of channels.
         n_chans, self.n_times_ = windows[0].shape
         self.n_chans_ = n_chans if self.chs_info_ is None else len(self.chs_info_)
         return self
 
     def _remember(self, windows: Windows) -> None:
-        """Keep what ``transform`` needs to know of the windows of ``fit``."""
+        """Store the attributes of the windows of ``fit`` that ``transform`` needs."""
         self.chs_info_ = picking.pick_for_fit(windows, self.channels).chs_info
 
     def transform(self, X: Any) -> np.ndarray:
@@ -87,8 +88,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            Windows of the same shape. Channels are matched to those of :meth:`fit` by name. Only
-            windows without channel names, such as arrays, can be transformed without :meth:`fit`.
+            Windows of the same shape. Channels are matched by name to the channels of :meth:`fit`.
+            Only windows without channel names, such as arrays, can be transformed without calling
+            :meth:`fit`.
 
         Returns
         -------
@@ -102,25 +104,25 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         TypeError
             When a parameter has the wrong type.
         ValueError
-            When a parameter is out of range, there are no windows, the sampling rate is needed and
-            unknown, windows differ in shape or are too short, a window contains NaN, or a channel
-            of :meth:`fit` is missing.
+            When a parameter is out of range, there are no windows, the sampling rate is required
+            but unknown, windows differ in shape or are too short, a window contains NaN, or a
+            channel of :meth:`fit` is missing.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         if windows.chs_info is not None or self.channels is not None:
-            check_is_fitted(self)  # otherwise each call would pick its own channels
+            check_is_fitted(self)  # without fit, each call would pick different channels
             windows = picking.pick_as_fitted(windows, self.chs_info_)
-        if hasattr(self, "n_times_"):  # a pipeline reads no other words
+        if hasattr(self, "n_times_"):  # set by fit, which is optional for arrays
             n_chans, n_times = windows[0].shape
             windows_estimator.check_n_chans(self, n_chans)
             windows_estimator.warn_of_length(self, n_times)
-        # What the features of a window depend on, apart from the window
+        # Everything that determines the features of a window, apart from the window
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-        learned = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))
+        state = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))
         measured = windows_estimator.computed_once(
-            lambda: (type(self), learned, names, windows.sfreq), windows, self._measure_windows
+            lambda: (type(self), state, names, windows.sfreq), windows, self._measure_windows
         )
         amplitudes.warn_of_flat_channels(dict(enumerate(measured["flat"])))
         return measured["features"]
@@ -135,7 +137,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
 
     @abstractmethod
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
-        """Return the features of windows: (n_windows, n_chans, n_times) -> (n_windows, ...)."""
+        """Compute the features of windows: (n_windows, n_chans, n_times) -> (n_windows, ...)."""
 
 
 def known_rate(sfreq: float | None) -> float:
@@ -144,27 +146,27 @@ def known_rate(sfreq: float | None) -> float:
     Raises
     ------
     ValueError
-        When it is None.
+        When ``sfreq`` is None.
     """
     if sfreq is None:
-        raise ValueError("The sampling rate of the windows is unknown; pass sfreq (Hz).")
+        raise ValueError("The sampling rate of the windows is unknown. Pass sfreq, in Hz.")
     return sfreq
 
 
 class NamedFeatures(WindowFeatures):
-    """Features of which each channel has the same ones, with names in ``features_`` after fit."""
+    """Base class of features that are computed for each channel; ``features_`` has their names."""
 
     features_: list[str]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the column names of ``transform``, such as ``C3_slope``.
 
-        Channels without names are ``channel0``, ``channel1``, ...
+        Channels without names are called ``channel0``, ``channel1``, ...
 
         Parameters
         ----------
         input_features : Any
-            Not used; scikit-learn passes it.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -181,27 +183,28 @@ class NamedFeatures(WindowFeatures):
 
 @dataclass(eq=False, repr=False)
 class LogBandPower(NamedFeatures):
-    """Logarithm of the power in seven frequency bands, absolute and relative, for each channel.
+    """Log band power: absolute and relative power in seven frequency bands, for each channel.
 
     The power is estimated with Welch's method. With a linear classifier, as in
     ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``, these features are
-    the baseline for every pretrained encoder. Relative power does not depend on the gain of a
-    channel or subject; neither does the input of PARS, because of its instance norm. The bands are
-    :data:`~braindecode_pars.baselines.window_features.BANDS`, from 0.5 to 45 Hz. Those that reach
-    beyond half the sampling rate are left out.
+    a standard baseline for pretrained encoders. Relative power does not depend on the gain of a
+    channel or subject. The input of PARS does not depend on the gain either, because of instance
+    normalization. The bands are :data:`~braindecode_pars.baselines.window_features.BANDS`, from
+    0.5 to 45 Hz. Bands with an upper edge above half the sampling rate are excluded.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz; required when the windows do not contain it.
+        Sampling rate in Hz. Required if the windows do not contain the sampling rate.
     segment_seconds : float
-        Length of Welch's segments in seconds.
+        Length of the segments of Welch's method in seconds.
     power : "both" | "absolute" | "relative"
-        Which power: the power in each band, in the squared unit of the signal; that power divided
-        by the sum over the bands; or both.
+        ``"absolute"``: power in each band, in the squared unit of the signal. ``"relative"``:
+        absolute power divided by the sum of the absolute powers of all bands. ``"both"``: both.
     channels : list of str | None
-        Names of the channels to use, in this order. None uses all EEG channels that are not marked
-        as bad. Of recordings with different channels, the common ones are used.
+        Names of the channels to use, in this order. If None, all EEG channels that are not marked
+        as bad are used. If recordings have different channels, the channels shared by all
+        recordings are used.
 
     Attributes
     ----------
@@ -209,14 +212,14 @@ class LogBandPower(NamedFeatures):
         Channels of the windows of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
         :meth:`transform` picks these channels by name.
     bands_ : dict of str to tuple | None
-        Bands that the sampling rate of ``fit`` allows; None when the rate was unknown.
+        Bands up to half the sampling rate of ``fit``; None when the sampling rate is unknown.
 
     Notes
     -----
-    The columns are natural logarithms. Those of the first channel come first: the absolute powers
-    in the order of the bands, then the relative powers, then the second channel, and so on. A flat
-    channel has the logarithm of the smallest float32 as its absolute power, and the same relative
-    power in each band.
+    The features are natural logarithms. The columns are ordered by channel. For each channel, the
+    absolute powers in the order of the bands are followed by the relative powers. In a flat
+    channel, the absolute power is replaced by the smallest float32, and the relative power is the
+    same in all bands.
 
     Examples
     --------
@@ -239,7 +242,7 @@ class LogBandPower(NamedFeatures):
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
-        # The bands of fit; arrays may be transformed without one.
+        # The bands of fit; arrays may be transformed without calling fit.
         bands = getattr(self, "bands_", None) or _bands_below(sfreq / 2)
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
         frequencies, density = welch(batch, sfreq, nperseg=segment)
@@ -247,18 +250,20 @@ class LogBandPower(NamedFeatures):
         for name, (low, high) in bands.items():
             if high > sfreq / 2:
                 raise ValueError(
-                    f"The windows are at {sfreq:g} Hz, too low for {name} ({low:g} to {high:g} "
-                    "Hz), which the windows of fit have; resample them to one rate."
+                    f"X has a sampling rate of {sfreq:g} Hz, which is too low for the band {name} "
+                    f"({low:g} to {high:g} Hz) of fit. Resample all recordings to the same "
+                    "sampling rate."
                 )
             inside = (frequencies >= low) & (frequencies <= high)
-            if inside.sum() < 2:  # to integrate over
+            if inside.sum() < 2:  # the integral requires two frequencies
                 raise ValueError(
-                    f"Segments of {segment / sfreq:g} s resolve too little for {name} ({low:g} to "
-                    f"{high:g} Hz); use windows and segment_seconds of 2 s or more."
+                    f"The frequency resolution of segments of {segment / sfreq:g} s is too low for "
+                    f"the band {name} ({low:g} to {high:g} Hz). Use windows of at least 2 s and "
+                    "segment_seconds of at least 2."
                 )
             powers_of_bands.append(trapezoid(density[..., inside], frequencies[inside]))
         absolute = np.stack(powers_of_bands, axis=-1)  # (n_windows, n_chans, n_bands)
-        # A flat channel has no power; all its bands get the same relative power.
+        # A flat channel has no power; its relative power is set to the same value in all bands.
         total = absolute.sum(axis=-1, keepdims=True)
         equal = np.full_like(absolute, 1 / len(bands))
         relative = np.divide(absolute, total, out=equal, where=total > 0)
@@ -268,48 +273,51 @@ class LogBandPower(NamedFeatures):
         return np.log(np.maximum(chosen, np.finfo(np.float32).tiny)).reshape(len(batch), -1)
 
 
-def _warn_of_bands(owner: NamedFeatures, left_out: list[str], sfreq: float | None) -> None:
-    """Warn of bands that a sampling rate in Hz does not allow."""
-    if left_out:
+def _warn_of_bands(owner: NamedFeatures, excluded: list[str], sfreq: float | None) -> None:
+    """Warn about bands that are excluded because of the sampling rate in Hz."""
+    if excluded:
         checks.warn_user(
-            f"{type(owner).__name__} leaves out the bands {checks.format_list(left_out)}: there are no "
-            f"frequencies above {known_rate(sfreq) / 2:g} Hz in windows at {sfreq:g} Hz."
+            f"{type(owner).__name__} excludes the bands {checks.format_list(excluded)}, because "
+            f"windows with a sampling rate of {sfreq:g} Hz contain no frequencies above "
+            f"{known_rate(sfreq) / 2:g} Hz. Use a higher sampling rate to include these bands."
         )
 
 
-def _bands_below(most: float) -> dict[str, tuple[float, float]]:
-    """Return the bands up to a frequency in Hz."""
-    bands = {name: (low, high) for name, (low, high) in BANDS.items() if high <= most}
+def _bands_below(max_frequency: float) -> dict[str, tuple[float, float]]:
+    """Return the bands with an upper edge up to a frequency in Hz."""
+    bands = {name: (low, high) for name, (low, high) in BANDS.items() if high <= max_frequency}
     if not bands:
         raise ValueError(
-            f"Windows at {2 * most:g} Hz have no frequencies above {most:g} Hz, too few for any "
-            "band; use a higher sampling rate."
+            f"The sampling rate of {2 * max_frequency:g} Hz is too low for every band: the windows "
+            f"contain no frequencies above {max_frequency:g} Hz. Use a higher sampling rate."
         )
     return bands
 
 
 @dataclass(eq=False, repr=False)
 class SpatialCovariance(WindowFeatures):
-    """Covariance of the channels of each window, with shrinkage.
+    """Spatial covariance of the channels of each window, with shrinkage.
 
-    With the tangent space of pyriemann, as in ``make_pipeline(SpatialCovariance(),
-    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, this is the strongest classical
-    method in many benchmarks of brain-computer interfaces (Barachant et al. 2012). It sees the
-    power of every mixture of channels, which :class:`LogBandPower` does not, but one band only.
+    With the Riemannian tangent space of pyRiemann, as in ``make_pipeline(SpatialCovariance(),
+    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, this is a strong baseline in
+    many benchmarks of brain-computer interfaces (Barachant et al. 2012). The covariance contains
+    the power of every linear combination of channels, which :class:`LogBandPower` does not
+    contain, but only in a single frequency band.
 
-    The covariance is shrunk towards a multiple of the identity by the amount that oracle
-    approximating shrinkage estimates (OAS; Chen et al. 2010). It is therefore positive definite
-    for fewer samples than channels, for an average reference and with a flat channel.
+    The covariance is shrunk toward a multiple of the identity with oracle approximating shrinkage
+    (OAS; Chen et al. 2010). It is therefore positive definite even with fewer samples than
+    channels, with an average reference, or with a flat channel.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz, for a ``band`` of windows that do not contain it.
+        Sampling rate in Hz, for ``band``. Required if the windows do not contain the sampling
+        rate.
     band : tuple of float | None
         Lower and upper edge in Hz of a band-pass filter (Butterworth of order 4, forward and
-        backward), such as (8, 30) for motor imagery. It runs over each window by itself, which for
-        this band distorts the first and the last quarter of a second. Filter the recordings before
-        cutting where that is possible. None does not filter.
+        backward), such as (8, 30) for motor imagery. Each window is filtered separately, which for
+        this band distorts the first and the last quarter of a second. If possible, filter the
+        recordings before creating windows instead. If None, the windows are not filtered.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -320,8 +328,8 @@ class SpatialCovariance(WindowFeatures):
 
     Notes
     -----
-    A window that is zero everywhere has a covariance of the smallest float32 times the identity,
-    which is added to every covariance.
+    The smallest float32 times the identity is added to every covariance, so that the covariance of
+    a window of zeros is also positive definite.
 
     References
     ----------
@@ -352,10 +360,13 @@ class SpatialCovariance(WindowFeatures):
 
         n_chans, n_times = batch.shape[1:]
         if n_times < 2:
-            raise ValueError("Windows of one sample have no covariance; use longer windows.")
+            raise ValueError(
+                "SpatialCovariance requires windows of at least 2 samples, got 1. Use longer "
+                "windows."
+            )
         if self.band is not None:
             sections = butter(4, self.band, btype="bandpass", fs=known_rate(sfreq), output="sos")
-            # SciPy's own padding, or less for short windows.
+            # The default padding of SciPy, or a shorter one for short windows.
             padding = min(3 * (2 * len(sections) + 1), n_times - 1)
             batch = sosfiltfilt(sections, batch, axis=-1, padlen=padding)
         covariances = estimation.Covariances("oas").transform(
@@ -366,21 +377,21 @@ class SpatialCovariance(WindowFeatures):
 
 @dataclass(eq=False, repr=False)
 class LogAmplitude(NamedFeatures):
-    r"""Logarithm of the standard deviation of each channel, absolute and relative: amplitudes only.
+    r"""Log amplitude (standard deviation) of each channel, absolute and relative.
 
-    With :math:`s_c` the standard deviation of channel c over the window, the features of one of C
-    channels are
+    Let :math:`s_c` be the standard deviation of channel c over the window. The two features of
+    each of the C channels are
 
     .. math::
         \log s_c \quad\text{and}\quad \log s_c - \frac1C \sum_{k=1}^C \log s_k .
 
-    They hold nothing of the waveform or of frequencies. A method that is not better than a linear
-    classifier on them has not shown that it uses more than amplitudes.
+    The features do not depend on the waveform or on frequencies. If a method does not score higher
+    than a linear classifier on these features, its scores may be explained by amplitude alone.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz, which is not needed.
+        Sampling rate in Hz. Not required.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -391,8 +402,8 @@ class LogAmplitude(NamedFeatures):
 
     Notes
     -----
-    The columns are the two features of the first channel, then those of the second, and so on. A
-    flat channel has the smallest float32 as its standard deviation.
+    The columns are ordered by channel, with two features per channel. The standard deviation of a
+    flat channel is replaced by the smallest float32.
 
     Examples
     --------
@@ -410,31 +421,32 @@ class LogAmplitude(NamedFeatures):
         return np.stack([log_std, relative], axis=-1).reshape(len(batch), -1)
 
 
-#: Frontal electrodes, where eye movements are large, of
-#: :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude`.
+#: Default channels of :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude`: frontal
+#: electrodes, at which eye movements have a large amplitude.
 FRONTAL = ("Fp1", "Fp2", "F7", "F8")
 
 
 @dataclass(eq=False, repr=False)
 class LowFrequencyAmplitude(NamedFeatures):
-    """Mean voltage of frontal channels in each quarter of a second: slow voltages only.
+    """Low-frequency amplitude: mean voltage of frontal channels in segments of 0.25 s.
 
-    Eye movements, sweat and electrode drift change the voltage slowly, and most at the forehead.
-    With linear discriminant analysis (``LinearProbe(LowFrequencyAmplitude(), classifier="lda")``), these
-    features show how well such signals alone tell the classes apart. A method that is not better
-    may use the same signals, whatever its task is meant to measure.
+    Eye movements, sweat and electrode drift cause slow changes of the voltage, which are largest
+    at frontal electrodes. With linear discriminant analysis
+    (``LinearProbe(LowFrequencyAmplitude(), classifier="lda")``), these features indicate how well
+    the classes can be distinguished by low-frequency activity alone. If a method does not score
+    higher, its scores may be explained by the same signals.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz; required when the windows do not contain it.
+        Sampling rate in Hz. Required if the windows do not contain the sampling rate.
     segment_seconds : float
-        Length of the segments in seconds. The rest at the end of a window that is shorter is left
-        out. A window that is shorter than a segment is one segment.
+        Length of the segments in seconds. An incomplete segment at the end of a window is not
+        used. A window that is shorter than a segment is a single segment.
     channels : list of str | None
-        Names of the channels to use, in this order. None uses those of Fp1, Fp2, F7 and F8 that all
-        recordings have, in whatever spelling (``Fp1.``, ``EEG FP1-REF``); of windows without
-        channel names, all channels.
+        Names of the channels to use, in this order. If None, the channels Fp1, Fp2, F7 and F8 that
+        are shared by all recordings are used, in any spelling (``Fp1.``, ``EEG FP1-REF``). In
+        windows without channel names, all channels are used.
 
     Attributes
     ----------
@@ -443,16 +455,17 @@ class LowFrequencyAmplitude(NamedFeatures):
 
     Notes
     -----
-    The columns are the means of the first channel in the order of time, in the unit of the signal,
-    then those of the second channel, and so on. They contain the constant offset of a window. A
-    high-pass filter of the recordings removes a part of what they measure.
+    The columns are ordered by channel, and by time within a channel. They have the unit of the
+    signal and include the constant offset of a window. High-pass filtering the recordings
+    attenuates these features.
 
     Examples
     --------
     >>> from braindecode_pars import as_sklearn, datasets
     >>> from braindecode_pars.evaluation import LowFrequencyAmplitude
     >>> X, y, groups = as_sklearn(datasets.mental_arithmetic(["Subject00"]))
-    >>> LowFrequencyAmplitude(channels=["F3", "F4"]).fit_transform(X).shape  # 2 channels, 40 segments
+    >>> features = LowFrequencyAmplitude(channels=["F3", "F4"])
+    >>> features.fit_transform(X).shape  # 2 channels, 40 segments
     (12, 80)
     """
 
@@ -468,9 +481,9 @@ class LowFrequencyAmplitude(NamedFeatures):
             if not channels:
                 names = checks.format_list(channel_names.odd_first(montages[0].names))
                 raise ValueError(
-                    f"LowFrequencyAmplitude uses {checks.format_list(FRONTAL)}, but none of them is a good "
-                    f"channel of all recordings; the first has {names}. List the channels to use "
-                    "in channels=."
+                    "LowFrequencyAmplitude requires at least one of the channels "
+                    f"{checks.format_list(FRONTAL)} in all recordings, not marked as bad, but the "
+                    f"first recording has {names}. Pass the channels to use with channels=[...]."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
         n_times, rate = windows[0].shape[-1], windows.sfreq
@@ -490,7 +503,8 @@ class LowFrequencyAmplitude(NamedFeatures):
         return means.reshape(len(batch), -1)
 
 
-#: Names of what the functions in ``pretext.features.FEATURES`` return, but for the bands.
+#: Names of the features that the functions in ``pretext.features.FEATURES`` return, without the
+#: names of the band features.
 _NAMES = {
     "trend": ("slope", "curvature"),
     "aperiodic": ("exponent",),
@@ -499,28 +513,29 @@ _NAMES = {
     "shape": ("kurtosis", "skewness", "line_length"),
 }
 
-#: Number of signals that are measured at once, since a spectrum takes more memory than its signal.
-_AT_ONCE = 1024
+#: Number of signals (channels of windows) per batch. It limits the memory used for the spectra.
+_BATCH_SIZE = 1024
 
 
 @dataclass(eq=False, repr=False)
 class ChannelFeatures(NamedFeatures):
-    """Classical features of each channel, normalized: 31 numbers that people measure in EEG.
+    """Hand-crafted features of each channel: 31 common descriptors of normalized EEG signals.
 
-    They are those of :data:`~braindecode_pars.pretext.features.FEATURES`, which
-    :class:`~braindecode_pars.pretext.SignalFeatures` teaches an encoder: slope and curvature;
-    mean, standard deviation and change of the log power in seven bands; aperiodic exponent;
-    frequency and height of alpha; Hjorth's mobility and complexity; kurtosis, skewness and line
-    length. With a linear classifier they are the baseline of such an encoder.
+    The features are slope and curvature; mean, standard deviation and change of the log power in
+    seven bands; aperiodic exponent; frequency and height of the alpha peak; Hjorth mobility and
+    complexity; kurtosis, skewness and line length. They are the features in
+    :data:`~braindecode_pars.pretext.features.FEATURES`, which an encoder learns to predict in the
+    pretext task :class:`~braindecode_pars.pretext.SignalFeatures`. With a linear classifier, they
+    are the baseline for such an encoder.
 
-    Each channel of a window is normalized to mean 0 and variance 1 first, as the signals of an
-    encoder are. The features do not depend on the gain, and know nothing of amplitudes.
+    Each channel of a window is first normalized to mean 0 and variance 1, like the input of an
+    encoder. The features are therefore independent of the gain and of the amplitude.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz; required when the windows do not contain it. It is at least 30. Below
-        90 Hz, bands that reach beyond half of it are left out.
+        Sampling rate in Hz, at least 30. Required if the windows do not contain the sampling rate.
+        Below 90 Hz, bands with an upper edge above half the sampling rate are excluded.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -535,8 +550,8 @@ class ChannelFeatures(NamedFeatures):
 
     Notes
     -----
-    The columns are those of the first channel, then of the second, and so on. Windows have two
-    seconds or more. A flat channel has finite features.
+    The columns are ordered by channel. Windows must have a length of at least two seconds. The
+    features of a flat channel are finite.
 
     Examples
     --------
@@ -553,30 +568,31 @@ class ChannelFeatures(NamedFeatures):
         super()._remember(windows)
         sfreq = known_rate(windows.sfreq)
         self.features_ = _features_at(sfreq)
-        left_out = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
-        _warn_of_bands(self, left_out, sfreq)
+        excluded = [f"{low:g} to {high:g} Hz" for low, high in classical.BANDS if high > sfreq / 2]
+        _warn_of_bands(self, excluded, sfreq)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         features = _features_at(sfreq)
-        if getattr(self, "features_", features) != features:  # arrays need no fit
+        if getattr(self, "features_", features) != features:  # arrays can be used without fit
             raise ValueError(
-                f"The windows are at {sfreq:g} Hz, which allows other bands than the sampling rate "
-                "of fit; resample them to one rate."
+                f"X has a sampling rate of {sfreq:g} Hz, at which the available frequency bands "
+                "differ from the bands of fit. Resample all recordings to the same sampling rate."
             )
         signals = torch.from_numpy(batch).flatten(0, 1)  # (n_windows * n_chans, n_times)
         measured = []
-        for part in instance_norm(signals).split(_AT_ONCE):
+        for part in instance_norm(signals).split(_BATCH_SIZE):
             tensors = [function(part, sfreq) for function in classical.FEATURES.values()]
             measured.append(torch.cat([tensor.reshape(len(part), -1) for tensor in tensors], dim=1))
         return torch.cat(measured).reshape(len(batch), -1).numpy()
 
 
 def _features_at(sfreq: float) -> list[str]:
-    """Return the names of the features of a channel, with the bands that a rate in Hz allows."""
-    if sfreq < 30:  # the features of alpha reach up to 14 Hz
+    """Return the names of the features of a channel, for the bands up to half a rate in Hz."""
+    if sfreq < 30:  # the features of the alpha peak use frequencies up to 14 Hz
         raise ValueError(
-            f"ChannelFeatures needs a sampling rate of 30 Hz or more, not {sfreq:g} Hz."
+            f"ChannelFeatures requires a sampling rate of at least 30 Hz, got {sfreq:g} Hz. Use "
+            "recordings with a higher sampling rate."
         )
     bands = [f"{low:g}-{high:g}Hz" for low, high in classical.BANDS if high <= sfreq / 2]
     parts = ("power", "power_sd", "power_change")

@@ -143,7 +143,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
         show(f"Examples of pretraining: {mixture}.")
     # Subjects, so that the user can see whether they were recognized.
     subjects = list(map(str, finished.subjects))
-    show(f"Subjects: {checks.format_list(subjects, most=12)}.")
+    show(f"Subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.skipped:
         show(f"{len(finished.skipped)} recordings were skipped:")
     for name, reason in finished.skipped.items():
@@ -206,13 +206,13 @@ def show_encoders() -> None:
 
     There are few encoders and many facts, so the facts are the rows: a terminal has 80 columns.
     """
-    names = model_files.packaged_names()
+    names = model_files.bundled_names()
     if not names:
         show("This installation has no encoders of the package.")
         return
     columns = []
     for name in names:
-        encoder, card, _ = saved.load_encoder(model_files.packaged_folder(name))
+        encoder, card, _ = saved.load_encoder(model_files.bundled_folder(name))
         about, config, held_out = card.about, encoder.config, card.about["held_out"]
         others = [alias for alias, of in model_files.ALIASES.items() if of == name]
         facts = {
@@ -269,7 +269,7 @@ def show_audit(name: str) -> None:
     """
     folder = model_files.model_folder(name)
     card = saved.load_encoder(folder).card
-    stored = card.about.get("audit") if folder == model_files.packaged_folder(name) else None
+    stored = card.about.get("audit") if folder == model_files.bundled_folder(name) else None
     from braindecode_pars.evaluation import audits  # takes seconds
 
     if not stored:

@@ -109,7 +109,9 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     _check_arguments(read, source, settings)
     windows = read(**settings)
     if not isinstance(read, partial) or read.func not in (folder.load, _labeled_windows):
-        amplitudes.warn_of_other_units(as_windows(windows))  # as a folder does, and fit on a store
+        amplitudes.warn_of_amplitude_outliers(
+            as_windows(windows)
+        )  # as a folder does, and fit on a store
     return windows
 
 

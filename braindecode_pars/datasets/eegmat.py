@@ -280,7 +280,7 @@ def mental_arithmetic(
     (144, 24)
     """
     check_parameters(
-        locals(), dict(window_seconds=positive(most=SAMPLE_SECONDS)), "mental_arithmetic"
+        locals(), dict(window_seconds=positive(maximum=SAMPLE_SECONDS)), "mental_arithmetic"
     )
     with np.load(SAMPLE, allow_pickle=False) as archive:
         sample = dict(archive)

@@ -335,7 +335,7 @@ def load(
         verbose=verbose,
     )
     table = convert.as_windows(windows)
-    amplitudes.warn_of_other_units(table)
+    amplitudes.warn_of_amplitude_outliers(table)
     duplicates.warn_of_duplicates(table, [part.description["file"] for part in windows.datasets])
     return windows if splits is None else loading.set_splits(windows, splits)
 
@@ -485,7 +485,11 @@ def _read(
     _pick(raw, channels, is_referenced=reference is not None)
     # An average reference hides a flat channel.
     held = as_trained.flat_clipped_channels(raw, raw.ch_names)
-    origin |= {amplitudes.HELD: ", ".join(held)} if 0 < len(held) < len(raw.ch_names) else {}
+    origin |= (
+        {amplitudes.FLAT_CLIPPED_CHANNELS: ", ".join(held)}
+        if 0 < len(held) < len(raw.ch_names)
+        else {}
+    )
     preparation.filter_and_resample(raw, **filters)
     if reference is not None:
         preparation.set_reference(raw, reference)

@@ -137,7 +137,9 @@ def recordings(
     missing = {(subject, run) for subject, _ in present for run in runs} - present
     if missing:
         names = [f"S{subject:03d}R{run:02d}" for subject, run in sorted(missing)]
-        log.info("Skipped %d missing runs: %s.", len(missing), checks.format_list(names, most=6))
+        log.info(
+            "Skipped %d missing runs: %s.", len(missing), checks.format_list(names, max_items=6)
+        )
     return chosen
 
 

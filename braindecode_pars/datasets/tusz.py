@@ -182,7 +182,7 @@ def cut(
 
 
 def _check(**settings: Any) -> None:
-    rules = dict(annotations=choice("csv_bi", "csv"), min_overlap=positive(most=WINDOW_SECONDS))
+    rules = dict(annotations=choice("csv_bi", "csv"), min_overlap=positive(maximum=WINDOW_SECONDS))
     check_parameters(settings, rules)
 
 

@@ -1,4 +1,4 @@
-"""Data augmentation: noise on some of the channels, and braindecode's transforms by name."""
+"""Data augmentation: Gaussian noise on random channels, and braindecode transforms by name."""
 
 import inspect
 from typing import Any
@@ -14,7 +14,7 @@ _PROBABILITY = number("in [0, 1]", lambda value: 0 <= value <= 1)
 _RULES = dict(
     probability=_PROBABILITY,
     channel_probability=_PROBABILITY,
-    std=number("of 0 or more", lambda value: value >= 0),
+    std=number("of at least 0", lambda value: value >= 0),
 )
 
 
@@ -25,32 +25,34 @@ def add_channel_noise(
     std: float,
     rng: np.random.RandomState,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Add white noise to random channels, with the arguments of :class:`ChannelNoise`."""
-    # NumPy draws the noise, as in braindecode; torch computes it on the device of X.
-    chosen = torch.from_numpy(rng.random_sample(X.shape[:2]) < channel_probability).to(X.device)
+    """Add white Gaussian noise to random channels, see :class:`ChannelNoise`."""
+    # Random numbers come from NumPy, as in braindecode; the sum is computed on the device of X.
+    is_noisy = torch.from_numpy(rng.random_sample(X.shape[:2]) < channel_probability).to(X.device)
     noise = torch.from_numpy(rng.standard_normal(X.shape)).to(X)
     noise_std = std * X.std(dim=-1, keepdim=True, correction=0)  # (batch, n_chans, 1)
-    return X + chosen[..., None] * noise_std * noise, y
+    return X + is_noisy[..., None] * noise_std * noise, y
 
 
 class ChannelNoise(Transform):
-    """Gaussian noise on random channels, scaled to each channel (appendix A.3, EESM17).
+    """Augmentation that adds Gaussian noise to random channels (appendix A.3 of the paper, EESM17).
 
-    The paper specifies neither the share of channels nor the level of the noise; the defaults are
-    choices of this package. Use it as ``PARSClassifier(augmentation=ChannelNoise())``.
+    The standard deviation of the noise is proportional to the standard deviation of the channel.
+    The paper specifies neither the proportion of channels nor the amplitude of the noise; the
+    defaults are choices of this package. Use it as
+    ``PARSClassifier(augmentation=ChannelNoise())``.
 
     Parameters
     ----------
     probability : float
         Probability that a window is augmented.
     channel_probability : float
-        Probability that a channel of an augmented window receives noise. Channels are drawn
-        independently.
+        Probability that noise is added to a channel of an augmented window, independently for each
+        channel.
     std : float
-        Standard deviation of the noise, relative to that of the channel in this window.
+        Standard deviation of the noise, divided by the standard deviation of the channel in the
+        window.
     random_state : int | numpy.random.RandomState | None
-        Seed or generator of the random draws. PARSClassifier replaces it by its own
-        ``random_state``.
+        Seed or random number generator. PARSClassifier replaces it by its own ``random_state``.
 
     Raises
     ------
@@ -88,19 +90,20 @@ class ChannelNoise(Transform):
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)
 
 
-#: Probability of a transform that is given by its name, if it has no default of its own.
-_BY_NAME = 0.5
+#: Probability of a transform that is specified by name, if the transform has no default.
+_DEFAULT_PROBABILITY = 0.5
 
 
 def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
-    """Return transforms by their names, as in ``PARSClassifier(augmentation=...)``.
+    """Create augmentation transforms by name, for ``PARSClassifier(augmentation=...)``.
 
     Parameters
     ----------
     augmentation : str | dict | braindecode Transform | list of these | None
-        Name of :class:`ChannelNoise` or of a transform of ``braindecode.augmentation``; a dict with
-        the ``name`` and arguments; or a transform, which is returned as it is. A transform whose
-        ``probability`` has no default is applied to half of the windows.
+        ``"ChannelNoise"`` (:class:`ChannelNoise`) or the name of a transform in
+        ``braindecode.augmentation``; a dict with the ``name`` and the arguments of a transform; or
+        a transform, which is returned unchanged. If the ``probability`` of a transform has no
+        default, it is 0.5.
 
     Returns
     -------
@@ -110,10 +113,10 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        When an entry is none of these, or when arguments are missing or unknown. Also for a Mixup,
-        which mixes labels.
+        When an entry has another type, or when arguments are missing or unknown. Also for a Mixup,
+        which mixes the labels of windows.
     ValueError
-        When a name is unknown, as ``"Mixup"`` is.
+        When a name is unknown or not supported, such as ``"Mixup"``.
 
     Examples
     --------
@@ -131,23 +134,28 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     if isinstance(augmentation, Transform):
         # A Compose contains other transforms.
         if any(isinstance(part, Mixup) for part in augmentation.modules()):
-            raise TypeError("augmentation contains Mixup, which also mixes labels.")
+            raise TypeError(
+                "augmentation contains Mixup, which is not supported because it mixes labels. "
+                "Remove it."
+            )
         return augmentation
     if not isinstance(augmentation, (str, dict)):
         raise TypeError(
-            "augmentation must be braindecode transforms, their names, or dicts of a name and "
-            f"arguments; got {augmentation!r}."
+            "augmentation must be a braindecode transform, its name, a dict with its name and "
+            f"arguments, a list of these, or None, got {augmentation!r}."
         )
     arguments = {"name": augmentation} if isinstance(augmentation, str) else dict(augmentation)
     name = arguments.pop("name", None)
     # The transforms of braindecode that change windows, but not labels
-    others = (Transform, IdentityTransform, Compose, Mixup)
-    classes = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
-    usable = {key: c for key, c in classes.items() if issubclass(c, Transform) and c not in others}
-    known: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise, **usable}
-    if name not in known:
-        raise ValueError(f"Unknown augmentation {name!r}; known are {', '.join(known)}.")
-    probability = inspect.signature(known[name]).parameters["probability"]
+    excluded = (Transform, IdentityTransform, Compose, Mixup)
+    members = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
+    supported: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise}
+    supported |= {
+        key: c for key, c in members.items() if issubclass(c, Transform) and c not in excluded
+    }
+    if name not in supported:
+        raise ValueError(f"Unknown augmentation {name!r}. Use one of {', '.join(supported)}.")
+    probability = inspect.signature(supported[name]).parameters["probability"]
     if probability.default is inspect.Parameter.empty:
-        arguments = {"probability": _BY_NAME, **arguments}
-    return known[name](**arguments)
+        arguments = {"probability": _DEFAULT_PROBABILITY, **arguments}
+    return supported[name](**arguments)

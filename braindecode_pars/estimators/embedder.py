@@ -1,7 +1,6 @@
-"""The encoder of a fit, and PARSEmbedder, whose fit is no more than that.
+"""PARSEmbedder, and the loading, building and pretraining of the encoder of an estimator.
 
-An encoder is given, or a new one is built, and it is pretrained on the windows of the fit.
-PARSClassifier and PARSRegressor begin with the same.
+PARSClassifier and PARSRegressor use the same functions for the encoder before fine-tuning.
 """
 
 import copy
@@ -36,13 +35,13 @@ SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator):
-    """An estimator with an encoder, given or pretrained; for its parameters see PARSClassifier."""
+    """Base class of estimators with an encoder; the parameters are described in PARSClassifier."""
 
     # The windows
     sfreq: float | None = None
     preprocessing: Preprocessing | dict[str, Any] | None = None
     channels: list[str] | None = None
-    # The encoder, new or given, and its pretraining
+    # The encoder and its pretraining
     pretext: str | type[base.PretextTask] | base.PretextTask | None = field(
         default="pars", kw_only=False
     )
@@ -84,7 +83,7 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
         Returns
         -------
         int
-            Number of parameters of the given encoder, or of a new one.
+            Number of parameters.
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
@@ -92,16 +91,16 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
 
 
 class TrainingCost(NamedTuple):
-    """What a fit costs.
+    """Training cost of a fit: number of trained parameters and of training steps.
 
     Attributes
     ----------
     parameters : int
-        Number of weights that are trained, in pretraining or in fine-tuning. Decoders of pretext
-        tasks, which are discarded, do not count.
+        Number of weights that are trained in pretraining or in fine-tuning. Decoders of pretext
+        tasks, which are discarded after pretraining, are not included.
     pretraining_steps : float
-        Maximum number of steps of pretraining, also of the earlier one of a given encoder; NaN
-        when that is unknown.
+        Maximum number of pretraining steps, including the previous pretraining of ``encoder``.
+        NaN when the number is unknown.
     finetuning_steps : int
         Number of steps of fine-tuning.
 
@@ -121,7 +120,7 @@ class TrainingCost(NamedTuple):
 
 @dataclass(frozen=True)
 class EncoderStart:
-    """The encoder of a fit before its training, and how it is pretrained.
+    """Encoder of a fit before training, and its pretraining.
 
     Attributes
     ----------
@@ -129,20 +128,24 @@ class EncoderStart:
         Estimator with the parameters of pretraining.
     sizes : dict
         Arguments of the encoder, and its kind.
-    given : Pretrained | None
-        The encoder that was given; None for a new one.
+    loaded_encoder : Pretrained | None
+        Pretrained encoder that was loaded; None for a new encoder.
     """
 
     estimator: Any
     sizes: dict[str, Any]
-    given: cards.Pretrained | None
+    loaded_encoder: cards.Pretrained | None
 
     @property
     def is_pretrained(self) -> bool:
-        """Whether the fit pretrains: a new encoder, or one that it continues with."""
+        """Whether the fit pretrains a new encoder, or continues the pretraining of an encoder."""
         model = self.estimator
-        has_to = model.pretext is not None and (self.given is None or model.continue_pretraining)
-        return has_to and model.pretrain_epochs != 0
+        is_new = self.loaded_encoder is None
+        return (
+            model.pretext is not None
+            and (is_new or model.continue_pretraining)
+            and model.pretrain_epochs != 0
+        )
 
     @property
     def settings(self) -> settings.PretrainingSettings:
@@ -152,11 +155,11 @@ class EncoderStart:
         return settings.PretrainingSettings.of(parameters, task=model.pretext, task_params=params)
 
     def n_steps(self, n_windows: int) -> float:
-        """Return the maximum number of steps, also of the earlier pretraining of a given encoder.
+        """Return the maximum number of pretraining steps, including those of a loaded encoder.
 
         NaN when the number is unknown.
         """
-        steps = 0 if self.given is None else _steps_of_card(self.given.card)
+        steps = 0 if self.loaded_encoder is None else _steps_of_card(self.loaded_encoder.card)
         if self.is_pretrained:
             plan = self.settings
             steps_per_epoch = math.ceil(n_windows / plan.batch_size)
@@ -168,10 +171,10 @@ class EncoderStart:
         return build_encoder(**self.sizes)
 
     def make_task(self, encoder: PatchEncoder) -> base.PretextTask:
-        """Return the pretext task that trains this encoder, on windows as long as those of fit."""
+        """Return the pretext task for this encoder and for windows of the same length as in fit."""
         model, task_params = self.estimator, self.settings.task_params
-        of_windows: Any = dict(n_times=model.n_times_, sfreq=model.sfreq_)
-        return base.make_task(model.pretext, encoder=encoder, task_params=task_params, **of_windows)
+        signal: Any = dict(n_times=model.n_times_, sfreq=model.sfreq_)
+        return base.make_task(model.pretext, encoder=encoder, task_params=task_params, **signal)
 
     def pretrain(
         self,
@@ -181,40 +184,43 @@ class EncoderStart:
         held_out: Windows | None = None,
         on_end: Callable[[base.PretextTask], None] = lambda task: None,
     ) -> None:
-        """Give an encoder the weights to start with, pretrain it, and set its history and card.
+        """Load the initial weights, pretrain the encoder, and set its history and card.
 
-        The encoder is written to ``checkpoint_dir``, also after Ctrl-C.
+        The encoder is saved in ``checkpoint_dir``, also after Ctrl-C.
 
         Parameters
         ----------
         encoder : PatchEncoder
-            Encoder that is trained in place.
+            Encoder, which is trained in place.
         parts : list of Windows
-            Windows to pretrain on. The windows of ``fit`` are the first entry.
+            Windows for pretraining. The first entry contains the windows of ``fit``.
         seed : int
-            Seed of all random draws.
+            Seed of all random numbers.
         held_out : Windows | None
-            Windows for the held-out loss; None takes them from ``parts``.
+            Windows for the held-out loss. If None, windows in ``parts`` are held out.
         on_end : callable
-            Function that receives the trained task, also after Ctrl-C.
+            Function that is called with the trained pretext task, also after Ctrl-C.
         """
-        if self.given is not None:
-            encoder.load_state_dict(self.given.encoder.state_dict())
+        if self.loaded_encoder is not None:
+            encoder.load_state_dict(self.loaded_encoder.encoder.state_dict())
         if not self.is_pretrained:
             if self.estimator.sham:
-                raise ValueError("sham=True has no effect, because fit does not pretrain.")
+                raise ValueError(
+                    "sham=True has no effect, because fit does not pretrain. Use sham=False, or "
+                    "pretrain: set pretext and, with an encoder, continue_pretraining=True."
+                )
             return
         estimator, further = self.estimator, parts[1:]
-        trained = estimator.preprocessing_
-        known = [replace(trained, channels=None)]  # an encoder sees one channel at a time
+        expected = estimator.preprocessing_
+        descriptions = [replace(expected, channels=None)]  # encoders process single channels
         for windows in further:
-            beginning = "The unlabeled windows were prepared otherwise than the others"
-            windows_estimator.warn_of_differences(trained, windows, beginning, cards.OF_ENCODERS)
-            known.append(agreed(counted(windows.column("preprocessing"))))
-        preprocessing = agreed(known)
+            beginning = "Preprocessing of the unlabeled windows differs from X"
+            windows_estimator.warn_of_differences(expected, windows, beginning, cards.OF_ENCODERS)
+            descriptions.append(agreed(counted(windows.column("preprocessing"))))
+        preprocessing = agreed(descriptions)
 
-        def keep(net: pretraining.PretrainingNet) -> None:
-            # An epoch that was interrupted has no relative loss.
+        def save_result(net: pretraining.PretrainingNet) -> None:
+            # An interrupted epoch has no relative loss.
             history = [dict(row) for row in net.history if tables.RELATIVE in row]
             card = self._card(net, history, parts, preprocessing)
             estimator.pretraining_history_, estimator.encoder_card_ = history, card
@@ -231,7 +237,7 @@ class EncoderStart:
             n_times=min([estimator.n_times_, *(part.shortest() for part in further)]),
             held_out_windows=held_out,
             callbacks=estimator.pretrain_callbacks,
-            on_end=keep,
+            on_end=save_result,
             seed=seed,
             verbose=estimator.verbose,
         )
@@ -244,7 +250,7 @@ class EncoderStart:
         preprocessing: Preprocessing,
     ) -> cards.EncoderCard:
         batches = [batch for row in net.history for batch in row["batches"]]
-        # The batch of Ctrl-C has no size.
+        # The batch that was interrupted by Ctrl-C has no size.
         sizes = [batch["train_batch_size"] for batch in batches if "train_batch_size" in batch]
         card = cards.EncoderCard(
             sfreq=self.estimator.sfreq_,
@@ -260,7 +266,8 @@ class EncoderStart:
             sham=self.estimator.sham,
             preprocessing=preprocessing,
         )
-        return card if self.given is None else card.continues(self.given.card)
+        loaded = self.loaded_encoder
+        return card if loaded is None else card.continues(loaded.card)
 
 
 def _steps_of_card(card: cards.EncoderCard) -> float:
@@ -272,16 +279,17 @@ def _steps_of_card(card: cards.EncoderCard) -> float:
 
 
 def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
-    """Load the encoder of an estimator, or choose the sizes of a new one.
+    """Load the encoder of an estimator, or determine the sizes of a new encoder.
 
     Sets the attributes ``n_chans_``, ``n_times_``, ``chs_info_``, ``sfreq_``, ``preprocessing_``,
-    ``encoder_card_``, ``pretraining_history_`` and, for an encoder from a folder, ``load_report_``.
+    ``encoder_card_``, ``pretraining_history_`` and, if the encoder is loaded from a folder,
+    ``load_report_``.
 
     Raises
     ------
     ValueError
-        When the windows are malformed, have another sampling rate than the given encoder, or are
-        shorter than one of its patches.
+        When the windows are malformed, have another sampling rate than the pretrained encoder, or
+        are shorter than a patch of the encoder.
     """
     windows_estimator.remember_windows(estimator, windows)
     pretrained = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
@@ -298,28 +306,30 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
         checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
         if (n_times := estimator.n_times_) < patch_size:
             raise ValueError(
-                f"A window of {n_times} samples is shorter than the encoder's patch of "
-                f"{patch_size} samples; use longer windows."
+                f"Windows must have at least {patch_size} samples, the length of a patch of the "
+                f"encoder, got {n_times} samples. Use longer windows."
             )
     estimator.sfreq_ = card.sfreq if windows.sfreq is None else windows.sfreq
     if windows.sfreq is None:
-        assumed = f"a patch is {patch_size} samples long"
+        assumption = f"using patches of {patch_size} samples"
         if card.sfreq is not None:
-            assumed = f"the encoder's {card.sfreq:g} Hz is assumed"
+            assumption = f"assuming {card.sfreq:g} Hz, the sampling rate of the encoder"
         checks.warn_user(
-            f"The sampling rate of these windows is unknown; {assumed}. Pass sfreq= (in Hz) to "
-            f"{type(estimator).__name__}, or fit on the X of as_sklearn, which also knows channels "
-            "and subjects. (scikit-learn turns a windows dataset into a list without them.)"
+            f"The sampling rate of X is unknown; {assumption}. Pass sfreq (in Hz) to "
+            f"{type(estimator).__name__}, or pass the X of as_sklearn to fit, which also contains "
+            "channel names and subjects. (scikit-learn converts a windows dataset to a list "
+            "without these.)"
         )
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = windows_estimator.preprocessing_of(estimator, windows)
     if differing := card.differences(estimator.preprocessing_):
-        how = "; ".join(map(str, differing)).replace("in training", "in pretraining")
+        listing = "; ".join(map(windows_estimator.format_difference, differing))
+        advice = windows_estimator.advice(differing, "preprocessing of the pretraining data")
         checks.warn_user(
-            "The windows were prepared otherwise than the signals that the encoder was pretrained "
-            f"on: {how}. {windows_estimator.advice(differing)}"
+            "Preprocessing of these windows differs from the pretraining data of the encoder: "
+            f"{listing}. {advice}"
         )
-    if pretrained is not None and pretrained.report is not None:  # an object was not loaded
+    if pretrained is not None and pretrained.report is not None:  # None if encoder is an object
         estimator.load_report_ = pretrained.report
         if estimator.verbose:
             log.info("Encoder from %s: %s.", estimator.encoder, pretrained.report)
@@ -327,63 +337,68 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
-    """Return the further windows for pretraining, after checks: one part or none.
+    """Validate the unlabeled windows for pretraining; return a list with one entry, or no entry.
 
-    Of the channels that the user listed, none may be there: all EEG channels are used then.
+    If the windows contain none of the channels in ``channels``, all their EEG channels are used.
 
     Warns
     -----
     UserWarning
-        When they are not used, because ``fit`` does not pretrain.
+        When the windows are not used, because ``fit`` does not pretrain.
     """
     if unlabeled is None:
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
-        raise ValueError("unlabeled contains no windows; pass None instead.")
+        raise ValueError("unlabeled contains no windows. Pass unlabeled=None instead.")
     checks.check_same_rate(further.sfreq, windows.sfreq, "The unlabeled windows are", "the others")
     if estimator.channels is None:
         further = picking.pick_eeg(further)
     else:
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
-    reason = "pretext is None" if estimator.pretext is None else None
+    reason = remedy = None
+    if estimator.pretext is None:
+        reason, remedy = "pretext=None", "Set pretext"
     if estimator.encoder is not None and not estimator.continue_pretraining:
-        reason = "an encoder was given; continue_pretraining=True continues with it"
+        reason, remedy = "a pretrained encoder was passed", "Pass continue_pretraining=True"
     if reason is not None:
         checks.warn_user(
-            f"The windows in unlabeled are not used: fit does not pretrain because {reason}."
+            f"The windows in unlabeled are not used, because fit does not pretrain ({reason}). "
+            f"{remedy} to pretrain on these windows, or omit unlabeled."
         )
     return [further]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSEmbedder(TransformerMixin, EncoderEstimator):
-    """Pretrain an encoder without labels and embed windows with it, for linear probes.
+    """Transformer: self-supervised pretraining of an encoder, then embedding of windows.
 
-    Each window becomes one vector. Every channel is embedded as in fine-tuning (section 2.4: grid
-    patches, encoder, mean over time). The channels are then put side by side, or pooled, without
-    learned parameters.
+    Each window is transformed to one feature vector, for linear probes and visualization. Every
+    channel is embedded as in fine-tuning (section 2.4: grid patches, encoder, mean over time). The
+    features of the channels are then concatenated or pooled, without trained parameters.
 
     Parameters
     ----------
     pooling : "auto" | "channels" | "mean_std" | "mean"
-        What becomes of the channels of a window. ``"channels"`` keeps them side by side, so that a
-        probe can tell one from another. Every window then needs the channels of ``fit``, which are
-        matched by name. ``"mean_std"`` takes their mean and standard deviation, and ``"mean"``
-        their mean only. These two accept any montage and do not depend on the order of the
-        channels. ``"auto"`` is ``"channels"`` where all windows of ``fit`` share a montage, and
-        ``"mean_std"`` elsewhere. After ``from_pretrained`` of an encoder, which has no ``fit``, the
-        first windows that are transformed decide.
+        Pooling of the channels. ``"channels"`` concatenates the features of the channels, so that a
+        linear probe can distinguish them. Every window must then contain the channels of ``fit``,
+        which are matched by name. ``"mean_std"`` computes the mean and the standard deviation over
+        the channels, and ``"mean"`` only the mean. Both accept any montage and do not depend on
+        the order of the channels. ``"auto"`` is ``"channels"`` if all windows of ``fit`` have the
+        same montage, and ``"mean_std"`` otherwise. If the embedder was created by
+        ``from_pretrained`` from an encoder, and was therefore not fitted, ``"auto"`` is determined
+        by the first windows that are transformed.
     layer : int
-        Layer of the encoder whose features are used: 0 for the tokens with their positions, k for
-        the output of block k, and -1 for the last block with the final norm, as in fine-tuning.
+        Layer of the encoder whose output is used: 0 for the tokens with position encoding, k for
+        the output of block k, and -1 for the output of the last block after the final
+        normalization, as in fine-tuning.
     pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
 patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
 pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
 weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
-        As in :class:`PARSClassifier`. With ``pretext=None``, the encoder keeps its random initial
-        weights, which is a baseline.
+        As in :class:`PARSClassifier`. With ``pretext=None``, the encoder is a random encoder
+        (randomly initialized), which is a baseline.
 
     Attributes
     ----------
@@ -392,13 +407,13 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     encoder_card_ : EncoderCard
         Training data and pretext task of the encoder.
     task_ : PretextTask
-        Pretext task with its trained decoder. Only present when ``fit`` has pretrained.
+        Pretext task with its trained decoder. Only present if ``fit`` pretrained the encoder.
     load_report_ : LoadReport
-        Tensors that were loaded. Only present when the encoder came from a folder.
+        Tensors that were loaded. Only present if the encoder was loaded from a folder.
     history_ : pandas.DataFrame
         Losses, one row per epoch of pretraining.
     pooling_ : str
-        The pooling that is used: ``pooling``, or what ``"auto"`` has chosen.
+        Pooling that is used: ``pooling``, or the choice of ``"auto"``.
     sfreq_, preprocessing_, n_chans_, n_times_, chs_info_
         As in :class:`PARSClassifier`.
 
@@ -424,14 +439,14 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         return tags
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
-        """Pretrain on all windows.
+        """Pretrain the encoder on all windows.
 
         Parameters
         ----------
         X, groups, unlabeled
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         y : Any
-            Not used; scikit-learn passes it.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -442,18 +457,18 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         ------
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
-            errors about labels. Also a ValueError when the encoder has no such ``layer``.
+            errors about labels. Also a ValueError when ``layer`` does not exist in the encoder.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            As :func:`~braindecode_pars.pretraining.pretrain_encoder`.
+            As in :func:`~braindecode_pars.pretraining.pretrain_encoder`.
         """
         with windows_estimator.seeded_fit(self) as seeds:
             start, windows = self._begin(X, groups)
             further = further_windows(self, unlabeled, windows)
             self.encoder_ = start.new_encoder()
-            self.encoder_.block_number(self.layer)  # before minutes of pretraining
+            self.encoder_.block_number(self.layer)  # raises before pretraining starts
             try:
                 start.pretrain(
                     self.encoder_,
@@ -462,7 +477,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
                     on_end=lambda task: setattr(self, "task_", task.cpu()),
                 )
             finally:
-                self.encoder_.cpu()  # a pickle must load on a machine without a GPU
+                self.encoder_.cpu()  # so that a pickle can be loaded on a machine without a GPU
         return self
 
     def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
@@ -475,11 +490,11 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
 
     def _choose_pooling(self) -> None:
         self.pooling_ = self.pooling
-        if self.pooling == checks.AUTO:  # an empty list of channels means that they differ
+        if self.pooling == checks.AUTO:  # chs_info_ is empty if recordings have different channels
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
-        """Return what ``fit`` would cost, without training.
+        """Return the training cost of ``fit``, without training.
 
         Parameters
         ----------
@@ -489,12 +504,12 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         TrainingCost
-            Trained parameters and steps of pretraining.
+            Number of trained parameters and of pretraining steps.
 
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As :meth:`fit`, before it trains.
+            As in :meth:`fit`, before training.
         """
         with windows_estimator.without_training(self) as (embedder, _):
             start, windows = embedder._begin(X, groups)
@@ -506,7 +521,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         return hasattr(self, "encoder_")
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return one embedding vector per window.
+        """Embed windows: compute one feature vector per window.
 
         Parameters
         ----------
@@ -517,19 +532,20 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         ndarray of float32, shape (n_windows, n_features)
-            The features of the first channel, then those of the second, and so on: ``n_chans *
-            embed_dim`` columns. With ``pooling_="mean_std"``, the means over the channels, then
-            their standard deviations (``2 * embed_dim`` columns); with ``"mean"``, only the means.
+            With ``pooling_="channels"``, the features of all channels, ordered by channel
+            (``n_chans * embed_dim`` columns). With ``"mean_std"``, the means over the channels,
+            followed by the standard deviations (``2 * embed_dim`` columns). With ``"mean"``, the
+            means (``embed_dim`` columns).
 
         Raises
         ------
         ValueError
             As in :meth:`PARSClassifier.predict_proba
-            <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"`` also when
-            a channel of ``fit`` is missing.
+            <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"``, also
+            when a channel of ``fit`` is missing.
         """
         validation.check_is_fitted(self)
-        if self.pooling_ == checks.AUTO:  # not fitted: the first windows decide, as in fit
+        if self.pooling_ == checks.AUTO:  # after from_pretrained; determined here, as in fit
             windows_estimator.remember_windows(
                 self, windows_estimator.read_windows(self, X, any_montage=True)
             )
@@ -565,13 +581,14 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the column names of ``transform``.
 
-        They are ``C3_0``, ``C3_1``, ... for each channel (``channel0_0``, ... for channels without
-        names), or ``mean0``, ``mean1``, ..., ``std0``, ...
+        With ``pooling_="channels"``, the names are ``C3_0``, ``C3_1``, ... for each channel
+        (``channel0_0``, ... for channels without names). Otherwise, they are ``mean0``, ``mean1``,
+        ..., ``std0``, ...
 
         Parameters
         ----------
         input_features : Any
-            Not used; scikit-learn passes it.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -605,11 +622,11 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
 
     @classmethod
     def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
-        """Return a saved embedder, or an embedder with the encoder of another model."""
+        """Load a saved embedder, or create an embedder with the encoder of another model."""
         if model_files.EMBEDDER in model_files.kinds_in(folder):
             return cls.load(folder, device=device, strict=strict)
         pretrained = saved.load_encoder(folder, strict=strict)
-        # Windows of any montage, unit and length: none was fitted.
+        # Without fit, windows of any montage, unit and length are accepted.
         embedder = cls(encoder=str(source), device=device)
         unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
         embedder.preprocessing_ = replace(pretrained.card.preprocessing, **unknown)

@@ -1,7 +1,8 @@
-"""Fine-tuning of a network on labeled windows: of PARSClassifier, PARSRegressor and a baseline.
+"""Fine-tuning on labeled windows, for PARSClassifier, PARSRegressor and NetworkClassifier.
 
-The encoder is frozen, thawed later, or trained at a lower rate. The losses have weights, in a batch
-and exactly over an epoch. What fine-tuning has not learned is warned of.
+The encoder is frozen, unfrozen after some epochs, or trained with a lower learning rate. Losses are
+weighted by class, within a batch and over an epoch. A warning is issued if fine-tuning may have
+failed to learn.
 """
 
 import copy
@@ -23,17 +24,19 @@ from braindecode_pars.estimators import augmentation
 from braindecode_pars.pretrained import cards
 from braindecode_pars.windows import Windows, amplitudes, examples, labels
 
-#: Fewest epochs and fewest steps of a fine-tuning whose number of epochs is None. On few windows,
-#: more steps lower the score from scratch, see docs/results/development.rst.
-EPOCHS, STEPS = 30, 60
+#: Minimum number of epochs of fine-tuning if finetune_epochs=None.
+EPOCHS = 30
+#: Minimum number of steps of fine-tuning if finetune_epochs=None. With few windows, more steps
+#: decrease the score of training from scratch, see docs/results/development.rst.
+STEPS = 60
 
 
 class FineTuningNet(computing.TrainingNet, skorch.NeuralNetClassifier):
-    """The training of a network with labels of classes."""
+    """skorch net that trains a classifier."""
 
 
 class RegressionNet(computing.TrainingNet, skorch.NeuralNetRegressor):
-    """The training of a network with numbers as labels, which has one output."""
+    """skorch net that trains a regressor with a single output."""
 
     def get_loss(self, y_pred: Tensor, y_true: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return super().get_loss(y_pred[:, 0].to(y_true.dtype), y_true, *args, **kwargs)
@@ -49,31 +52,34 @@ def fine_tuning_net(
     class_weights: Tensor | None = None,
     frozen: Sequence[str] = ("encoder.*",),
 ) -> skorch.NeuralNet:
-    """Build and initialize a net with the parameters of an estimator.
+    """Build and initialize a skorch net with the parameters of an estimator.
+
+    Sets ``fine_tuning_`` of the estimator.
 
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
-        Estimator with the parameters, and ``classes_`` if it has classes.
+        Estimator with the parameters and, for classifiers, ``classes_``.
     module : nn.Module
         The network, which is trained in place.
     train, valid : Windows | None
-        Labeled windows, for the class weights and the default number of epochs. With ``valid``,
-        the state with the lowest validation loss is restored. None for a net that is not trained.
+        Labeled windows, for the class weights and the default number of epochs. If ``valid`` is
+        not None, the state with the lowest validation loss is restored. If ``train`` is None, the
+        net is used for predictions only.
     seed : int
         Seed of the augmentation.
     class_weights : Tensor, shape (n_classes,) | None
-        Class weights of the cross-entropy of a net that is not trained.
+        Class weights of the cross-entropy if ``train`` is None.
     frozen : sequence of str
-        Patterns of the names of the parameters that ``freeze_encoder`` and ``head_epochs`` freeze.
+        Name patterns of the parameters that ``freeze_encoder`` and ``head_epochs`` freeze.
 
     Returns
     -------
     FineTuningNet | RegressionNet
-        An initialized net, not yet trained. The estimator has ``fine_tuning_`` then.
+        Initialized net, not trained.
     """
     params = dict(vars(estimator))
-    # torch refuses numbers of NumPy.
+    # torch does not accept NumPy integers.
     batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
     if train is not None and epochs is None:
         epochs = default_epochs(len(train), batch_size)
@@ -85,8 +91,8 @@ def fine_tuning_net(
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
     if params["augmentation"] is not None:
-        # A copy that draws from its own random state. braindecode's transforms have it in ``rng``,
-        # and nested transforms have one too.
+        # A copy of the transforms that uses its own random state. In braindecode's transforms, it
+        # is the attribute ``rng``, also in nested transforms.
         transforms: Any = copy.deepcopy(augmentation.make_augmentation(params["augmentation"]))
         rng = np.random.RandomState(seed)
         for transform in transforms if isinstance(transforms, list) else [transforms]:
@@ -116,10 +122,10 @@ def fine_tuning_net(
 
 
 def default_epochs(n_windows: int, batch_size: int) -> int:
-    """Return the number of epochs of a fine-tuning for which none is given.
+    """Return the number of fine-tuning epochs if ``finetune_epochs=None``.
 
-    What a training learns depends on its steps. A fixed number of epochs is enough only where an
-    epoch has many steps: 30 epochs of 36 windows are 30 steps.
+    The result of training depends on the number of steps. A fixed number of epochs is sufficient
+    only if an epoch has several steps: 30 epochs with 36 windows can be as few as 30 steps.
 
     Examples
     --------
@@ -133,7 +139,7 @@ def default_epochs(n_windows: int, batch_size: int) -> int:
 def _objective(
     estimator: Any, train: Windows | None, class_weights: Tensor | None
 ) -> tuple[type[skorch.NeuralNet], dict[str, Any]]:
-    """Return the class of the net, and the arguments that are those of its loss."""
+    """Return the class of the net, and its arguments that define the loss."""
     if is_regressor(estimator):
         return RegressionNet, dict(criterion=LOSSES[estimator.loss])
     classes = estimator.classes_
@@ -150,22 +156,22 @@ def _objective(
 
 
 def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> None:
-    """Train a net on labeled windows, in place.
+    """Fine-tune a net on labeled windows, in place.
 
     Parameters
     ----------
     net : FineTuningNet | RegressionNet
         Initialized net.
     train, valid : Windows, Windows | None
-        Labeled windows; ``valid`` is None without validation.
+        Labeled windows. ``valid`` is None without validation.
     """
     if valid is not None:
         net.train_split = skorch.helper.predefined_split(examples.Examples(valid))
     try:
-        net.partial_fit(examples.Examples(train), None)  # fit would initialize the net again
+        net.partial_fit(examples.Examples(train), None)  # fit would reinitialize the net
         training.mark_restored_epoch(net)
     finally:
-        net.train_split = None  # a pickle of the net has no validation windows
+        net.train_split = None  # so that a pickle of the net does not contain validation windows
 
 
 def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: bool) -> list:
@@ -197,29 +203,29 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
     return callbacks
 
 
-#: Minimum number of labeled subjects for which a given encoder is trained by default, see
+#: Minimum number of labeled subjects for which a pretrained encoder is fine-tuned by default, see
 #: docs/results/development.rst.
-MANY_PEOPLE = 24
+MIN_SUBJECTS = 24
 
 
 def fine_tuning_of(
     params: Mapping[str, Any], subjects: list | None, epochs: int = EPOCHS
 ) -> dict[str, Any]:
-    """Return how the encoder is trained: what the parameters say, and what "auto" means.
+    """Resolve "auto" in ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor``.
 
-    A new encoder, pretrained in the same fit or not at all, is trained with the head. Fine-tuning
-    distorts the features of a given one before the head can use them (Kumar et al. 2022), the more
-    so the fewer subjects are labeled. If a learning rate or a number of epochs of the encoder is
-    given, "auto" does not freeze it. Published weights of another network are frozen, or trained
-    at its learning rate, whoever is labeled.
+    A new encoder, pretrained in the same fit or trained from scratch, is trained together with the
+    head. Fine-tuning a pretrained encoder distorts its features before the head is trained (Kumar
+    et al. 2022), especially with few labeled subjects. Therefore ``freeze_encoder="auto"`` freezes
+    a pretrained encoder with fewer than 24 labeled subjects, unless ``head_epochs`` or
+    ``encoder_lr_factor`` is set. Published weights of a NetworkClassifier are frozen independently
+    of the number of labeled subjects, unless ``head_epochs`` is set.
 
     Parameters
     ----------
     params : mapping of str to Any
-        Parameters of an estimator, as of :func:`fine_tuning_net`.
+        Parameters of an estimator, as in :func:`fine_tuning_net`.
     subjects : list | None
-        Subjects whose labeled windows are trained on; None when they are unknown, which counts as
-        few.
+        Labeled subjects. None if the subjects are unknown, which is treated as fewer than 24.
     epochs : int
         Number of epochs of fine-tuning.
 
@@ -241,7 +247,7 @@ def fine_tuning_of(
     if params.get("weights") is not None:
         chosen["freeze_encoder"] = True
     elif params.get("encoder") is not None:
-        is_frozen = subjects is None or len(subjects) < MANY_PEOPLE
+        is_frozen = subjects is None or len(subjects) < MIN_SUBJECTS
         chosen = dict(
             freeze_encoder=is_frozen, head_epochs=epochs // 3, encoder_lr_factor=(0.01, 0.1)
         )
@@ -258,7 +264,7 @@ def n_steps(net: skorch.NeuralNet, train: Windows) -> int:
 
 
 def frozen_epochs(params: Mapping[str, Any]) -> float:
-    """Return the number of epochs at the beginning in which the encoder is not trained."""
+    """Return the number of initial epochs in which the encoder is frozen; infinity for all."""
     is_frozen = params["freeze_encoder"] or params["encoder_lr_factor"] == 0
     return math.inf if is_frozen else params["head_epochs"]
 
@@ -266,16 +272,17 @@ def frozen_epochs(params: Mapping[str, Any]) -> float:
 def param_groups(
     params: Mapping[str, Any], n_layers: int = 0
 ) -> list[tuple[str, dict[str, float]]]:
-    """Return skorch's parameter groups: first those of the encoder, with their learning rate.
+    """Return the parameter groups for skorch, starting with the groups of the encoder.
 
-    skorch puts a parameter into the first group whose pattern matches its name. Those that match no
-    pattern have the learning rate and the weight decay of the optimizer.
+    skorch assigns a parameter to the first group whose pattern matches its name. Parameters that
+    match no pattern use the learning rate and the weight decay of the optimizer.
     """
     groups = []
     factor = params.get("encoder_lr_factor", 1.0)
     layers, factors = [""], [factor]
     if isinstance(factor, (tuple, list)):
-        layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]  # the last norm
+        # The last entry matches the final normalization
+        layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]
         factors = [*np.geomspace(factor[0], factor[1], n_layers + 1).tolist(), factor[1]]
     for layer, layer_factor in zip(layers, factors, strict=True):
         beginning = f"encoder.{layer}"
@@ -286,10 +293,10 @@ def param_groups(
 
 
 class EncoderDropout(skorch.callbacks.Callback):
-    """Dropout in the encoder while a net trains.
+    """Callback that sets the dropout probability of the encoder during training.
 
-    Afterwards the encoder has its own probability again, so that neither a saved model nor further
-    pretraining has that of fine-tuning.
+    At the end of training, the original dropout probability is restored, so that saved models and
+    further pretraining do not use the dropout probability of fine-tuning.
 
     Parameters
     ----------
@@ -302,91 +309,92 @@ class EncoderDropout(skorch.callbacks.Callback):
 
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         layers = net.module_.encoder.modules()
-        self.own_ = [(layer, layer.p) for layer in layers if isinstance(layer, nn.Dropout)]
-        for layer, _ in self.own_:
+        self.initial_ = [(layer, layer.p) for layer in layers if isinstance(layer, nn.Dropout)]
+        for layer, _ in self.initial_:
             layer.p = self.drop_prob
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        for layer, drop_prob in self.own_:
+        for layer, drop_prob in self.initial_:
             layer.p = drop_prob
-        self.own_ = []
+        self.initial_ = []
 
 
-#: Largest number of training windows that are predicted.
+#: Maximum number of training windows that are predicted to find classes that are never predicted.
 _N_PREDICTED = 512
 
 
 def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -> None:
-    """Warn when an estimator may have learned nothing, or never predicts one of its classes.
+    """Warn if fine-tuning may have failed to learn, or if a class is never predicted.
 
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
         Estimator at the end of its ``fit``.
     train, valid : Windows, Windows | None
-        Training and validation windows, with labels as the net learns them.
+        Training and validation windows, with the labels used by the net.
     """
-    numbers = is_regressor(estimator)
+    is_regression = is_regressor(estimator)
     if valid is not None:
         criterion = estimator.net_.criterion_
         losses = [row["valid_loss"] for row in estimator.net_.history if "valid_loss" in row]
-        if numbers:
+        if is_regression:
             targets = torch.as_tensor(examples.Examples(valid).y)
-            of_mean = criterion(torch.zeros(len(targets)), targets).item()
-            training.warn_of_validation(losses, of_mean, "the mean target")
+            mean_loss = criterion(torch.zeros(len(targets)), targets).item()
+            training.warn_of_validation(losses, mean_loss, "the mean target")
         else:
             chance = _chance_loss(train, valid, len(estimator.classes_), criterion.weight)
             training.warn_of_validation(losses, chance)
-    if numbers:
+    if is_regression:
         return
     # Classes of the training windows that the model predicts for no training window
     windows = train.take(_some_of_each(train.labels))
-    with checks.quiet():  # fit has warned of the same windows
+    with checks.quiet():  # fit has already issued warnings about these windows
         predicted = estimator.predict(windows).tolist()
     trained = estimator.classes_[np.unique(train.labels)].tolist()
     absent = [label for label in trained if label not in {*predicted}]
     if absent:
         names = [str((estimator.class_names_ or {}).get(label, label)) for label in absent]
         checks.warn_user(
-            f"The classifier predicts {', '.join(names)} for "
-            f"none of {len(windows)} training windows. Train for more epochs, or check the labels "
-            "and class_weight.",
+            f"The classifier does not predict {', '.join(names)} for any of {len(windows)} "
+            "training windows. Train for more epochs, or check the labels and class_weight.",
             ConvergenceWarning,
         )
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
-    """Return the validation loss of the weighted frequencies of the training labels."""
-    of_class = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
-    frequencies = of_class * np.bincount(train.labels, minlength=n_classes)
+    """Return the chance-level validation loss: predicting the weighted class frequencies."""
+    class_weights = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
+    frequencies = class_weights * np.bincount(train.labels, minlength=n_classes)
     with np.errstate(divide="ignore"):  # a class without training windows
         losses = -np.log(frequencies / frequencies.sum())
-    return float(np.average(losses[valid.labels], weights=of_class[valid.labels]))
+    return float(np.average(losses[valid.labels], weights=class_weights[valid.labels]))
 
 
 def _some_of_each(y: np.ndarray) -> np.ndarray:
-    """Return the positions of windows of each label, spread over all, in their order."""
+    """Return the indices of up to 512 windows, with an equal number of each class, in order."""
     classes = np.unique(y)
     n_each = max(1, _N_PREDICTED // len(classes))
     positions = [np.flatnonzero(y == c) for c in classes]
-    return np.sort(np.concatenate([of[amplitudes.spread_out(len(of), n_each)] for of in positions]))
+    return np.sort(
+        np.concatenate([of[amplitudes.evenly_spaced(len(of), n_each)] for of in positions])
+    )
 
 
 class CrossEntropy(nn.CrossEntropyLoss):
-    r"""Cross-entropy with class weights, whose labels are smoothed in training mode only.
+    r"""Cross-entropy with class weights, and with label smoothing in training mode only.
 
     For windows with labels :math:`y_i` and cross-entropies :math:`\ell_i`, the loss is the weighted
     mean :math:`\sum_i w_{y_i} \ell_i / \sum_i w_{y_i}`. With ``label_smoothing``
-    :math:`\epsilon` and K classes, torch trains on
+    :math:`\epsilon` and K classes, the training loss of torch is
 
     .. math::
         \frac{\sum_i (1 - \epsilon) \, w_{y_i} \ell_i
         - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}}
 
-    (Szegedy et al. 2016, arXiv:1512.00567, section 7). The sums in both have the same denominator.
+    (Szegedy et al. 2016, arXiv:1512.00567, section 7), with the same denominator.
 
-    In evaluation mode labels are not smoothed. The validation loss therefore scores the predicted
-    probabilities, and is comparable between values of ``label_smoothing``.
+    In evaluation mode, labels are not smoothed. The validation loss therefore evaluates the
+    predicted probabilities, and is comparable between values of ``label_smoothing``.
     """
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -395,15 +403,16 @@ class CrossEntropy(nn.CrossEntropyLoss):
         return nn.functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
 
-#: Loss of standardized targets -> class. Huber's is linear beyond one standard deviation.
+#: Losses of standardized targets by name. The Huber loss is linear above one standard deviation.
 LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 
 
 class EpochLoss(skorch.callbacks.PassthroughScoring):
-    """Loss of an epoch with a loss of this module, as if all windows were in one batch.
+    """Loss of an epoch, computed as if all windows were in one batch.
 
-    skorch's mean over batches counts each batch by its number of windows. A batch with a rare class
-    has a larger total weight than others, so that mean depends on which windows share a batch.
+    skorch computes the mean over batches weighted by the number of windows per batch. With class
+    weights, the total weight of a batch also depends on the classes of its windows, so that the
+    mean of skorch depends on the assignment of windows to batches.
 
     Parameters
     ----------
@@ -415,7 +424,7 @@ class EpochLoss(skorch.callbacks.PassthroughScoring):
         self, net: skorch.NeuralNet, batch: Any, training: bool = False, **kwargs: Any
     ) -> None:
         if training == self.on_train:
-            # The denominator of the loss: the sum of the weights of the windows' classes
+            # The denominator of the loss: the sum of the class weights of the windows
             codes, weight = batch[1], net.criterion_.weight
             total = len(codes) if weight is None else weight[codes.to(weight.device)].sum().item()
             net.history.record_batch(f"{self.name}_weight", float(total))

@@ -1,7 +1,8 @@
-"""PARSClassifier and PARSRegressor: an encoder is pretrained, then a PARSNet is fine-tuned.
+"""PARSClassifier and PARSRegressor: pretrain an encoder, then fine-tune a PARSNet with labels.
 
-``PARSEstimator`` has the parameters and the fit of both. The two classes say what labels are, and
-what the outputs of the network mean. ``embedder`` pretrains, ``fine_tuning`` fine-tunes.
+``PARSEstimator`` contains the parameters and the ``fit`` of both classes. The two subclasses define
+the labels and the meaning of the network outputs. Pretraining is in ``embedder``, and fine-tuning
+in ``fine_tuning``.
 """
 
 import logging
@@ -29,9 +30,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSEstimator(embedder.EncoderEstimator):
-    """An estimator that pretrains an encoder and fine-tunes a PARSNet; PARSClassifier describes it.
+    """Base class of estimators that pretrain an encoder and fine-tune a PARSNet.
 
-    A subclass says what the labels are, and what the outputs of the network mean.
+    The parameters are described in PARSClassifier. A subclass defines the labels and the meaning
+    of the network outputs.
     """
 
     # The head
@@ -57,20 +59,20 @@ class PARSEstimator(embedder.EncoderEstimator):
     def _read(
         self, X: Any, y: Any, groups: Any, *, any_montage: bool
     ) -> tuple[Windows, np.ndarray]:
-        """Return the windows of ``fit`` with labels as numbers, and whether each has one."""
+        """Return the windows of ``fit`` with numeric labels, and a mask of labeled windows."""
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
-        """Return training and validation windows, with the labels that the network learns."""
+        """Return training and validation windows, with the labels that the network predicts."""
         return labels.hold_out(windows, self.validation, seed)
 
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
         with windows_estimator.seeded_fit(self) as seeds:
-            # Read the windows, start an encoder, hold windows out, and build the network
+            # Read the windows, load or build the encoder, hold out windows, and build the network
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             # Pretrain the encoder
             start.pretrain(self.encoder_, parts, seeds.pretraining, valid)
-            # Fine-tune the network. The card is written first: after Ctrl-C it is complete.
+            # Fine-tune the network. The card is set before, so that it is complete after Ctrl-C.
             subjects = [part.corpus_subjects for part in (train, valid) if part is not None]
             self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *subjects)
             fine_tuning.fine_tune(self.net_, train, valid)
@@ -91,57 +93,67 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         start : EncoderStart
-            The encoder of the net before its training.
+            The encoder of the net before training.
         train, valid : Windows, Windows | None
-            Labeled windows, of which the second ones are held out.
+            Labeled training windows, and held-out validation windows.
         parts : list of Windows
-            What to pretrain on: the training windows, and unlabeled windows of subjects who are
-            not held out.
+            Windows for pretraining: the training windows, and unlabeled windows of subjects that
+            are not held out.
         """
-        # Read the windows. Positions are those of one montage.
+        # Read the windows. Electrode positions require a common montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
         windows, labeled = self._read(X, y, groups, any_montage=not has_positions)
-        # Start with a given encoder, or a new one
+        # Load a pretrained encoder, or build a new one
         start = embedder.load_or_build_encoder(self, windows)
-        others = embedder.further_windows(self, unlabeled, windows)
+        unlabeled_parts = embedder.further_windows(self, unlabeled, windows)
         if not labeled.all():
-            others = [windows[~labeled], *others]
+            unlabeled_parts = [windows[~labeled], *unlabeled_parts]
         # Hold out windows for validation, also from pretraining
         train, valid = self._hold_out(windows[labeled], seeds.split)
-        remaining = (labels.without_held_out_splits(part, self.validation) for part in others)
-        remaining = (labels.drop_held_out(part, train, valid) for part in remaining)
-        parts = [train, *(part for part in remaining if part is not None)]
+        not_held_out = (
+            labels.without_held_out_splits(part, self.validation) for part in unlabeled_parts
+        )
+        not_held_out = (labels.drop_held_out(part, train, valid) for part in not_held_out)
+        parts = [train, *(part for part in not_held_out if part is not None)]
         # Build the network
         module = self._network(start)
         self.net_ = fine_tuning.fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         self.fine_tuning_["head"] = module.head
         if self.verbose and self.encoder is not None:
-            shown = dict(self.fine_tuning_)
-            if shown["freeze_encoder"]:  # the others have no effect
-                shown = {name: shown[name] for name in ("freeze_encoder", "head")}
-            settings = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+            logged = dict(self.fine_tuning_)
+            if logged["freeze_encoder"]:  # the other entries have no effect
+                logged = {name: logged[name] for name in ("freeze_encoder", "head")}
+            settings = ", ".join(f"{name}={value!r}" for name, value in logged.items())
             subjects = cards.unique_subjects(train.corpus_subjects)
             number = "an unknown number of" if subjects is None else len(subjects)
-            log.info("A given encoder and labels of %s people: %s.", number, settings)
+            log.info(
+                "Training with a pretrained encoder and %s labeled subjects: %s.", number, settings
+            )
         return start, train, valid, parts
 
     def _network(self, start: embedder.EncoderStart) -> PARSNet:
-        """Return a new network; log what "auto" means for its positions."""
-        # An empty list where recordings have different channels. One channel has nothing to filter.
+        """Return a new network; log the choice of electrode_position="auto"."""
+        # The list is empty if recordings have different channels. A single channel cannot be
+        # filtered spatially.
         names, head = self.chs_info_ or [], self.head
         n_known = n_known_electrodes(names)
         is_spatial = len(names) > 1 and n_known > 0
         if head == checks.AUTO:
             head = "spatial_filter" if is_spatial else "attention"
         if self.electrode_position == checks.AUTO and self.verbose:
-            state = "on" if is_spatial else "off"
-            text = "electrode_position='auto' is %s: %d of %d channels are known electrodes."
-            log.info(text, state, n_known, len(names))
+            log.info(
+                "electrode_position='auto': %susing electrode positions; the positions of %d of "
+                "%d channels are known.",
+                "" if is_spatial else "not ",
+                n_known,
+                len(names),
+            )
         elif self.electrode_position not in (checks.AUTO, False) and not names:
             raise ValueError(
-                "electrode_position=True needs channel names, with the same names and order in "
-                "every recording."
+                "electrode_position=True requires channel names, in the same order in every "
+                "recording, but X contains none. Pass windows with channel names, or use "
+                "electrode_position='auto'."
             )
         return PARSNet(
             n_outputs=len(getattr(self, "classes_", ["one number"])),
@@ -159,10 +171,10 @@ class PARSEstimator(embedder.EncoderEstimator):
     def pretrained(
         self, X: Any, *, groups: Any = None, unlabeled: Any = None
     ) -> embedder.PARSEmbedder:
-        """Pretrain an encoder as :meth:`fit` does, for several fits that share it.
+        """Pretrain an encoder with the settings of this estimator, to share it between fits.
 
-        Labels are not used. ``fit`` holds validation windows out of its own pretraining; here every
-        window is used.
+        Labels are not used. Unlike the pretraining in ``fit``, which excludes the validation
+        windows, this method uses all windows.
 
         Parameters
         ----------
@@ -172,18 +184,18 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         PARSEmbedder
-            Fitted embedder, which ``encoder=`` of this estimator accepts.
+            Fitted embedder, which can be passed as ``encoder`` to this estimator.
 
         Raises
         ------
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
-            As :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
+            As in :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
         """
         shared = {f.name: getattr(self, f.name) for f in fields(embedder.EncoderEstimator)}
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return what ``fit`` would cost, without training.
+        """Return the training cost of ``fit``, without training.
 
         Parameters
         ----------
@@ -193,24 +205,24 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         TrainingCost
-            Trained parameters and steps. Validation does not count.
+            Number of trained parameters and of training steps. Validation is not included.
 
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As :meth:`fit`, before it trains.
+            As in :meth:`fit`, before training.
         """
         with windows_estimator.without_training(self) as (unfitted, seeds):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
             net, steps = unfitted.net_, start.n_steps(sum(map(len, parts)))
             parameters = computing.n_parameters(net.module_)
             if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= net.max_epochs:
-                # A random encoder that is never trained
+                # A frozen random encoder has no trained parameters
                 parameters -= computing.n_parameters(net.module_.encoder)
             return embedder.TrainingCost(parameters, steps, fine_tuning.n_steps(net, train))
 
     def __sklearn_is_fitted__(self) -> bool:
-        # After Ctrl-C in pretraining, the net exists but its head is untrained.
+        # After Ctrl-C in pretraining, the net exists but its head is not trained.
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
@@ -231,20 +243,21 @@ class PARSEstimator(embedder.EncoderEstimator):
             for batch, montage in windows_estimator.batches(
                 windows, module.encoder.patch_size, device
             ):
-                # Windows of other channels have other positions.
-                where: dict[str, Any] = {}  # empty for the positions of the module, or none
+                # The positions of the channels of the batch. If empty, the module uses its own
+                # positions, or no positions.
+                positions: dict[str, Any] = {}
                 if module.positions is not None and montage.chs_info is not None:
-                    where["chs_info"] = montage.chs_info
+                    positions["chs_info"] = montage.chs_info
                 elif module.positions is not None and batch.shape[1] != len(module.positions):
-                    where["pos"] = torch.full((batch.shape[1], 3), torch.nan)
-                outputs.append(module(batch, **where).cpu())
+                    positions["pos"] = torch.full((batch.shape[1], 3), torch.nan)
+                outputs.append(module(batch, **positions).cpu())
         return windows_estimator.check_finite(torch.cat(outputs))
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        # None: unknown channels; an empty list: recordings with different channels.
+        # chs_info_ is None for unknown channels, and empty for recordings with different channels.
         montage = "one" if self.chs_info_ else "several"
         module, weights = self.net_.module_, getattr(self.net_.criterion_, "weight", None)
-        # The description of the PARSNet, and of everything else.
+        # The description of the PARSNet, and of all other fitted attributes
         description = module.description()
         description[model_files.ENTRIES[self._kind]] = {
             "class_weights": None if weights is None else weights.tolist(),
@@ -271,125 +284,133 @@ class PARSEstimator(embedder.EncoderEstimator):
         self.load_report_ = loaded.load_report
         if "classes" in described:
             self.transitions_ = transitions.Transitions.from_json(described["transitions"])
-        # The net around the loaded module, which is not trained again.
+        # The skorch net of the loaded module, which is not trained again
         self.pretraining_history_ = described["history"]["pretraining"]
-        chosen = described["fine_tuning"].items()
-        self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen}
-        of_classes = described["class_weights"]  # None too for numbers as labels
-        of_classes = None if of_classes is None else torch.FloatTensor(of_classes)
-        self.net_ = fine_tuning.fine_tuning_net(self, loaded, class_weights=of_classes)
+        settings = described["fine_tuning"].items()
+        self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in settings}
+        class_weights = described["class_weights"]  # None in a regressor
+        class_weights = None if class_weights is None else torch.FloatTensor(class_weights)
+        self.net_ = fine_tuning.fine_tuning_net(self, loaded, class_weights=class_weights)
         self.fine_tuning_["head"] = loaded.head
         self.net_.history.extend(described["history"]["fine-tuning"])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
-    """Pretrain an encoder without labels, then fine-tune it with labels.
+    """Self-supervised pretraining of an encoder, then fine-tuning as a classifier.
 
-    This scikit-learn classifier runs the whole method of the paper: a pretext task on single
-    channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all channels (section 2.4).
-    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The defaults are small
-    enough for a laptop.
+    This scikit-learn classifier implements the complete method of the paper: a pretext task on
+    single channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all channels (section
+    2.4). ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The default sizes are
+    smaller, so that training is feasible on a laptop.
 
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task as a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, such as
-        ``"pars"`` or ``"mae"``, a class or an instance. Those of space and time take a
-        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which compares channels; the others have
-        an encoder of single channels. With None, the model is trained from scratch.
+        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, such as ``"pars"``
+        or ``"mae"``, a class or an instance. Pretext tasks of space and time use a
+        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which encodes several channels jointly;
+        all other tasks use an encoder of single channels. If None, the model is trained from
+        scratch.
     pretext_params : dict | None
-        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+        Further arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
-        Pretrained encoder. With an encoder, ``fit`` does not pretrain, and the sizes of the
+        Pretrained encoder. If an encoder is passed, ``fit`` does not pretrain, and the sizes of the
         encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
-        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never changed. A string is a
-        folder, the name of an encoder in the package (``"small"``), or a model id of the Hugging
-        Face Hub: ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses an earlier
-        download. See
+        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never modified. A string is a
+        folder, the name of a bundled encoder (``"small"``), or a model id of the Hugging Face Hub:
+        ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses a previous download. See
         :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
     continue_pretraining : bool
-        Whether ``fit`` continues to pretrain ``encoder`` with the pretext task, on the training
-        windows and those in ``unlabeled``, before it fine-tunes. With unlabeled windows of the
-        test subjects this is transductive: report it as such.
+        Whether ``fit`` continues the pretraining of ``encoder`` with the pretext task, on the
+        training windows and the windows in ``unlabeled``, before fine-tuning. With unlabeled
+        windows of the test subjects, the scores are transductive and must be reported as such.
     sham : bool
-        Whether pretraining uses the targets of other windows, so that nothing can be learned from
-        it. Sham pretraining of equal steps is the control that shows what the task contributes.
+        Whether to use the targets of other windows in pretraining, so that nothing can be learned.
+        Sham pretraining with the same number of steps is a control condition that shows the
+        contribution of the pretext task.
     freeze_encoder : "auto" | bool
-        Whether the encoder stays fixed in fine-tuning. Only the other layers are then trained, and
-        ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes an ``encoder``
-        that is given when it is trained on labels of fewer than 24 people, or of unknown ones, and
-        neither of these two is given. The log says what it chose, and so does ``fine_tuning_``.
+        Whether the encoder is frozen in fine-tuning. Only the other layers are then trained, and
+        ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes the encoder if
+        ``encoder`` is not None, the number of labeled subjects is below 24 or unknown, and both
+        ``head_epochs`` and ``encoder_lr_factor`` are ``"auto"``. The choice is logged and stored
+        in ``fine_tuning_``.
     sfreq : float | None
-        Sampling rate in Hz, for windows without one (arrays, lists).
+        Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
-        What was done with the recordings, for what the windows do not tell, such as arrays: a
-        :class:`~braindecode_pars.windows.preprocessing.Preprocessing` or a dict of its entries.
-        Entries that contradict the records of MNE or braindecode are used, with a warning.
+        Preprocessing of the recordings, for entries that are not stored with the windows (such as
+        all entries of arrays): a
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing` or a dict of its entries. If
+        an entry contradicts the metadata of MNE or braindecode, the entry of this argument takes
+        precedence, with a warning.
     channels : list of str | None
-        Names of the channels to use, in this order. None uses all EEG channels: those with the
-        MNE type "eeg", "ecog", "seeg" or "dbs" whose name is not that of another signal, such as
-        ``EOG1`` or ``SpO2``. Channels that are marked as bad are never used.
+        Names of the channels to use, in this order. If None, all EEG channels are used: channels
+        with the MNE type "eeg", "ecog", "seeg" or "dbs", except channels whose name indicates
+        another signal, such as ``EOG1`` or ``SpO2``. Channels that are marked as bad are never
+        used.
     patch_seconds : float
-        Length of a patch in seconds. When the sampling rate is unknown, a patch is a thirtieth of
-        the window, and ``fit`` warns.
+        Length of a patch in seconds. If the sampling rate is unknown, the length of a patch is 1/30
+        of the window, and ``fit`` warns.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
     tokenizer : "spectral" | "linear"
-        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`. The paper's is
-        linear.
+        Patch embedding: the mapping from patches to tokens, see
+        :class:`~braindecode_pars.PatchEncoder`. The paper uses the linear patch embedding.
     channel_drop_prob : float
         Probability of dropping a channel in fine-tuning.
     electrode_position : "auto" | bool
-        Whether a code of the electrode position is added to the spatial tokens, see
-        :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it when the training windows have the
-        same channels, more than one, and the position of at least one is known; the log says so.
-        The paper has no positions.
+        Whether to add an encoding of the electrode position to the spatial tokens, see
+        :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it if all training windows have the
+        same channels, there is more than one channel, and the position of at least one channel is
+        known. The choice is logged. The paper does not use positions.
     amplitude : bool
-        Whether the model receives the amplitude of each channel relative to the others, see
-        :class:`~braindecode_pars.PARSNet`. The paper has no amplitudes.
+        Whether the amplitude of each channel, relative to the other channels, is an additional
+        input of the model, see :class:`~braindecode_pars.PARSNet`. The paper does not use
+        amplitudes.
     head : "auto" | "attention" | "spatial_filter" | "both"
-        How the model pools the channels, see :class:`~braindecode_pars.PARSNet`. The paper's
-        attention treats channels as a set, and hardly tells left from right. Spatial filters use
-        electrode positions whatever ``electrode_position`` is. ``"auto"`` takes them when the
-        training windows have the same channels, more than one, and the position of at least one is
-        known, and attention otherwise; ``fine_tuning_`` says what it took.
+        Pooling of the channels, see :class:`~braindecode_pars.PARSNet`. The attention of the paper
+        treats channels as a set, and can hardly distinguish the left from the right hemisphere.
+        Spatial filters use electrode positions, independently of ``electrode_position``.
+        ``"auto"`` is ``"spatial_filter"`` if all training windows have the same channels, there is
+        more than one channel, and the position of at least one channel is known. Otherwise it is
+        ``"attention"``. The choice is stored in ``fine_tuning_``.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
         Number of epochs, batch size and learning rate of pretraining. With a number of epochs, the
-        learning rate follows a linear warm-up and cosine annealing. If None, training continues
-        while the loss on held-out subjects falls, see
-        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. These are the subjects of
-        ``validation``, or else a tenth of the subjects, at least one, who are not trained on.
+        learning rate has a linear warm-up, followed by cosine annealing. If ``pretrain_epochs`` is
+        None, pretraining continues while the loss on held-out subjects decreases, see
+        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. The held-out subjects are the subjects
+        of ``validation`` or, without validation, 10 % of the subjects (at least one).
     pretrain_max_steps, pretrain_minutes : int | None, float | None
-        Maximum number of steps and of minutes of pretraining, where ``pretrain_epochs`` is None. If
-        both are None, there are 2000 steps at most. With ``pretrain_minutes``, the result depends
-        on the speed of the machine.
+        Maximum number of steps and maximum duration in minutes of pretraining, if
+        ``pretrain_epochs`` is None. If both are None, the maximum is 2000 steps. With
+        ``pretrain_minutes``, the result depends on the speed of the machine.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
-        Number of epochs, batch size and learning rate of fine-tuning. With None there are 30
-        epochs, or as many more as 60 steps take.
+        Number of epochs, batch size and learning rate of fine-tuning. If ``finetune_epochs`` is
+        None, the number of epochs is 30, or the larger number that is required for 60 steps.
     finetune_warmup : float | None
-        Share of the steps of fine-tuning in which the learning rate warms up. It then falls to zero
-        on a cosine, as in :class:`~braindecode_pars.callbacks.WarmupCosine`. With None it is
-        constant, or that of a scheduler in ``callbacks``.
+        Proportion of the fine-tuning steps in which the learning rate is warmed up. It is then
+        decreased to zero with cosine annealing, see
+        :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, the learning rate is constant,
+        or set by a scheduler in ``callbacks``.
     head_epochs : "auto" | int
-        Number of epochs, at the beginning of fine-tuning, that train only the layers outside the
-        encoder (Kumar et al. 2022). The encoder is trained from the next epoch on, if there is one.
-        ``"auto"`` is a third of the epochs for an ``encoder`` that is given, and 0 otherwise.
+        Number of epochs at the beginning of fine-tuning in which the encoder is frozen (Kumar et
+        al. 2022). Afterwards, the encoder is trained as well. ``"auto"`` is a third of the epochs
+        if ``encoder`` is not None, and 0 otherwise.
     encoder_lr_factor : "auto" | float | (float, float)
-        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr``. Two numbers are
-        the factors of the tokens and of the last layer; those between grow by equal ratios (Howard
-        and Ruder 2018). 0 is the same as ``freeze_encoder=True``. ``"auto"`` is (0.01, 0.1) for an
-        ``encoder`` that is given, and 1 otherwise.
+        Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr``. A pair contains
+        the factors of the patch embedding and of the last layer; the factors of the layers in
+        between increase geometrically (Howard and Ruder 2018). 0 is equivalent to
+        ``freeze_encoder=True``. ``"auto"`` is (0.01, 0.1) if ``encoder`` is not None, and 1
+        otherwise.
     gradient_clip : float | None
-        Largest L2 norm of the gradient of all trained weights together, in fine-tuning. A longer
-        gradient is shortened to this norm. With None it is not.
+        Maximum L2 norm of the gradient of all trained weights in fine-tuning. A larger gradient is
+        scaled to this norm. If None, gradients are not clipped.
     label_smoothing : float
-        Probability in [0, 1) that each training label gives to all classes in equal parts (Szegedy
-        et al. 2016). The training loss is that of these labels; the validation loss is that of the
-        true ones.
+        Label smoothing in [0, 1) (Szegedy et al. 2016): the probability that is distributed equally
+        over all classes. It is used in the training loss only, not in the validation loss.
     drop_prob : float
-        Dropout probability of the encoder in fine-tuning, also of a frozen one. It replaces that
-        of a given encoder.
+        Dropout probability of the encoder in fine-tuning, also if the encoder is frozen. It
+        replaces the dropout probability of ``encoder``.
     weight_decay : float
         Weight decay of pretraining and of fine-tuning.
     augmentation : str | dict | braindecode Transform | list of these | None
@@ -397,54 +418,56 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         as ``{"name": "GaussianNoise", "std": 0.1}``, see
         :func:`~braindecode_pars.estimators.augmentation.make_augmentation`.
     class_weight : "balanced" | dict | None
-        Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c) of the training labels
-        (section 2.5); a dict maps labels to weights.
+        Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c), with n training windows,
+        K classes and n_c training windows of class c (section 2.5). A dict maps labels to weights.
     validation : float | "split"
-        Share of the subjects that ``fit`` holds out for internal validation. When the subjects
-        are unknown, it is a share of the windows, stratified by label. ``"split"`` holds out the
-        windows whose recordings have ``split`` ``"valid"`` in their description, such as the
-        validation subjects of a published corpus; all other labeled windows must have the split
-        ``"train"``. The held-out windows are
-        used neither for pretraining nor for fine-tuning. An ``encoder`` that was pretrained before
-        may have seen a random share without labels, as may the one that the fits of an
+        Proportion of the subjects that ``fit`` holds out for internal validation. If the subjects
+        are unknown, it is a proportion of the windows, stratified by label. ``"split"`` holds out
+        the recordings with ``split`` ``"valid"`` in their description, such as the validation
+        subjects of a published corpus; all other labeled windows must have the split ``"train"``.
+        The held-out windows are used neither for pretraining nor for fine-tuning. However, the
+        pretraining data of ``encoder`` may include them, without labels; so may the pretraining
+        data of an encoder that several fits of
         :func:`~braindecode_pars.evaluation.ablation` share. The state with the lowest validation
-        loss is restored. This loss is the mean of the cross-entropies of all held-out windows, each
-        with the weight of its class. With 0, all windows are training windows and the last state is
-        kept.
+        loss is restored. The validation loss is the mean cross-entropy of all held-out windows,
+        weighted by the class weights. If 0, all windows are used for training, and the model has
+        the state of the last epoch.
     unlabeled_label : hashable | None
-        Label that marks unlabeled windows. They are used for pretraining only. ``"auto"`` means
-        -1, as in scikit-learn, and warns when there are such windows; -1 means the same without a
-        warning. With None every window is labeled, so that -1 is a class like any other.
-        ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn number the labels before
-        this classifier sees them, so that -1 is a class there: leave unlabeled windows out.
+        Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` is -1,
+        as in scikit-learn, with a warning if there are unlabeled windows. -1 is the same without
+        a warning. If None, all windows are labeled, and -1 is an ordinary class.
+        ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn encode the labels before
+        they call this classifier, so that -1 becomes an ordinary class. Remove unlabeled windows
+        in this case.
     callbacks : list of skorch callbacks | None
-        Callbacks for fine-tuning. A learning-rate scheduler needs ``finetune_warmup=None``, and a
-        callback that monitors the validation loss needs ``validation``. Early stopping with a
-        warm-up ends before the rate has fallen to zero.
+        Callbacks for fine-tuning. A learning rate scheduler requires ``finetune_warmup=None``, and
+        a callback that monitors the validation loss requires ``validation``. Early stopping with
+        ``finetune_warmup`` ends before the learning rate has decreased to zero.
     pretrain_callbacks : list of skorch callbacks | None
-        Callbacks for pretraining, which has its own schedule and no validation windows.
+        Callbacks for pretraining. Pretraining has its own learning rate schedule and no validation
+        windows.
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
-        Whether the encoder, and in pretraining the decoder, is compiled. Compiling takes about a
-        minute, so it pays off when training takes hours.
+        Whether to compile the encoder and, in pretraining, the decoder. Compiling takes about a
+        minute, and is useful if training takes hours.
     device : str
         Name of a torch device. ``"auto"`` uses CUDA, then MPS, then the CPU.
     random_state : int | RandomState | None
-        Seed of all random draws. With an int, two fits on the CPU give exactly the same weights.
+        Seed of all random numbers. With an int, repeated fits on the CPU yield identical weights.
     verbose : int
-        Verbosity: 0 prints nothing, 1 shows one progress bar per phase.
+        Verbosity level. If 0, nothing is printed. If 1, one progress bar is shown for each phase.
     checkpoint_dir : path | None
-        Folder for the pretrained encoder, which is written before fine-tuning starts.
+        Folder in which the pretrained encoder is saved, before fine-tuning starts.
 
     Attributes
     ----------
     classes_ : ndarray, shape (n_classes,)
         Labels, in the order of the columns of ``predict_proba``.
     class_names_ : dict of label to str | None
-        Name of each label, where the data have names: in the ``mapping`` of braindecode's windows,
-        or the ``event_id`` of an mne.Epochs. None for other data, and for labels given as ``y``
-        that are not those of the data.
+        Name of each class, if the data contain class names: in the ``mapping`` of a braindecode
+        dataset, or the ``event_id`` of mne.Epochs. None for other data, and if ``y`` differs from
+        the labels of the data.
     net_ : skorch.NeuralNetClassifier
         Fine-tuned net; its module is a PARSNet.
     encoder_ : PatchEncoder
@@ -452,28 +475,29 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     encoder_card_ : EncoderCard
         Training data and pretext task of the encoder.
     fine_tuning_ : dict
-        ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` as they were in the
-        fit, without "auto" and None.
+        Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` that were
+        used, without "auto" and None.
     history_ : pandas.DataFrame
-        Losses, one row per epoch, over both phases.
+        Losses of both phases, one row per epoch.
     load_report_ : LoadReport
-        Tensors that were loaded. Only present when the encoder or the model came from a folder.
+        Tensors that were loaded. Only present if the encoder or the model was loaded from a folder.
     sfreq_ : float | None
         Sampling rate of the training windows in Hz; None when it is unknown.
     preprocessing_ : Preprocessing
-        Preprocessing of the training windows, as far as it is known. Windows to predict that were
-        prepared otherwise give a warning.
+        Preprocessing of the training windows, as far as it is known. A warning is issued if the
+        preprocessing of windows to predict differs.
     amplitudes_ : AmplitudeRange | None
         Usual amplitudes of the training windows: 5th and 95th percentile (``low``, ``high``) of the
-        standard deviations of a channel in a window. ``predict_raw`` compares a recording with it.
+        standard deviation of a channel in a window. ``predict_raw`` compares the amplitudes of a
+        recording with this range.
     transitions_ : Transitions | None
-        Which labels follow each other in the training windows, for ``predict_raw(smooth=True)``.
-        None when no two windows touch in time.
+        Transition probabilities between the labels of consecutive training windows, for
+        ``predict_raw(smooth=True)``. None if there are no consecutive windows.
     n_chans_, n_times_ : int
         Number of channels and of samples in a training window.
     chs_info_ : list of dict | None
-        Channels as in ``mne.Info["chs"]``. None when the channels of the training windows are
-        unknown; an empty list when the recordings have different channels.
+        Channels, as in ``mne.Info["chs"]``. None if the channels of the training windows are
+        unknown; an empty list if the recordings have different channels.
 
     References
     ----------
@@ -505,30 +529,33 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
 
     @property
     def adapt(self) -> NoReturn:
-        """Not available; use :meth:`FewLabelsClassifier.adapt`, with this as its ``encoder``."""
-        raise AttributeError("PARSClassifier has no adapt; fit FewLabelsClassifier(encoder=clf).")
+        """Not available: use :meth:`FewLabelsClassifier.adapt`, with this model as ``encoder``."""
+        raise AttributeError(
+            "PARSClassifier does not support adapt. Fit FewLabelsClassifier(encoder=clf), and use "
+            "its method adapt."
+        )
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
-        """Pretrain on the training windows, then fine-tune on the labeled ones.
+        """Pretrain the encoder on all training windows, then fine-tune on the labeled windows.
 
         Parameters
         ----------
         X : windows
             Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
-            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). Recordings
-            may have their channels in different orders. When they have different numbers of
-            channels, or different channels with ``electrode_position=True`` or spatial filters,
-            their common channels are used and a warning lists the others.
+            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). The order of
+            the channels may differ between recordings. If recordings have different numbers of
+            channels, or different channels and ``electrode_position=True`` or spatial filters, the
+            channels shared by all recordings are used, and a warning lists the other channels.
         y : array-like, shape (n_windows,) | None
-            Labels of any type. None uses the labels of the dataset.
+            Labels of any type. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``validation`` and the card of the encoder.
-            None uses the subjects of the dataset.
+            Subject of each window, for ``validation`` and the encoder card. If None, the subjects
+            of the dataset are used.
         unlabeled : windows | SignalStore | None
-            Further windows for pretraining, with any montage. A store is cut into windows of the
-            same length as those of ``X``, without people of its validation and test splits. With
-            ``channels``, only these are used; windows that have none of them keep all their EEG
-            channels.
+            Additional unlabeled windows for pretraining, with any montage. A SignalStore is divided
+            into windows of the same length as those of ``X``; its validation and test subjects are
+            excluded. If ``channels`` is not None, only these channels are used; windows without
+            any of these channels retain all EEG channels.
 
         Returns
         -------
@@ -541,22 +568,22 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             When ``X`` is of another type or contains continuous recordings, or when a parameter
             has the wrong type.
         ValueError
-            When windows are missing, are malformed or contain NaN; when labels are missing, are
-            all the same, or are exactly -1 and +1 (see ``unlabeled_label``); when sampling rates
-            differ from each other or from that of the encoder; when a window is shorter than a
-            patch; when ``validation`` is "split" and a labeled window has neither the split
+            When there are no windows, or windows are malformed or contain NaN; when labels are
+            missing, are all equal, or are exactly -1 and +1 (see ``unlabeled_label``); when the
+            sampling rate differs between recordings or from the encoder; when a window is shorter
+            than a patch; when ``validation="split"`` and the split of a labeled window is neither
             "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
             When ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
-            After Ctrl-C. The weights trained so far are kept.
+            After Ctrl-C. The current weights are retained.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            When pretraining or fine-tuning cannot have learned, or has learned nothing: too few
-            steps, a pretraining loss at chance, a validation loss that never fell, or a class that
-            is predicted for no training window.
+            When pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
+            loss at chance level, a validation loss that never decreased, or a class that is not
+            predicted for any training window.
         """
         return self._fit(X, y, groups, unlabeled)
 
@@ -569,19 +596,19 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSRegressor(RegressorMixin, PARSEstimator):
-    """Pretrain an encoder without labels, then fine-tune it to predict a number.
+    """Self-supervised pretraining of an encoder, then fine-tuning as a regressor.
 
-    The number is one of each window, such as a reaction time, or one that all windows of a subject
-    share, such as an age. Encoder, network and training are those of
-    :class:`~braindecode_pars.PARSClassifier`; the network has one output, and another loss. The
-    paper has no regression.
+    The target is a number for each window, such as a reaction time, or a number that all windows of
+    a subject share, such as age. Encoder, network and training are the same as in
+    :class:`~braindecode_pars.PARSClassifier`, but the network has a single output and a regression
+    loss. The paper does not contain regression.
 
     Parameters
     ----------
     loss : "mse" | "huber"
-        Loss of fine-tuning: the mean squared error, or Huber's, in which errors of more than one
-        standard deviation of the training targets count linearly. Outliers then move the model
-        less.
+        Loss of fine-tuning: the mean squared error, or the Huber loss, which is linear for errors
+        above one standard deviation of the training targets and therefore less sensitive to
+        outliers.
     pretext, pretext_params, encoder, continue_pretraining, sham, freeze_encoder, sfreq, \
 preprocessing, channels, patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, \
 channel_drop_prob, electrode_position, amplitude, head
@@ -592,7 +619,7 @@ encoder_lr_factor, gradient_clip, drop_prob, weight_decay, augmentation, callbac
 pretrain_callbacks
         As in :class:`~braindecode_pars.PARSClassifier`.
     validation : float | "split"
-        As in :class:`~braindecode_pars.PARSClassifier`, but a share of the windows is not
+        As in :class:`~braindecode_pars.PARSClassifier`, but a proportion of windows is not
         stratified.
     precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`~braindecode_pars.PARSClassifier`.
@@ -600,20 +627,20 @@ pretrain_callbacks
     Attributes
     ----------
     target_mean_, target_scale_ : float
-        Mean and standard deviation of the targets of the training windows. The network learns
-        targets minus the mean, divided by the standard deviation.
+        Mean and standard deviation of the training targets. The network is trained on standardized
+        targets: target minus mean, divided by the standard deviation.
     net_ : skorch.NeuralNetRegressor
         Fine-tuned net; its module is a PARSNet.
     encoder_, encoder_card_, fine_tuning_, history_, load_report_, sfreq_, preprocessing_, \
 amplitudes_, n_chans_, n_times_, chs_info_
-        As in :class:`~braindecode_pars.PARSClassifier`. The losses are those of standardized
-        targets: with the mean squared error, 1 is about that of the mean of the training targets.
+        As in :class:`~braindecode_pars.PARSClassifier`. The losses refer to standardized targets:
+        predicting the mean of the training targets has a mean squared error of about 1.
 
     Notes
     -----
-    Compare it with a ridge regression on the features of the frozen encoder, which trains no
-    network. For an age there are as many targets as subjects, so score subjects that are held out:
-    :func:`~braindecode_pars.evaluation.regression_scores` has the scores over windows and over
+    Compare the scores with a baseline: ridge regression on the features of the frozen encoder. A
+    target such as age has one value per subject, so evaluate on held-out subjects:
+    :func:`~braindecode_pars.evaluation.regression_scores` computes scores over windows and over
     subjects.
 
     References
@@ -622,7 +649,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
     Examples
     --------
-    A target of each window: the depth of simulated sleep.
+    Predict a target for each window, the depth of simulated sleep:
 
     >>> import numpy as np
     >>> from braindecode_pars import PARSRegressor, as_sklearn, datasets
@@ -632,7 +659,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     >>> regressor.fit(X, depth).predict(X).shape == depth.shape
     True
 
-    The baseline:
+    Compare with the baseline, ridge regression on the features of a frozen encoder:
 
     >>> from sklearn.linear_model import RidgeCV
     >>> from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
@@ -640,7 +667,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     >>> from sklearn.preprocessing import StandardScaler
     >>> from braindecode_pars import PARSEmbedder
     >>> ridge = make_pipeline(
-    ...     PARSEmbedder(None, random_state=0, verbose=0),  # encoder="small" for yours
+    ...     PARSEmbedder(None, random_state=0, verbose=0),  # in practice, encoder="small"
     ...     StandardScaler(),
     ...     RidgeCV(np.logspace(-2, 4, 13)),
     ... )
@@ -652,22 +679,23 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
     _kind = model_files.REGRESSOR
 
-    # scikit-learn's metadata routing may pass groups, which predictions of numbers ignore.
+    # scikit-learn's metadata routing may pass groups, which a regressor ignores.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
-        """Pretrain on the training windows, then fine-tune on those with a target.
+        """Pretrain the encoder on all training windows, then fine-tune on windows with a target.
 
         Parameters
         ----------
         X, groups, unlabeled
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         y : array-like, shape (n_windows,) | None
-            Targets, in any unit. NaN marks windows without one, which are used for pretraining
-            only. None uses the labels of the dataset, unless they are codes of named classes.
-            Codes of classes whose names are numbers, such as ages, are refused; those numbers are
-            ``np.array([*map(float, X.label_names)])[y]`` after ``X, y, _ = as_sklearn(windows)``.
+            Targets, in any unit. NaN marks windows without a target, which are used for pretraining
+            only. If None, the labels of the dataset are used, unless they are codes of named
+            classes. If the class names are numbers, such as ages, an error is raised, because the
+            codes are not the numbers. To convert the codes to the numbers, use ``X, y, _ =
+            as_sklearn(windows)`` and ``np.array([*map(float, X.label_names)])[y]``.
 
         Returns
         -------
@@ -679,15 +707,17 @@ amplitudes_, n_chans_, n_times_, chs_info_
         TypeError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         ValueError
-            For the same windows and settings as there; when targets are missing, are no real
-            numbers, are codes of the dataset's classes, are infinite, or are all the same.
+            For the same windows and settings as in
+            :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`. Also when targets are
+            missing, are not real numbers, are codes of named classes, are infinite, or are all
+            equal.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            When pretraining or fine-tuning cannot have learned, or has learned nothing: too few
-            steps, a pretraining loss at chance, or a validation loss that never fell, or was never
-            below that of the mean of the training targets.
+            When pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
+            loss at chance level, or a validation loss that never decreased, or was never below the
+            loss of predicting the mean of the training targets.
         """
         return self._fit(X, y, groups, unlabeled)
 
@@ -704,20 +734,20 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if labels.are_equal(targets):
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"All training targets are {targets[0]:g}, as if there were one sample; pass "
-                "targets that differ."
+                f"Training targets must differ, but all are {targets[0]:g}, which is equivalent to "
+                "one sample. Pass windows with at least two different targets."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         parts: list[Any] = [train, valid]
         for i, part in enumerate(parts):
             if part is not None:
                 standardized = (part.labels - self.target_mean_) / self.target_scale_
-                # In single precision, since some GPUs have no other.
+                # In single precision, because some GPUs do not support double precision
                 parts[i] = part.with_labels(standardized.astype(np.float32))
         return parts[0], parts[1]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the predicted number of each window.
+        """Predict the target of each window.
 
         Parameters
         ----------
@@ -744,7 +774,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     def predict_raw(
         self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True, rescale: bool = False
     ) -> pd.DataFrame:
-        """Predict a continuous recording, window after window.
+        """Predict consecutive windows of a continuous recording.
 
         Parameters
         ----------
@@ -754,10 +784,12 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Returns
         -------
         pandas.DataFrame
-            One row for each window, with ``onset`` and ``duration`` in seconds, ``prediction`` in
-            the unit of the targets, NaN in a window with a gap or a "BAD" annotation, and
-            ``n_chans``. With ``overlap``, a prediction is the mean over the windows that share
-            samples with the row. Its ``attrs`` are those of PARSClassifier, without classes.
+            One row for each window, with the columns ``onset`` and ``duration`` in seconds,
+            ``prediction`` in the unit of the targets (NaN in a window with a gap or a "BAD"
+            annotation), and ``n_chans``. With ``overlap``, a prediction is the mean over the
+            windows that overlap with the row. ``frame.attrs`` is described in
+            :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`; it
+            contains no classes.
 
         Raises
         ------
@@ -772,27 +804,27 @@ amplitudes_, n_chans_, n_times_, chs_info_
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> float:
-        """Return the coefficient of determination, r2, of the windows with a target.
+        """Return the coefficient of determination (R2) on the windows with a target.
 
         Parameters
         ----------
         X, groups
             As in ``predict``.
         y : array-like, shape (n_windows,) | None
-            Targets. Windows with NaN are ignored. None uses the labels of the dataset.
+            Targets. Windows with NaN are ignored. If None, the labels of the dataset are used.
         sample_weight : array-like, shape (n_windows,) | None
             Weight of each window.
 
         Returns
         -------
         float
-            1 for perfect predictions, 0 for the mean of ``y``, and less than 0 for worse ones. NaN
-            with a warning where all targets are the same.
+            1 for perfect predictions, 0 for predicting the mean of ``y``, and negative for worse
+            predictions. NaN, with a warning, if all targets are equal.
 
         Raises
         ------
         ValueError
-            When windows, targets or weights are malformed, or when no target is known.
+            When windows, targets or weights are malformed, or when no window has a target.
         """
         check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)
@@ -803,8 +835,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         predicted = self.predict(windows)[known]
         if labels.are_equal(targets[known]):
             checks.warn_user(
-                f"All targets are {targets[known][0]:g}, for which r2 is not defined; score "
-                "windows of several subjects together, as regression_scores does."
+                f"R2 is not defined, because all targets are {targets[known][0]:g}. Score windows "
+                "of several subjects together, as regression_scores does."
             )
             return float("nan")
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
@@ -813,25 +845,28 @@ amplitudes_, n_chans_, n_times_, chs_info_
 def _targets(windows: Windows, y: Any) -> np.ndarray:
     """Return the targets of windows: ``y``, or the labels of the dataset if they are quantities."""
     codes = set() if windows.y is None else {*windows.y.tolist()}
-    named = (windows.label_names or {}).items()
-    names = [name for name, code in named if code in codes and name != str(code)]
-    # Codes of other names may be ordinal, such as the depth of sleep.
+    items = (windows.label_names or {}).items()
+    names = [name for name, code in items if code in codes and name != str(code)]
+    # Codes of names that are not numbers may be ordinal, such as the depth of sleep.
     are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", name) for name in names)
     if names and (y is None or are_numbers):
-        values = ", y = np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...)"
+        conversion = (
+            ", such as y = np.array([*map(float, X.label_names)])[y] after "
+            "X, y, _ = as_sklearn(...)"
+        )
         raise ValueError(
-            f"The labels of these windows are codes of classes ({checks.format_list(names)}), not "
-            f"quantities; pass y, one number for each window{values if are_numbers else ''}. "
-            "PARSClassifier takes classes."
+            "PARSRegressor requires numeric targets, but the labels of X are codes of classes "
+            f"({checks.format_list(names)}). Pass one number per window as y"
+            f"{conversion if are_numbers else ''}. To predict classes, use PARSClassifier."
         )
     return labels.targets_of(windows)
 
 
 def warn_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
-    """Warn of windows to predict in which no electrode position is known.
+    """Warn if the positions of all electrodes of a window to predict are unknown.
 
-    ``n_chans`` is the number of channels of the fit. Windows without channel names are assumed to
-    have the channels of the fit, if they have as many.
+    ``n_chans`` is the number of channels of ``fit``. Windows without channel names that have this
+    number of channels are assumed to have the channels of ``fit``.
     """
     n_unknown, example = 0, ""
     for number, montage in enumerate(windows.montages):
@@ -841,14 +876,18 @@ def warn_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
         else:
             is_known = n_known_electrodes(montage.chs_info) > 0
         if not is_known:
-            n_unknown, example = n_unknown + len(indices), checks.format_list(montage.names, most=3)
+            n_unknown, example = (
+                n_unknown + len(indices),
+                checks.format_list(montage.names, max_items=3),
+            )
     if n_unknown:
         checks.warn_user(
-            f"No electrode position is known in {n_unknown} of {len(windows)} windows (channels "
-            f"{example or 'without names'}). Rename them as in the 10-05 system, or set a montage."
+            f"The electrode positions of all channels are unknown in {n_unknown} of {len(windows)} "
+            f"windows (channels {example or 'without names'}). Rename the channels according to "
+            "the 10-05 system, or set a montage."
         )
 
 
 def n_known_electrodes(chs_info: list[dict]) -> int:
-    """Return how many channels have a known position."""
+    """Return the number of channels with a known electrode position."""
     return int(np.isfinite(electrodes.electrode_positions(chs_info)).all(axis=1).sum())

@@ -1,4 +1,4 @@
-"""Transformers that use the subjects of windows: subject centering, and Euclidean alignment."""
+"""Transformers that use the subject of each window: SubjectCentering and EuclideanAlignment."""
 
 from dataclasses import replace
 from typing import Any, Self
@@ -12,31 +12,31 @@ from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, convert, picking
 
-#: Smallest number of windows of a subject by default. The mean of n windows adds 1/n of the
-#: variance within a subject to each feature.
+#: Default minimum number of windows per subject. The error of a mean of n windows adds 1/n of the
+#: within-subject variance to each feature.
 MIN_WINDOWS = 10
 
 
 def subject_numbers(
-    windows: Windows, min_windows: int, owner: str, remedy: str = "lower min_windows"
+    windows: Windows, min_windows: int, owner: str, remedy: str = "decrease min_windows"
 ) -> np.ndarray:
-    """Return the number of each window's subject, counted from 0.
+    """Return the subject of each window as an integer code, counted from 0.
 
     Parameters
     ----------
     windows : Windows
         All windows of each subject.
     min_windows : int
-        Smallest number of windows of a subject.
+        Minimum number of windows per subject.
     owner : str
         Name of the class or parameter that needs the subjects, for the error message.
     remedy : str
-        What else to do when a subject has too few windows, for the error message.
+        Alternative remedy if a subject has too few windows, for the error message.
 
     Returns
     -------
     ndarray of int, shape (n_windows,)
-        Windows with the same number are of one subject.
+        Subject codes. Windows of the same subject have the same code.
 
     Raises
     ------
@@ -48,16 +48,17 @@ def subject_numbers(
     if windows.groups is None:
         n_unknown = int((~windows.has_subject).sum())
         raise ValueError(
-            f"{owner} needs the subject of every window, but that of {n_unknown} of "
-            f"{len(windows)} is unknown; pass the X of as_sklearn, or groups=."
+            f"{owner} requires the subject of every window, but the subject of {n_unknown} of "
+            f"{len(windows)} windows is unknown. Pass the X of as_sklearn, or pass groups."
         )
     numbers, names = pd.factorize(windows.groups)
     counts = np.bincount(numbers)
     if counts.min() < min_windows:
-        few = int((counts < min_windows).argmax())
+        first_small = int((counts < min_windows).argmax())
         raise ValueError(
-            f"Subject {names[few]} has {counts[few]} windows; {owner} needs at least {min_windows} "
-            f"of each subject, for a mean of its own. Pass all of them together, or {remedy}."
+            f"{owner} requires at least {min_windows} windows per subject to estimate the subject "
+            f"mean, but subject {names[first_small]} has {counts[first_small]}. Pass all windows "
+            f"of a subject in one call, or {remedy}."
         )
     return numbers
 
@@ -65,23 +66,24 @@ def subject_numbers(
 def subtract_means(
     features: np.ndarray, subjects: np.ndarray, prior: tuple[np.ndarray, float] | None = None
 ) -> np.ndarray:
-    """Return features minus the mean of each subject, or minus its running mean.
+    """Subtract the mean of each subject, or its running mean, from features.
 
     Parameters
     ----------
     features : ndarray, shape (n_windows, n_features)
         Features.
     subjects : ndarray of int, shape (n_windows,)
-        Subject of each window, counted from 0.
+        Subject code of each window, counted from 0.
     prior : tuple of ndarray and float | None
-        Mean with which the running mean of each subject begins, and as how many windows it counts.
-        The running mean of a window is over those of its subject up to it, in the order of rows.
-        None subtracts the mean of all windows of a subject.
+        Initial value of the running mean, and its weight as a number of windows. The running mean
+        of a window includes this window and all previous windows of the same subject, in row
+        order. If None, the mean over all windows of a subject is subtracted.
 
     Returns
     -------
     ndarray, shape (n_windows, n_features)
-        A copy, in a floating-point type. NaN stays, and does not count in a mean.
+        Copy of the features with a floating-point dtype. NaN values remain NaN, and are ignored
+        in the means.
 
     Examples
     --------
@@ -95,13 +97,13 @@ def subtract_means(
     """
     centered = features.astype(np.result_type(features, np.float32))
     for subject in range(subjects.max() + 1):
-        mine = subjects == subject
-        centered[mine] -= subject_mean(centered[mine], prior)
+        subject_windows = subjects == subject
+        centered[subject_windows] -= subject_mean(centered[subject_windows], prior)
     return centered
 
 
 def subject_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None) -> np.ndarray:
-    """Return the mean of one subject; with ``prior``, the running mean up to each window."""
+    """Return the mean features of one subject; with ``prior``, the running mean per window."""
     add = np.sum if prior is None else np.cumsum
     mean, weight = (0.0, 0.0) if prior is None else prior
     missing = np.isnan(features)
@@ -110,60 +112,67 @@ def subject_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = 
 
 
 class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
-    r"""Subtract each subject's own mean from the features of a transformer.
+    r"""Subject-wise centering: subtract the mean of each subject from the features (transductive).
 
-    A feature :math:`f` of a window :math:`i` of subject :math:`s(i)` becomes
+    A feature :math:`f` of window :math:`i` of subject :math:`s(i)` becomes
 
     .. math::
         f_i - \frac{1}{|\{j : s(j) = s(i)\}|} \sum_{j : s(j) = s(i)} f_j ,
 
-    where the sum is over the windows of one call of :meth:`transform`. People differ more from each
-    other than one person's states do, so this often helps much.
+    where the sum is over the windows of one call of :meth:`transform`. Differences between
+    subjects are often larger than differences between classes, so centering can improve scores
+    considerably.
 
-    **It is transductive.** A prediction uses the other windows of the test subject, without their
-    labels: a whole recording must be there before its first window is classified. Report it as
-    such, and compare it only with methods that are given the same. The mean also contains the
-    shares of the classes. Where these differ between subjects, a part of what tells the classes
-    apart is removed, and all of it in a subject whose windows are of one class.
+    **This method is transductive.** Each prediction also uses the other windows of the test
+    subject, without their labels. All windows of a recording must therefore be available before
+    the first window is classified. Report scores as transductive, and compare them only with
+    methods that use the same data. The subject mean also depends on the class proportions of the
+    subject. If the class proportions differ between subjects, centering removes part of the
+    difference between classes. In a subject with windows of one class only, it removes the whole
+    difference.
 
-    **With** ``running=True`` **it is causal:** the windows of a subject are in the order of time,
-    and window :math:`i`, the n-th of its subject, is centered by those up to it. Their mean is
-    shrunk to the mean :math:`m` of the training, which counts as :math:`n_0` windows,
+    **With** ``running=True`` **it is causal:** the windows of a subject must be in temporal order.
+    Window :math:`i`, the n-th window of its subject, is centered by the mean of all windows of the
+    subject up to and including window :math:`i`. This running mean is shrunk toward the mean
+    :math:`m` of the training subjects, which has the weight of :math:`n_0` windows,
 
     .. math::
         f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
 
-    The training is centered in the same way. Where the classes follow each other in long blocks, the
-    running mean is that of the first block for long, and what is centered depends on the order.
+    The training windows are centered in the same way. If the classes occur in long blocks, the
+    running mean reflects mainly the class of the first block for a long time, so that the result
+    depends on the order of the blocks.
 
     Parameters
     ----------
     transformer : transformer
         Required: a transformer of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower`,
-        :class:`~braindecode_pars.PARSEmbedder` or a pipeline. A clone of it is fitted. The windows
-        know their subjects and the features do not, so this class wraps the transformer instead of
-        following it in a pipeline. It then works in scikit-learn's cross-validation and in the
+        :class:`~braindecode_pars.PARSEmbedder` or a pipeline. A clone is fitted. This class wraps
+        the transformer, instead of following it in a pipeline, because windows have subjects and
+        the features do not. It therefore works in scikit-learn's cross-validation and in the
         protocols of :mod:`braindecode_pars.evaluation`, which pass only windows to ``predict``.
     min_windows : int
-        Smallest number of windows of a subject. The mean of n windows adds 1/n of the variance
-        within a subject to every feature, a tenth for the default. With ``running``, predictions
-        begin with the first window, and this is the number :math:`n_0`.
+        Minimum number of windows per subject. The error of a mean of n windows adds 1/n of the
+        within-subject variance to each feature (10 % with the default of 10 windows). With
+        ``running=True``, the first window can already be predicted, and ``min_windows`` is the
+        weight :math:`n_0` of the training mean.
     running : bool
-        Whether the mean is that of the windows so far.
+        Whether to subtract the running mean of the current and previous windows, instead of the
+        mean of all windows.
 
     Attributes
     ----------
     transformer_ : transformer
         Fitted transformer.
     mean_ : ndarray, shape (n_features,)
-        Mean of the means of the training subjects. Only present with ``running``.
+        Mean of the means of the training subjects. Only present with ``running=True``.
     test_subject_data_ : TestSubjectData
-        What a prediction is given of the test person, beside its window.
+        Data of the test subject that a prediction uses in addition to the predicted window.
 
     References
     ----------
-    Relatives are adaptive batch normalization (Li et al. 2016, arXiv:1603.04779), Riemannian
+    Related methods are adaptive batch normalization (Li et al. 2016, arXiv:1603.04779), Riemannian
     re-centering (Zanini et al. 2018, IEEE Transactions on Biomedical Engineering 65) and Euclidean
     alignment (He and Wu 2020, IEEE Transactions on Biomedical Engineering 67).
 
@@ -197,18 +206,19 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer; with ``running`` also the mean of the training.
+        """Fit the transformer; with ``running=True``, also compute the mean of the subjects.
 
-        Otherwise no mean is learned: each call of :meth:`transform` takes its own.
+        With ``running=False``, no mean is stored: each call of :meth:`transform` computes the
+        subject means of its own windows.
 
         Parameters
         ----------
         X : windows
             Windows of any type that the transformer accepts.
         y : array-like, shape (n_windows,) | None
-            Labels for the transformer.
+            Labels, passed to the transformer.
         groups : array-like, shape (n_windows,) | None
-            Subjects, for windows that do not contain them, such as arrays.
+            Subject of each window, for inputs without subjects, such as arrays.
 
         Returns
         -------
@@ -221,38 +231,40 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
             When ``min_windows`` is not an integer.
         ValueError
             When ``transformer`` is not a transformer, the subject of a window is unknown, or a
-            subject has fewer windows than ``min_windows``. Also all errors of the transformer.
+            subject has fewer windows than ``min_windows``. Errors of the transformer are also
+            raised.
         """
         windows_estimator.check_estimator(self)
         subjects = self._subjects(X, groups)
-        # PARSEmbedder, for example, notes the subjects in its card.
-        takes_groups = groups is not None and validation.has_fit_parameter(
+        # PARSEmbedder, for example, stores the subjects in its encoder card.
+        passes_groups = groups is not None and validation.has_fit_parameter(
             self.transformer, "groups"
         )
         with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
-            self.transformer_.fit(X, y, **({"groups": groups} if takes_groups else {}))
+            self.transformer_.fit(X, y, **({"groups": groups} if passes_groups else {}))
             if self.running:
                 features = np.asarray(self.transformer_.transform(X))
                 self.mean_ = pd.DataFrame(features).groupby(subjects).mean().mean().to_numpy()
         return self
 
     def transform(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the features of the transformer, minus the mean of each subject.
+        """Compute the features of the transformer and subtract the mean of each subject.
 
         Parameters
         ----------
         X : windows
-            All windows of each subject: the result depends on which windows are passed together.
-            With ``running``, those of a subject in the order of time, from the first.
+            All windows of each subject. The result depends on which windows are passed in one
+            call. With ``running=True``, the windows of each subject must be in temporal order and
+            start with the first window.
         groups : array-like, shape (n_windows,) | None
             As in :meth:`fit`.
 
         Returns
         -------
         ndarray, shape (n_windows, n_features)
-            Features whose mean over the windows of a subject is zero; with ``running``, each minus
-            the mean up to it.
+            Features with mean zero over the windows of each subject. With ``running=True``, the
+            running mean was subtracted from each window.
 
         Raises
         ------
@@ -270,7 +282,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         return subtract_means(features, subjects, prior)
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> np.ndarray:
-        """Fit the transformer and return its features, minus the mean of each subject.
+        """Fit the transformer, compute its features and subtract the mean of each subject.
 
         Parameters
         ----------
@@ -286,7 +298,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
 
     @metaestimators.available_if(lambda self: hasattr(self.transformer, "get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the features, which are those of the transformer.
+        """Return the feature names of the transformer.
 
         Parameters
         ----------
@@ -303,47 +315,51 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
 
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
         windows = convert.as_windows(X, groups=groups)
-        least = 1 if self.running else self.min_windows
-        return subject_numbers(windows, least, type(self).__name__)
+        min_windows = 1 if self.running else self.min_windows
+        return subject_numbers(windows, min_windows, type(self).__name__)
 
 
-#: Directions with a smaller share of the largest variance are noise of rounding, and set to zero.
+#: Directions whose variance is below this fraction of the largest variance contain only rounding
+#: errors and are set to zero.
 _SMALLEST = 1e-7
 
 
 class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
-    r"""Give the windows of each subject the same mean covariance (transductive).
+    r"""Euclidean alignment: whiten signals by the mean covariance of each subject (transductive).
 
-    With the windows :math:`X_i` of a subject (channels by samples, T samples), each becomes
+    A window :math:`X_i` of a subject (channels by samples, T samples) becomes
 
     .. math::
-        \bar R^{-1/2} X_i, \qquad \bar R = \frac1n \sum_{i=1}^n \frac{X_i X_i^\top}{T}.
+        \bar R^{-1/2} X_i, \qquad \bar R = \frac1n \sum_{i=1}^n \frac{X_i X_i^\top}{T},
 
-    This is to signals what :class:`~braindecode_pars.SubjectCentering` is to features, for models
-    that learn from signals, such as :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    where :math:`\bar R` is the mean covariance over all n windows of the subject. Use it with
+    models that are trained on signals, such as
+    :class:`~braindecode_pars.estimators.NetworkClassifier`;
+    :class:`~braindecode_pars.SubjectCentering` is the corresponding method for features.
 
-    **It is transductive.** A prediction uses the other windows of the test subject, without their
-    labels; see :class:`~braindecode_pars.SubjectCentering` for what that means.
+    **This method is transductive.** Each prediction also uses the other windows of the test
+    subject, without their labels. For the consequences, see
+    :class:`~braindecode_pars.SubjectCentering`.
 
     Parameters
     ----------
     channels : list of str | None
-        As in :class:`~braindecode_pars.PARSClassifier`. Recordings with different channels are
-        aligned on their common channels.
+        As in :class:`~braindecode_pars.PARSClassifier`. If recordings have different channels,
+        the channels shared by all recordings are used.
     min_windows : int
-        Smallest number of windows of a subject.
+        Minimum number of windows per subject.
 
     Attributes
     ----------
     chs_info_ : list of dict | None
         Channels of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
     test_subject_data_ : TestSubjectData
-        What a prediction is given of the test person, beside its window.
+        Data of the test subject that a prediction uses in addition to the predicted window.
 
     Notes
     -----
-    The aligned signals have no unit. Directions without variance, of which an average reference
-    leaves one, stay without it.
+    The aligned signals are dimensionless. Directions without variance, such as the one removed by
+    an average reference, remain zero.
 
     References
     ----------
@@ -368,14 +384,14 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         self.min_windows = min_windows
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the channels. Each call of :meth:`transform` takes its own covariances.
+        """Store the channels. No covariance is stored: each :meth:`transform` computes its own.
 
         Parameters
         ----------
         X : windows
             Windows whose channels :meth:`transform` will use. No signal is read.
         y : Any
-            Not used; scikit-learn passes it.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -393,19 +409,20 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         return self
 
     def transform(self, X: Any, *, groups: Any = None) -> Windows:
-        """Return the aligned windows, for any estimator of this package.
+        """Return the aligned windows, which every estimator of this package accepts.
 
         Parameters
         ----------
         X : windows
-            All windows of each subject: the result depends on which windows are passed together.
+            All windows of each subject. The result depends on which windows are passed in one
+            call.
         groups : array-like, shape (n_windows,) | None
-            Subjects, for windows that do not contain them, such as arrays.
+            Subject of each window, for inputs without subjects, such as arrays.
 
         Returns
         -------
         Windows
-            View of the windows with their labels and subjects. A window is aligned when it is read.
+            Windows with the labels and subjects of ``X``. A window is aligned when it is read.
 
         Raises
         ------
@@ -425,7 +442,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         return replace(aligned, recordings=aligned.recordings.assign(preprocessing=steps))
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> Windows:
-        """Remember the channels and return the aligned windows.
+        """Store the channels and return the aligned windows.
 
         Parameters
         ----------
@@ -441,14 +458,14 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
 
 
 class _Aligned:
-    """Source of aligned windows.
+    """Reader that aligns each window when it is read.
 
     Parameters
     ----------
     windows : Windows
-        Windows of any subjects.
+        Windows of one or more subjects.
     subjects : ndarray of int, shape (n_windows,)
-        Number of each window's subject.
+        Subject code of each window, counted from 0.
     """
 
     def __init__(self, windows: Windows, subjects: np.ndarray):

@@ -1,4 +1,4 @@
-"""What all classifiers of windows do with their logits: labels, probabilities, tables, scores."""
+"""Base class of classifiers of windows: decision function, probabilities, predict_raw."""
 
 from abc import abstractmethod
 from typing import Any
@@ -13,7 +13,7 @@ from braindecode_pars.windows import Windows, labels, transitions
 
 
 class WindowsClassifier(windows_estimator.LabelPredictor):
-    """A classifier with ``classes_`` that predicts windows and recordings from ``_outputs``."""
+    """Base class of classifiers that predict windows and recordings from logits (``_outputs``)."""
 
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
@@ -32,14 +32,14 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
-            Logits. With two classes, the second logit minus the first: the value is positive when
+            Logits. With two classes, the second logit minus the first logit, which is positive if
             the second label in ``classes_`` is more probable.
         """
         logits = self._outputs(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the most probable labels and the probabilities; the windows are read once."""
+        """Return the most probable labels and the probabilities, reading the windows once."""
         logits = self._outputs(X, groups)
         return self.classes_[logits.argmax(dim=1).numpy()], logits.softmax(dim=1).numpy()
 
@@ -52,80 +52,87 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
         smooth: bool = False,
         rescale: bool = False,
     ) -> pd.DataFrame:
-        """Predict a continuous recording, window after window.
+        """Predict consecutive windows of a continuous recording.
 
-        The channels of ``fit`` are found by the names of their electrodes (``T3`` and ``T7``,
-        ``A1`` and ``M1``, ``EEG C3-REF`` and ``C3`` are the same). A channel with a named
-        reference, or of two electrodes, is also computed as the difference of two channels of the
-        recording. Windows lie side by side from the first sample on.
+        The recording is preprocessed like the training recordings and divided into consecutive
+        windows, starting at the first sample. Channels are matched to the channels of ``fit`` by
+        the names of their electrodes: ``T3`` and ``T7``, ``A1`` and ``M1``, and ``EEG C3-REF`` and
+        ``C3`` are considered equal. A bipolar channel, or a channel with a named reference, is
+        computed as the difference of two channels of the recording if necessary.
 
         Parameters
         ----------
         raw : mne.io.Raw | path
-            Continuous recording in volts, which is not changed, or an EDF, BDF, FIF or WFDB file.
+            Continuous recording in volts, which is not modified, or an EDF, BDF, FIF or WFDB file.
         overlap : float
-            Share of a window, in [0, 1), that the next window repeats. With 0, windows do not
-            overlap. Otherwise further windows are predicted in between, and each row is the mean
-            of the probabilities of all windows that share time with it, weighted by that time.
+            Overlap of consecutive windows, as a proportion of the window length in [0, 1). If 0,
+            the windows do not overlap. With overlap, additional windows are predicted, and each
+            row is the mean of the probabilities of all windows that overlap with it, weighted by
+            the duration of the overlap.
         preprocess : bool
-            Whether the recording is resampled, referenced, filtered and scaled as the training
-            recordings were, by ``preprocessing_``. With False its samples are used as they are;
-            its sampling rate must then be that of the model.
+            Whether to resample, re-reference, filter and scale the recording like the training
+            recordings, according to ``preprocessing_``. If False, the recording is not
+            preprocessed and must have the sampling rate of the model.
         smooth : bool
-            Whether the rows are also smoothed over time, by a hidden Markov model whose transitions
-            are counted on the labels of ``fit``
-            (:class:`~braindecode_pars.windows.transitions.Transitions`). It is for labels with
-            an order in time, such as sleep stages and seizures.
+            Whether to add predictions that are smoothed over time by a hidden Markov model, whose
+            transition probabilities are estimated from the labels of ``fit``
+            (:class:`~braindecode_pars.windows.transitions.Transitions`). Use it for labels with
+            temporal structure, such as sleep stages or seizures.
         rescale : bool
-            Whether the signals are multiplied by one factor, so that their median amplitude is in
-            the middle of ``amplitudes_``: for recordings of another unit or gain, as those of
-            wearables.
+            Whether to multiply the recording by a constant, so that its median amplitude is in the
+            middle of ``amplitudes_``. Use it for recordings with another unit or gain, such as
+            recordings of wearable devices.
 
         Returns
         -------
         pandas.DataFrame
-            One row for each window from the beginning of the recording; the rest at its end that is
-            shorter than a window is left out. Columns:
+            One row for each window, from the beginning of the recording. An incomplete window at
+            the end is not predicted. Columns:
 
-            - ``onset``, ``duration``: in seconds from the first sample. In a resampled recording, a
-              window is off by at most one sample, and by one and a half after a gap.
-            - ``label``: name of the most probable class, or the label as text. None in a window
-              that is not predicted, because it contains a gap or an annotation that begins with
-              "BAD".
-            - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN in
-              a window that is not predicted, as in ``entropy``.
-            - ``entropy``: of these probabilities, in nats.
-            - ``n_chans``: number of channels of ``fit`` that the recording has. The prediction is
-              that of these channels.
-            - With ``smooth``, ``label_smoothed``: the window's class in the most probable sequence;
-              and ``smoothed_LABEL``: probability of each class, given all windows.
-              :func:`~braindecode_pars.predictions.smoothed` returns the table of these predictions
-              alone.
+            - ``onset``, ``duration``: in seconds from the first sample. In a resampled recording,
+              onsets are accurate to one sample, and to one and a half samples after a gap.
+            - ``label``: name of the most probable class, or the label as text. None if the window
+              is not predicted, because it contains a gap or overlaps with an annotation that
+              begins with "BAD".
+            - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN if
+              the window is not predicted.
+            - ``entropy``: entropy of these probabilities, in nats. NaN if the window is not
+              predicted.
+            - ``n_chans``: number of channels of ``fit`` that are present in the recording and are
+              used for the prediction.
+            - ``label_smoothed`` (with ``smooth=True``): class of the window in the most probable
+              sequence of classes.
+            - ``smoothed_LABEL`` (with ``smooth=True``): probability of each class, given all
+              windows. :func:`~braindecode_pars.predictions.smoothed` returns a table that contains
+              only the smoothed predictions.
 
-            ``frame.attrs`` has the name of the ``recording``, the texts of the ``classes``, how the
-            ``channels`` were found, and ``findings``: what makes predictions doubtful.
+            ``frame.attrs`` contains the name of the ``recording``, the names of the ``classes``,
+            the ``channels`` of the recording that were used for each channel of ``fit``, and
+            ``findings``: possible problems with the predictions.
 
         Raises
         ------
         TypeError
             When ``raw`` is neither a Raw nor a path.
         ValueError
-            When a file cannot be read; when the recording has none of the channels of ``fit``, or
-            not all of them and the model cannot do without; when no window can be predicted; when
-            samples are NaN; when the sampling rate of ``fit`` is unknown. For a
-            FewLabelsClassifier that subtracts the mean of a subject, when fewer than ten windows
-            can be predicted. With ``smooth``, when the model knows no transitions.
+            When a file cannot be read; when the recording contains none of the channels of
+            ``fit``, or not all of them and the model requires all channels; when no window can be
+            predicted; when samples are NaN; when the sampling rate of ``fit`` is unknown. For a
+            FewLabelsClassifier with subject-wise centering, when fewer than 10 windows can be
+            predicted. With ``smooth=True``, when the model has no transition probabilities.
 
         Warns
         -----
         UserWarning
-            When channels of ``fit`` are missing, and the others are used; when the recording has
-            another reference, or differs in what cannot be restored; when the recordings of ``fit``
-            had different bands or references, so that none is applied; when channels are flat or
-            clipped for at least 1 % of the time and at least the length of a window; when
-            amplitudes are far outside those of the training windows; when the subject was in the
-            training, by ``subject_info["his_id"]`` of MNE or the path of the file; when the mean of
-            this recording alone is subtracted, and each recording of ``fit`` had one class.
+            When channels of ``fit`` are missing and only the remaining channels are used; when the
+            recording has a different reference, or a difference in preprocessing that cannot be
+            corrected; when the recordings of ``fit`` had different bands or references, so that
+            none is applied; when channels are flat or clipped for at least 1 % of the time and at
+            least the length of a window; when amplitudes are far outside the range of the training
+            windows; when the subject was in the training data, according to
+            ``subject_info["his_id"]`` of MNE or the path of the file; when the features are
+            centered with the mean of this recording alone, but each recording of ``fit`` contained
+            a single class.
 
         Examples
         --------
@@ -144,10 +151,9 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
 def read_labeled(
     estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
 ) -> Windows:
-    """Return the windows of ``fit`` of a classifier, and set what their labels tell.
+    """Validate X and y of a classifier, and set classes_, class_names_ and transitions_.
 
-    That is ``classes_``, ``class_names_`` and ``transitions_``. A label is the index of its class,
-    and -1 in unlabeled windows.
+    The labels of the returned windows are class indices, and -1 for unlabeled windows.
     """
     windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
     labeled = labels.where_labeled(windows, estimator.unlabeled_label)
@@ -162,8 +168,9 @@ def read_labeled(
         pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
         if len(pairs) == len(estimator.classes_) == len({*subjects}):
             checks.warn_user(
-                "Each class has one subject, so that a class cannot be told from the person; "
-                "label more people. A number, such as an age, is for PARSRegressor."
+                "Class and subject are confounded: all windows of a class come from one subject. "
+                "Add labeled subjects to each class. To predict a number such as age, use "
+                "PARSRegressor."
             )
     estimator.transitions_ = transitions.Transitions.of(
         windows[codes >= 0], estimator.classes_, estimator.class_weight

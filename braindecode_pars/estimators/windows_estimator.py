@@ -1,6 +1,7 @@
-"""What all estimators of windows share: accepted parameters, random state, and reading of windows.
+"""Base classes and functions shared by all estimators of windows.
 
-Windows are read at the door, with the channels of the model and labels as codes.
+They validate parameters, seed the random state, and convert ``X`` to Windows with the channels of
+the model and labels as class indices.
 """
 
 import math
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import astuple, replace
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
@@ -48,11 +49,11 @@ _COUNTS = (
 
 
 def _text_or(text: str, rule: checks.ParameterRule) -> checks.ParameterRule:
-    """Return a rule that also accepts a text such as "auto"."""
+    """Return a rule that also accepts a string such as "auto"."""
     return checks.ParameterRule(
         f"{text!r}, or {rule.text}",
         (*rule.kinds, str),
-        lambda value: value == text if isinstance(value, str) else rule.holds(value),
+        lambda value: value == text if isinstance(value, str) else rule.is_valid(value),
     )
 
 
@@ -65,12 +66,12 @@ def _is_pair(pair: Any) -> bool:
     return len(pair) == 2 and preprocessing.are_positive(pair)
 
 
-#: Parameter name -> rule. Parameters without a rule are checked where they are used.
+#: Rules of the parameters by name. Parameters without a rule are checked where they are used.
 RULES = {
     **settings.RULES,
     **parsnet.RULES,
     **dict.fromkeys(_COUNTS, checks.integer(1)),
-    **dict.fromkeys(("label_smoothing", "drop_prob"), checks.share()),
+    **dict.fromkeys(("label_smoothing", "drop_prob"), checks.proportion()),
     **dict.fromkeys(("pretrain_lr", "finetune_lr", "segment_seconds"), checks.positive()),
     **dict.fromkeys(("C", "gradient_clip", "prior_strength"), checks.optional(checks.positive())),
     **dict.fromkeys(("continue_pretraining", "running", "rescale"), checks.boolean()),
@@ -86,13 +87,13 @@ RULES = {
     "recenter": checks.optional(checks.choice(checks.AUTO, "subject")),
     **{f"pretrain_{name}": settings.RULES[name] for name in ("epochs", "max_steps", "minutes")},
     "finetune_epochs": checks.optional(checks.integer(1)),
-    "finetune_warmup": checks.optional(checks.share()),
+    "finetune_warmup": checks.optional(checks.proportion()),
     "freeze_encoder": _text_or(checks.AUTO, checks.boolean()),
     "head_epochs": _text_or(checks.AUTO, checks.integer(0)),
     "encoder_lr_factor": _text_or(
         checks.AUTO,
         checks.ParameterRule(
-            "a number of 0 or more, or two positive numbers",
+            "a number of at least 0, or a pair of positive numbers",
             (Real, tuple, list),
             lambda value: (
                 0 <= float(value) < math.inf if isinstance(value, Real) else _is_pair(value)
@@ -100,12 +101,12 @@ RULES = {
         ),
     ),
     "unlabeled_label": checks.ParameterRule(
-        "one label, 'auto' or None, not NaN (replace it, for example by -1)",
+        "a single label, 'auto' or None, and not NaN (replace NaN by a number such as -1)",
         (Hashable, bool),
         lambda value: value is None or pd.isna(value) is not True,
     ),
     "class_weight": _text_or("balanced", _or_none("a dict", dict)),
-    "validation": _text_or(labels.SPLIT, checks.share()),
+    "validation": _text_or(labels.SPLIT, checks.proportion()),
     "transformer": checks.ParameterRule(
         "a transformer of windows, such as LogBandPower()",
         (object,),
@@ -116,7 +117,7 @@ RULES = {
     "power": checks.choice("both", "absolute", "relative"),
     "band": checks.optional(
         checks.ParameterRule(
-            "two increasing frequencies in Hz",
+            "a pair of increasing frequencies in Hz",
             (tuple, list),
             lambda band: _is_pair(band) and band[0] < band[1],
         )
@@ -134,15 +135,15 @@ RULES = {
 
 
 def check_estimator(estimator: BaseEstimator) -> None:
-    """Check the parameters of an estimator, before windows are read or a net is trained.
+    """Validate the parameters of an estimator, before windows are read or a net is trained.
 
     The folder ``checkpoint_dir`` is created.
 
     Raises
     ------
     TypeError, ValueError
-        When a value is not accepted. The message contains the estimator, the parameter, the
-        accepted values and the received value.
+        When a value is not accepted. The message contains the name of the estimator, the name of
+        the parameter, the accepted values and the received value.
     """
     values = vars(estimator)
     rules = {**RULES, **getattr(estimator, "_own_rules", {})}
@@ -154,44 +155,55 @@ def check_estimator(estimator: BaseEstimator) -> None:
     _check_callbacks(values, "pretrain_callbacks", "pass pretrain_lr", "always", None)
     if values.get("continue_pretraining") and None in (values["encoder"], values["pretext"]):
         raise ValueError(
-            "continue_pretraining=True needs an encoder and a pretext task; got "
-            f"encoder={values['encoder']!r} and pretext={values['pretext']!r}."
+            "continue_pretraining=True requires an encoder and a pretext task, got "
+            f"encoder={values['encoder']!r} and pretext={values['pretext']!r}. Pass both, or use "
+            "continue_pretraining=False."
         )
-    if (folder := values.get("checkpoint_dir")) is not None:  # a wrong path fails before training
+    if (folder := values.get("checkpoint_dir")) is not None:  # an invalid path fails early
         folder = Path(folder).expanduser()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"checkpoint_dir cannot be created: {error}.") from error
+            raise ValueError(
+                f"checkpoint_dir={str(folder)!r} cannot be created ({error}). Pass a folder that "
+                "can be written."
+            ) from error
         model_files.check_may_save(folder, model_files.ENCODER)
 
 
 def _check_callbacks(
     values: dict[str, Any], parameter: str, remedy: str, schedule: Any, validation: Any
 ) -> None:
-    """Check that no callback of a training needs what it has not.
+    """Check that the callbacks are compatible with the learning rate schedule and the validation.
 
-    With a ``schedule``, the rate of a scheduler would be replaced in every step; without
-    ``validation``, there is no validation loss.
+    With a ``schedule``, the learning rate of a scheduler in ``callbacks`` would be overwritten in
+    every step. Without ``validation``, there is no validation loss to monitor.
     """
     for entry in values.get(parameter) or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
         callback_class = callback if isinstance(callback, type) else type(callback)
-        what = f"{parameter} contains {callback_class.__name__}"
+        beginning = f"{parameter} contains {callback_class.__name__}"
         if not issubclass(callback_class, Callback):
-            raise TypeError(f"{what}; pass skorch callbacks, alone or as (name, callback).")
+            raise TypeError(
+                f"{beginning}, which is not a skorch callback. Pass skorch callbacks, or tuples "
+                "(name, callback)."
+            )
         if schedule is not None and issubclass(callback_class, LRScheduler):
-            raise ValueError(f"{what}, but every step has a learning rate already; {remedy}.")
+            raise ValueError(
+                f"{beginning}, which conflicts with the built-in learning rate schedule. Remove "
+                f"it, or {remedy}."
+            )
         monitored = getattr(callback() if callback is callback_class else callback, "monitor", None)
         if not validation and isinstance(monitored, str) and "valid" in monitored:
             raise ValueError(
-                f"{what}, which monitors {monitored}, but there are no validation windows; "
-                "monitor train_loss, or hold some out for fine-tuning with validation=0.2."
+                f"{beginning}, which monitors {monitored}, but there are no validation windows. "
+                "Monitor train_loss, or hold out validation windows with validation=0.2 "
+                "(fine-tuning only)."
             )
 
 
 class WindowsEstimator(BaseEstimator):
-    """A scikit-learn estimator whose X are windows of any supported type."""
+    """Base class of scikit-learn estimators whose X contains windows of any supported type."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -201,11 +213,11 @@ class WindowsEstimator(BaseEstimator):
 
 
 class LabelPredictor(ClassifierMixin, WindowsEstimator):
-    """A classifier with ``classes_`` that reads windows once, for labels and probabilities."""
+    """Base class of classifiers of windows: predict, predict_proba and score."""
 
     unlabeled_label: Any
 
-    # With scikit-learn's metadata routing, groups reach the predictions, for subject-wise
+    # With scikit-learn's metadata routing, groups are passed to the predictions, for subject-wise
     # centering.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
@@ -221,33 +233,34 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
         Parameters
         ----------
         X : windows
-            Windows of any type that ``fit`` accepts. Channels are matched by name: those of ``fit``
-            are used, in the order of ``fit``.
+            Windows of any type that ``fit`` accepts. Channels are matched by name to the channels
+            of ``fit``, and reordered to the order of ``fit``.
 
-            A PARSClassifier takes windows of any length of at least one patch. When some channels
-            are missing, it uses the others, as a FewLabelsClassifier does; when all are missing,
-            all EEG channels. Both give a warning. A model with electrode positions uses those of
-            the windows at hand, and warns when none of their channels is a known electrode; windows
-            without channel names are assumed to have the channels of ``fit``.
+            PARSClassifier accepts windows of any length of at least one patch. If channels of
+            ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the remaining channels,
+            with a warning. If all channels of ``fit`` are missing, PARSClassifier uses all EEG
+            channels, with a warning. A model with electrode positions uses the positions of the
+            channels in ``X``, and warns if none of them is known. Windows without channel names
+            are assumed to have the channels of ``fit``.
 
-            A FewLabelsClassifier that subtracts the mean of each subject needs all windows of a
-            subject together.
+            A FewLabelsClassifier with subject-wise centering requires all windows of a subject in
+            one call.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for a FewLabelsClassifier; others ignore it. None uses the
-            subjects of the windows.
+            Subject of each window, for a FewLabelsClassifier; other classifiers ignore it. If
+            None, the subjects of the windows are used.
 
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes)
-            Probabilities; the columns are in the order of ``classes_``.
+            Class probabilities; the columns are in the order of ``classes_``.
 
         Raises
         ------
         ValueError
-            When there are no windows, when their sampling rate or their channels are not those of
-            the model, when a window is too short, or when windows contain NaN. In a
-            FewLabelsClassifier also when the subject of a window is needed and unknown, or has
-            fewer than ten windows.
+            When there are no windows, when their sampling rate or their channels differ from those
+            of the model, when a window is too short, or when windows contain NaN. In a
+            FewLabelsClassifier with subject-wise centering, also when the subject of a window is
+            unknown, or when a subject has fewer than 10 windows.
         """
         return self._predictions(X, groups)[1]
 
@@ -262,7 +275,7 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
         Returns
         -------
         ndarray, shape (n_windows,)
-            Predicted labels, in the form passed to ``fit``.
+            Predicted labels, with the values that were passed to ``fit``.
         """
         return self._predictions(X, groups)[0]
 
@@ -271,7 +284,7 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
     ) -> float:
         """Return the accuracy on the labeled windows.
 
-        For another score, call a scorer of scikit-learn on windows that all have labels:
+        For another metric, call a scorer of scikit-learn with windows that are all labeled:
         ``get_scorer("balanced_accuracy")(clf, X, y)``.
 
         Parameters
@@ -279,9 +292,9 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
         X : windows
             As in ``predict_proba``.
         y : array-like, shape (n_windows,) | None
-            Labels; None uses the labels of the dataset. Windows with ``unlabeled_label`` are
-            ignored. Windows with a label that did not occur in ``fit`` count as wrong, and a
-            warning names the label.
+            Labels. If None, the labels of the dataset are used. Windows with ``unlabeled_label``
+            are ignored. Windows with a label that did not occur in ``fit`` are counted as errors,
+            and a warning lists these labels.
         sample_weight : array-like, shape (n_windows,) | None
             Weight of each window.
         groups : array-like, shape (n_windows,) | None
@@ -302,14 +315,15 @@ class LabelPredictor(ClassifierMixin, WindowsEstimator):
         labeled, y, sample_weight = labels.to_score(
             windows, self.unlabeled_label, self.classes_, sample_weight
         )
-        # All windows are predicted, because the mean of a subject includes unlabeled windows.
+        # All windows are predicted, because the subject mean includes unlabeled windows.
         return float(np.average(self.predict(windows)[labeled] == y, weights=sample_weight))
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters of this name of an estimator and its parts, such as ``svc__C``.
+    """Return the parameters with this name of an estimator and its components, such as ``svc__C``.
 
-    Those of an estimator that is passed as ``encoder`` do not count, because it is fitted already.
+    Parameters of an estimator that is passed as ``encoder`` are excluded, because it is already
+    fitted.
     """
     return {
         full: value
@@ -319,16 +333,16 @@ def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
-    """Return the estimator's own parameter of this name, else that of its last part with one."""
+    """Return the parameter with this name of an estimator, or of its last component that has it."""
     values = parameters_called(name, estimator)
     return values.get(name, next(reversed(values.values()), None))
 
 
 @contextmanager
 def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Delete the fitted attributes of an earlier fit, and those of this fit if it fails.
+    """Delete the fitted attributes of a previous fit and, if this fit fails, of this fit.
 
-    After Ctrl-C, the fitted attributes are kept.
+    After Ctrl-C, the fitted attributes are retained.
     """
     _delete_fitted_attributes(estimator)
     try:
@@ -345,7 +359,7 @@ def _delete_fitted_attributes(estimator: BaseEstimator) -> None:
 
 
 class Seeds(NamedTuple):
-    """One seed per stage of a fit, so that no stage changes the random draws of another."""
+    """Seeds of the stages of a fit, so that one stage does not affect the randomness of another."""
 
     split: int
     pretraining: int
@@ -354,10 +368,10 @@ class Seeds(NamedTuple):
 
 @contextmanager
 def seeded_fit(estimator: Any) -> Iterator[Seeds]:
-    """Check the parameters, forget an earlier fit, and let the draws follow ``random_state``.
+    """Validate the parameters, delete the previous fit, and seed this fit with ``random_state``.
 
-    torch's global state is afterwards what it was. Estimators with the same ``random_state`` hold
-    out the same subjects.
+    The global random state of torch is restored afterwards. Estimators with the same
+    ``random_state`` hold out the same subjects.
     """
     check_estimator(estimator)
     device = computing.find_device(estimator.device)
@@ -366,15 +380,16 @@ def seeded_fit(estimator: Any) -> Iterator[Seeds]:
         yield Seeds(*parts)
 
 
-#: Parameters that would take time or write files, or that a fit without training does not need.
+#: Parameters that are replaced in a fit without training, because they are slow or write files.
 _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callbacks=None)
 
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Yield a copy of an estimator whose fit can be prepared, and the seeds of that fit.
+    """Yield an unfitted copy of an estimator to prepare a fit without training, and its seeds.
 
-    Nothing is written and nothing is warned of; torch's random state stays as it is.
+    Within this context, no files are written and no warnings are issued. The random state of torch
+    is restored afterwards.
     """
     params = estimator.get_params(deep=False)
     quick = {name: value for name, value in _QUICK.items() if name in params}
@@ -392,25 +407,27 @@ def read_windows(
     Raises
     ------
     ValueError
-        When there are none, or ``sfreq`` and ``preprocessing`` have different rates.
+        When there are no windows, or when ``sfreq`` and ``preprocessing`` contain different
+        sampling rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "The recordings of the argument preprocessing are", "the argument sfreq is"
-    checks.check_same_rate(rate, sfreq, *whose, "leave one of them out")
+    whose = "The recordings of the argument preprocessing are", "the argument sfreq is set"
+    checks.check_same_rate(rate, sfreq, *whose, "omit one of the two")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
 
-#: Length in seconds above which windows may be continuous recordings, and the sampling rate in Hz
-#: that is assumed for it where it is unknown.
-_LONGEST, _HIGHEST_RATE = 300.0, 500.0
+#: Window length in seconds above which a warning suggests that windows are continuous recordings.
+_MAX_WINDOW_SECONDS = 300.0
+#: Sampling rate in Hz that is assumed for this warning if the sampling rate is unknown.
+_ASSUMED_SFREQ = 500.0
 
 
 def remember_windows(estimator: Any, windows: Windows) -> None:
-    """Check the windows of ``fit``, and set their shape and channels.
+    """Validate the windows of ``fit``, and set n_chans_, n_times_ and chs_info_ of the estimator.
 
-    In the context of :func:`features_computed_once`, each window is read once for that.
+    In the context of :func:`features_computed_once`, each window is read only once for this.
     """
     names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
     shapes = computed_once(
@@ -418,18 +435,20 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
         windows,
         lambda subset: {"shape": np.tile(subset.check(), (len(subset), 1))},
     )["shape"]
-    # Windows of several fits may differ in shape: the check names the window.
+    # Windows of several fits may differ in shape. windows.check then raises an error with the
+    # number of the window.
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
     estimator.n_chans_, estimator.n_times_ = n_chans, n_times
     estimator.chs_info_ = windows.chs_info
-    seconds = n_times / (windows.sfreq or _HIGHEST_RATE)
-    if seconds > _LONGEST:
+    seconds = n_times / (windows.sfreq or _ASSUMED_SFREQ)
+    if seconds > _MAX_WINDOW_SECONDS:
         checks.warn_user(
-            f"The windows have {n_times} samples, {seconds:.0f} s or more. Cut continuous "
-            "recordings into windows first, such as mne.make_fixed_length_epochs(raw, 10)."
+            f"The windows have {n_times} samples ({seconds:.0f} s or more), and may be continuous "
+            "recordings. Divide continuous recordings into windows first, for example with "
+            "mne.make_fixed_length_epochs(raw, 10)."
         )
     amplitudes.warn_of_amplitudes(windows)
-    # Windows of braindecode that overlap annotations that begin with "BAD"
+    # Windows of braindecode datasets are not rejected by "BAD" annotations
     n_bad = 0
     for number, reader in enumerate(windows.recordings["reader"]):
         raw = getattr(getattr(reader, "source", None), "raw", None)
@@ -441,31 +460,35 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
             )
     if n_bad:
         checks.warn_user(
-            f'{n_bad} of {len(windows)} windows overlap annotations that begin with "BAD" or gaps. '
-            "Leave them out: cut the windows with use_mne_epochs=True in braindecode's function."
+            f"{n_bad} of {len(windows)} windows overlap with gaps or with annotations that begin "
+            'with "BAD". To exclude them, pass use_mne_epochs=True to the braindecode function '
+            "that creates the windows."
         )
 
 
 def read_to_predict(
     estimator: Any, X: Any, *, any_montage: bool = False, groups: Any = None
 ) -> Windows:
-    """Return windows for a fitted model as Windows, after checks and with its channels."""
+    """Validate the windows to predict, and convert them to Windows with the channels of ``fit``."""
     windows = convert.as_windows(X, groups=groups)
     windows.check_not_empty()
-    checks.check_same_rate(windows.sfreq, estimator.sfreq_, "These windows are", "the model")
+    checks.check_same_rate(
+        windows.sfreq, estimator.sfreq_, "These windows are", "the model was trained"
+    )
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:
         # Arrays have no channel names, so only the shape can be compared.
         n_chans, n_times = windows[0].shape
         if any_montage and estimator.chs_info_ is None and n_chans != estimator.n_chans_:
             checks.warn_user(
-                f"The windows have {n_chans} channels, those of fit had {estimator.n_chans_}. Pass "
-                "the same channels in the same order."
+                f"X has {n_chans} channels per window, but {type(estimator).__name__} was fitted "
+                f"on windows with {estimator.n_chans_} channels. Pass the same channels in the "
+                "same order as in fit."
             )
         warn_of_length(estimator, n_times)
     amplitudes.warn_of_amplitudes(windows)
-    amplitudes.warn_of_another_unit(windows, getattr(estimator, "amplitudes_", None))
-    beginning = "These windows were prepared otherwise than those of fit"
+    amplitudes.warn_of_unit_mismatch(windows, getattr(estimator, "amplitudes_", None))
+    beginning = "Preprocessing of these windows differs from the training data"
     warn_of_differences(estimator.preprocessing_, windows, beginning, preprocessing.FIELDS)
     return windows
 
@@ -473,46 +496,52 @@ def read_to_predict(
 def batches(
     windows: Windows, patch_size: int, device: torch.device, batch_size: int = 64
 ) -> Iterator[tuple[torch.Tensor, table.Montage]]:
-    """Yield the windows in order, as tensors (<= batch_size, n_chans, n_times) on a device.
+    """Yield batches of windows in order, as tensors (batch, n_chans, n_times) on a device.
 
-    All windows of a batch have the montage that is yielded with it.
+    Each batch is yielded with the montage that all its windows share.
     """
     n_read = 0
     for batch in windows.batches(batch_size, any_montage=True):
         if batch.shape[-1] < patch_size:
             raise ValueError(
-                f"A window of {batch.shape[-1]} samples is shorter than a patch of {patch_size}."
+                f"Windows must have at least {patch_size} samples, the length of a patch, got "
+                f"{batch.shape[-1]} samples. Use longer windows."
             )
         yield torch.from_numpy(batch).to(device), windows.montage_of(n_read)
         n_read += len(batch)
 
 
 def warn_of_length(estimator: Any, n_times: int) -> None:
-    """Warn of windows of another length than those of ``fit``."""
+    """Warn if the length of the windows differs from the length of the windows of ``fit``."""
     if n_times != estimator.n_times_:
         checks.warn_user(
-            f"The windows have {n_times} samples, those of fit had {estimator.n_times_}; cut alike."
+            f"X has {n_times} samples per window, but {type(estimator).__name__} was fitted on "
+            f"windows with {estimator.n_times_} samples. Create windows of the same length as in "
+            "fit."
         )
 
 
 def check_n_chans(estimator: Any, n_chans: int) -> None:
-    """Check the number of channels of windows whose channels have no names to be matched by."""
-    if n_chans != (fitted := estimator.n_chans_):
-        raise ValueError(f"The windows have {n_chans} channels, those of fit had {fitted}.")
+    """Check the number of channels of windows without channel names."""
+    if n_chans != (n_fitted := estimator.n_chans_):
+        raise ValueError(
+            f"X has {n_chans} channels per window, but {type(estimator).__name__} was fitted on "
+            f"windows with {n_fitted} channels. Select the same channels as in fit."
+        )
 
 
 def check_finite(output: torch.Tensor) -> torch.Tensor:
-    """Return the output of a model. Raise a ValueError when it is not finite."""
+    """Return the output of a model; raise a ValueError if it contains NaN or infinity."""
     if not torch.isfinite(output).all():
         raise ValueError(
-            "The output of the model is not finite because its training diverged; fit again with a "
-            "lower learning rate."
+            "The output of the model is not finite (NaN or infinity), because the training "
+            "diverged. Refit with a lower learning rate."
         )
     return output
 
 
 def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preprocessing:
-    """Return the preprocessing of the windows of ``fit``: the argument, else their records.
+    """Return the preprocessing of the windows of ``fit``: the argument, or the stored metadata.
 
     Parameters
     ----------
@@ -525,12 +554,15 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
     Warns
     -----
     UserWarning
-        When the recordings were prepared differently, or otherwise than ``preprocessing`` states.
+        When the preprocessing differs between recordings, or when ``preprocessing`` contradicts the
+        metadata that is stored with the windows.
     """
     counts = preprocessing.counted(windows.column("preprocessing"))
     if differing := preprocessing.disagreements(counts):
-        text = "; ".join(differing)
-        checks.warn_user(f"Recordings were prepared differently ({text}); prepare all alike.")
+        checks.warn_user(
+            f"Preprocessing differs between the recordings of X ({'; '.join(differing)}). Apply "
+            "the same preprocessing to all recordings."
+        )
     sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
     recorded = replace(
         preprocessing.agreed(counts),
@@ -539,16 +571,19 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
         window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
     )
     argument = preprocessing.Preprocessing.of(estimator.preprocessing)
-    # A reference may have been set before the recordings were read.
-    if wrong := [
+    # A recording may have been re-referenced before it was read.
+    if contradictions := [
         entry
         for entry in preprocessing.differences(argument, recorded)
-        if entry.found != preprocessing.AS_RECORDED
+        if entry.actual != preprocessing.AS_RECORDED
     ]:
-        listed_wrong = "; ".join(map(str, wrong)).replace("in training", "in the argument")
+        listing = "; ".join(
+            format_difference(entry, "stored", "argument") for entry in contradictions
+        )
         checks.warn_user(
-            "The argument preprocessing contradicts the records of the windows, and is used: "
-            f"{listed_wrong}. Correct the argument, or leave this entry out."
+            "The argument preprocessing contradicts the preprocessing stored with the windows "
+            f"({listing}). The argument takes precedence; correct it, or omit this entry to use "
+            "the stored value."
         )
     known = {name: value for name, value in vars(argument).items() if value is not None}
     merged = replace(recorded, **known)
@@ -559,43 +594,67 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
 def warn_of_differences(
     trained: preprocessing.Preprocessing, windows: Windows, beginning: str, names: Collection[str]
 ) -> None:
-    """Warn once when windows differ in some of these entries from those of ``fit``."""
+    """Warn once if preprocessing entries of windows differ from the training data."""
     counts: Counter[preprocessing.Difference] = Counter()
     for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
         for entry in preprocessing.differences(trained, actual or preprocessing.Preprocessing()):
             counts[entry] += n if entry.name in names else 0
-    some = {entry: n for entry, n in counts.items() if n}
-    if some:
-        shares = ["" if n == len(windows) else f" ({n} of {len(windows)})" for n in some.values()]
-        phrases = "; ".join(f"{entry}{part}" for entry, part in zip(some, shares, strict=True))
-        checks.warn_user(f"{beginning}: {phrases}. {advice(some)}")
+    counts = Counter({entry: n for entry, n in counts.items() if n})
+    if counts:
+        phrases = [
+            format_difference(entry)
+            + ("" if n == len(windows) else f" ({n} of {len(windows)} windows)")
+            for entry, n in counts.items()
+        ]
+        checks.warn_user(f"{beginning}: {'; '.join(phrases)}. {advice(counts)}")
 
 
-def advice(differing: Collection[preprocessing.Difference]) -> str:
-    """Return what to do about differences: prepare again, or start from the originals."""
-    lost = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
-    if not lost:
+#: Names of preprocessing entries in messages, if they differ from the names of the attributes.
+_ENTRY_NAMES = {"sfreq": "sampling rate", "window_seconds": "window length"}
+
+
+def format_difference(
+    difference: preprocessing.Difference,
+    actual_label: str = "got",
+    expected_label: str = "expected",
+) -> str:
+    """Return a text such as "got band '0.5-40 Hz', expected '0.3-75 Hz'"."""
+    name, expected, actual, _ = astuple(difference)
+    return (
+        f"{actual_label} {_ENTRY_NAMES.get(name, name)} '{preprocessing.text_of(name, actual)}', "
+        f"{expected_label} '{preprocessing.text_of(name, expected)}'"
+    )
+
+
+def advice(
+    differing: Collection[preprocessing.Difference], data: str = "training preprocessing"
+) -> str:
+    """Return the remedy for a preprocessing mismatch, depending on whether it can be repaired."""
+    irreversible = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
+    if not irreversible:
         # No hint if the average was computed, over the channels shared by all recordings.
         lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
-        is_average = any((entry.trained, entry.found) == lacking for entry in differing)
-        how = " (reference='average', in commands --reference average)" if is_average else ""
-        return f"Prepare the recordings as in training, before cutting windows{how}."
+        is_average = any((entry.expected, entry.actual) == lacking for entry in differing)
+        hint = " (reference='average'; in commands, --reference average)" if is_average else ""
+        return f"Apply the {data} to the recordings before creating windows{hint}."
     return (
-        f"Prepare the recordings as in training. For the {', '.join(lost)}, start from the "
-        "original recordings: what a filter or a reference has removed cannot be restored."
+        f"Apply the {data} to the recordings. For the {', '.join(irreversible)}, start from the "
+        "original recordings, because filtering and re-referencing cannot be undone."
     )
 
 
 def fitted_history(estimator: Any) -> pd.DataFrame:
-    """Losses, one row per epoch, over pretraining and fine-tuning.
+    """Losses of pretraining and fine-tuning, one row per epoch.
 
     The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
-    ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (the loss relative to chance).
-    ``restored`` is True for the epoch whose state the model has: that with the lowest validation
-    loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks`` has restored another. Where
-    it is never True, as without validation, the model has the last state. A task with several part
-    losses adds a column ``train_loss_relative_NAME`` for each part. A value is NaN when its phase
-    has no such loss. :func:`~braindecode_pars.plotting.training_curves` plots this table.
+    ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (relative loss: the training loss
+    divided by the chance-level loss). ``restored`` is True for the epoch whose state was restored
+    at the end: the epoch with the lowest validation loss, unless an
+    ``EarlyStopping(load_best=True)`` in ``callbacks`` restored another epoch. If ``restored`` is
+    False in all rows, as without validation, the model has the state of the last epoch. A pretext
+    task with several losses adds a column ``train_loss_relative_NAME`` for each loss. A value is
+    NaN if its phase does not have this loss. :func:`~braindecode_pars.plotting.training_curves`
+    plots this table.
     """
     validation.check_is_fitted(estimator)
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}
@@ -604,15 +663,15 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
     return training.history_frame(phases)
 
 
-# Features of windows that many fits need ---------------------------------------------------------
+# Cache of window features -------------------------------------------------------------------------
 #
-# A comparison with few labels fits the same methods on many draws of the same windows. Where
-# nothing before a classifier is trained, as with band power or a given encoder, the features of a
-# window are the same in every draw.
+# A label-efficiency comparison fits the same methods on many random subsets of the same windows. If
+# only the classifier is trained, as with band power or a pretrained encoder, the features of a
+# window are the same in every fit.
 
 Features = dict[str, np.ndarray]
 
-#: Rows of features by what computes them, by window; and the windows themselves.
+#: Cached features, by the key of their computation and by window; and references to the windows.
 _FEATURES: ContextVar[tuple[dict[Hashable, dict[tuple, Any]], list[Windows]] | None] = ContextVar(
     "features", default=None
 )
@@ -620,14 +679,15 @@ _FEATURES: ContextVar[tuple[dict[Hashable, dict[tuple, Any]], list[Windows]] | N
 
 @contextmanager
 def features_computed_once() -> Iterator[None]:
-    """Within this context, the features of a window are computed once for all fits.
+    """Context manager that caches window features, so that repeated fits compute them only once.
 
-    It is for repeated fits on the windows of one dataset in one process: protocols with many draws,
-    cross-validation, searches. It holds for the features of a given encoder
+    Use it for repeated fits on the windows of one dataset in one process, as in protocols with many
+    draws, cross-validation and parameter searches. It caches the features of pretrained encoders
     (:class:`~braindecode_pars.PARSEmbedder`, :class:`~braindecode_pars.FewLabelsClassifier`) and
-    for those without one, such as :class:`~braindecode_pars.evaluation.LogBandPower`. They stay in
-    memory until the context ends, and can differ by rounding from those without it. Worker
-    processes (``n_jobs``) do not share them. Do not change windows in place within the context.
+    features without an encoder, such as :class:`~braindecode_pars.evaluation.LogBandPower`. The
+    features stay in memory until the context ends, and may differ from features computed without
+    the context by rounding errors. Worker processes (``n_jobs``) do not share the cache. Do not
+    modify windows in place within the context.
 
     Examples
     --------
@@ -659,22 +719,23 @@ def features_computed_once() -> Iterator[None]:
 def computed_once(
     make_key: Callable[[], Hashable], windows: Windows, compute: Callable[[Windows], Features]
 ) -> Features:
-    """Return the features of windows; in the context, those that it has are not computed.
+    """Return the features of windows, from the cache of :func:`features_computed_once` if possible.
 
     Parameters
     ----------
     make_key : callable
-        Function that returns all that the features of a window depend on, apart from the window.
+        Function that returns a hashable key of everything that determines the features of a
+        window, apart from the window.
     windows : Windows
         Windows with the channels that are used.
     compute : callable
-        Function of windows that returns arrays by name, with one row for each window.
+        Function that returns arrays by name for windows, with one row for each window.
     """
-    computed = _FEATURES.get()
-    if computed is None or not len(windows):
+    cache = _FEATURES.get()
+    if cache is None or not len(windows):
         return compute(windows)
-    rows_of, alive = computed
-    rows = rows_of.setdefault(make_key(), {})
+    rows_by_key, cached_windows = cache
+    rows = rows_by_key.setdefault(make_key(), {})
     lengths = (windows.table["stop"] - windows.table["start"]).tolist()
     places = list(zip(windows.places(), lengths, strict=True))
     missing = [i for i, place in enumerate(places) if place not in rows]
@@ -682,9 +743,10 @@ def computed_once(
         try:
             features = compute(windows.take(missing))
         except ValueError:
-            compute(windows)  # its message has the number of the window among all
+            compute(windows)  # raises the error with the number of the window in X
             raise
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in features.items()}
-        alive.append(windows)  # while it is, no other window can have its place
+        # The reference prevents that the memory address, and so the place, of a window is reused.
+        cached_windows.append(windows)
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}

@@ -78,7 +78,7 @@ class FoldStore:
         # A killed process leaves an empty cache, and the cache of finished scores may be deleted.
         table, header = folder / "scores.csv", ",".join(tables.SCORES)
         is_ours = file.is_file() or (table.is_file() and table.read_text().startswith(header))
-        files.check_may_write(folder, "an evaluation", is_ours=is_ours, beside=("cache",))
+        files.check_may_write(folder, "an evaluation", is_ours=is_ours, allowed_files=("cache",))
         # Another process may add its methods at the same moment.
         with files.locked(folder, f"{folder} is locked by another process.", wait=60):
             wanted = files.as_read(_FORMAT | settings)

@@ -398,7 +398,7 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
     """
     rng = np.random.default_rng(random_state)
     permuted = np.asarray(y).copy()
-    for number in range(max(of_subject := table.divided([np.asarray(subjects)])[0]) + 1):
+    for number in range(max(of_subject := table.factorize_rows([np.asarray(subjects)])[0]) + 1):
         subject_rows = np.flatnonzero(of_subject == number)
         permuted[subject_rows] = permuted[rng.permutation(subject_rows)]
     return permuted
@@ -599,7 +599,7 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
     recordings = windows.table["recording"].to_numpy()
     subjects = recordings if windows.corpus_subjects is None else windows.corpus_subjects
     # One regression for each subject and montage
-    numbers, _ = table.divided([subjects, windows.montage_numbers])
+    numbers, _ = table.factorize_rows([subjects, windows.montage_numbers])
 
     @cache
     def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
@@ -682,7 +682,7 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
         if left is not None and right is not None
     ]
     if not pairs:
-        listing = checks.format_list(montage.names, most=8) or "none with a name"
+        listing = checks.format_list(montage.names, max_items=8) or "none with a name"
         raise ValueError(
             "Eye movements cannot be estimated: there is no EOG channel and no pair of frontal "
             f"ones, Fp1 and Fp2 or F7 and F8. The channels are {listing}. Keep such channels when "

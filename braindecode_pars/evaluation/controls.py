@@ -361,7 +361,7 @@ def _measured(
 # Sentences ------------------------------------------------------------------------------------
 
 #: What the windows of a control lack.
-_LACKS = {name: control.says for name, control in names.CONTROLS.items()}
+_LACKS = {name: control.description for name, control in names.CONTROLS.items()}
 _LACKS["sham"] = "what dividing by the aperiodic part costs"
 _LIMITS = {
     "slow": "Low-frequency activity is of eyes, sweat, movement and brain; the control 'slow' does "

@@ -441,7 +441,9 @@ def warn_of_undefined(scores: pd.DataFrame) -> None:
     names = (undefined["metric"] + " of " + undefined["subject"].astype(str)).groupby(
         undefined["why"], sort=False
     )
-    reasons = [f"{checks.format_list([*of.unique()], most=5)}: {reason}" for reason, of in names]
+    reasons = [
+        f"{checks.format_list([*of.unique()], max_items=5)}: {reason}" for reason, of in names
+    ]
     number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     which = "; ".join(reasons[:3])
     checks.warn_user(
@@ -494,7 +496,9 @@ def seen_by_given(
     cards: dict[str, list[Any]] = {}
     for method, estimator in estimators.items():
         parts = [estimator, *estimator.get_params().values()]
-        encoder_cards = [part._given_card() for part in parts if hasattr(part, "_given_card")]
+        encoder_cards = [
+            part._pretrained_card() for part in parts if hasattr(part, "_pretrained_card")
+        ]
         cards[method] = [card for card in encoder_cards if card is not None]
     by_fold = [corpora[fold.dataset].corpus_subjects_of(fold.test_subjects) for fold in folds]
     tested = dict.fromkeys(name for tests in by_fold for name in tests.values())

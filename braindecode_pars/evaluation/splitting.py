@@ -353,7 +353,7 @@ def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
         raise ValueError(f"{name} is {asked!r}; give a list of subjects.")
     asked, there = [normalized(subject) for subject in asked], list(there)
     if absent := [repr(subject) for subject in asked if subject not in there]:
-        names = checks.format_list(list(map(repr, there)), most=20)
+        names = checks.format_list(list(map(repr, there)), max_items=20)
         raise ValueError(
             f"{name} has {checks.format_list(absent)}, but the data have the subjects {names}."
         )

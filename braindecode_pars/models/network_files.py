@@ -229,7 +229,9 @@ def network_from_file(
     """
     config = dict(model.description["network"])
     sfreq, expected = arguments.get("sfreq"), config.get("sfreq")
-    checks.check_same_rate(sfreq, expected, "The windows are", f"the model in {model.source}")
+    checks.check_same_rate(
+        sfreq, expected, "The windows are", f"the model in {model.source} was trained"
+    )
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # By its name alone: braindecode would import any module that a file names.
     config["activation"] = getattr(torch.nn, config["activation"].rpartition(".")[2], None)

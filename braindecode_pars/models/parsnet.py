@@ -28,7 +28,7 @@ RULES = dict(
     **dict.fromkeys(("sfreq", "input_window_seconds"), checks.optional(checks.positive())),
     chs_info=checks.optional(checks.instance("a list as in mne.Info['chs']", list, tuple)),
     patch_seconds=checks.positive(),
-    channel_drop_prob=checks.share(),
+    channel_drop_prob=checks.proportion(),
     electrode_position=checks.ParameterRule(
         "'auto', True or False", (str, bool), {"auto", True, False}.__contains__
     ),
@@ -278,7 +278,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             )
         else:
             sfreq_here = _inferred(lambda: self.sfreq)
-            checks.check_same_rate(sfreq_here, loaded.sfreq, "The windows are", "the encoder")
+            checks.check_same_rate(
+                sfreq_here, loaded.sfreq, "The windows are", "the encoder was pretrained"
+            )
             config = loaded.encoder.config | {"drop_prob": drop_prob}
             self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
@@ -344,7 +346,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             what = f"head={self.head!r}" if of_head else "its SpaceTimeEncoder"
             checks.warn_user(
                 f"PARSNet: {what} knows no electrode position of these channels "
-                f"({checks.format_list(names, most=3) or 'without names'}). Pass chs_info with names of "
+                f"({checks.format_list(names, max_items=3) or 'without names'}). Pass chs_info with names of "
                 "the 10-05 system or a montage, or pos to forward."
             )
         return None

@@ -476,7 +476,7 @@ def agreement(
     labels["name"] = labels["description"].map(name_of)
     if unknown := sorted({*labels["description"][labels["name"].isna()]}):
         checks.warn_user(
-            f"The annotations {checks.format_list(unknown, most=5)} were left out: they are not "
+            f"The annotations {checks.format_list(unknown, max_items=5)} were left out: they are not "
             f"{'names of sleep stages' if is_sleep else f'one of {checks.format_list(classes)}'}."
         )
     lasts = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])

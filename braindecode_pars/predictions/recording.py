@@ -29,7 +29,7 @@ def predict_raw(
 ) -> pd.DataFrame:
     """Predict a recording with a fitted model; see ``PARSClassifier.predict_raw``."""
     rules = dict.fromkeys(("preprocess", "smooth", "rescale"), checks.boolean())
-    checks.check_parameters(locals(), {"overlap": checks.share(), **rules}, "predict_raw")
+    checks.check_parameters(locals(), {"overlap": checks.proportion(), **rules}, "predict_raw")
     check_is_fitted(clf)
     if smooth:
         check_transitions(clf)
@@ -61,7 +61,7 @@ def predict_raw(
     # Predict. There is one row for each window of the grid.
     windows, numbers = windows_from(recording, starts, length), is_regressor(clf)
     with warnings.catch_warnings():
-        for message in ("The amplitude of these windows", ".* do not change"):  # findings say so
+        for message in ("The amplitude of", "Channels are flat"):  # findings say so
             warnings.filterwarnings("ignore", message)
         values = clf.predict(windows)[:, None] if numbers else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
@@ -263,7 +263,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Reco
         others,
         f"The recording has another reference than the model was trained with"
         f"{f' ({named})' if recording.not_rereferenced else ''}, and cannot be given it: "
-        f"{checks.format_list(texts, most=3)}. "
+        f"{checks.format_list(texts, max_items=3)}. "
         "Re-reference it, or add the channels of the reference.",
     )
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
@@ -296,7 +296,7 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> RecordingFinding:
     """Return what differs from the preprocessing of the training, and cannot be repaired here."""
     differing = recording.differences
     advice = "Leave preprocess=False out, or prepare the recording as in training."
-    if any(step.trained == preprocessing.CHANGED for step in differing):
+    if any(step.expected == preprocessing.CHANGED for step in differing):
         advice = (
             "Re-reference it as in training, or fit with preprocessing={'reference': ...}, so that "
             "this is done here."
@@ -328,7 +328,7 @@ def _find_flat_clipped_channels(
         yield RecordingFinding(
             f"{how}_channels",
             seconds,
-            f"Channels are {how}: {checks.format_list(much, most=3)}. Mark such a channel in "
+            f"Channels are {how}: {checks.format_list(much, max_items=3)}. Mark such a channel in "
             "raw.info['bads'], "
             f'or the time with an annotation "BAD {how}", to leave it out'
             f"{f'; {_MAY_BE_REFERENCE}' if how == 'flat' and has_whole else ''}.",
@@ -370,7 +370,7 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
 def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]:
     """Return the median standard deviation of each channel in windows that can be predicted."""
     starts = usable_starts(recording, length)
-    starts = starts[amplitudes.spread_out(len(starts), amplitudes.N_WINDOWS_IN_RANGE)]
+    starts = starts[amplitudes.evenly_spaced(len(starts), amplitudes.N_WINDOWS_IN_RANGE)]
     if not len(starts):
         return {}
     return {
@@ -388,7 +388,7 @@ def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> RecordingFi
         name: amplitude
         for name, amplitude in _amplitudes(recording, clf.n_times_).items()
         # A flat channel, which the filters leave with rounding errors, is another finding.
-        if amplitudes.FAR <= usual.times_outside(amplitude) < _FLAT
+        if amplitudes.MIN_MISMATCH_FACTOR <= usual.times_outside(amplitude) < _FLAT
     }
     shown = checks.format_list([f"{name} {amplitude:.1g}" for name, amplitude in odd.items()])
     return RecordingFinding(

@@ -90,7 +90,7 @@ class Results:
         if there and not overwrite:
             of = record["recording"] if record else "an unknown recording"
             why = (
-                checks.format_list(changes, most=3)
+                checks.format_list(changes, max_items=3)
                 or "its record or another of its files is missing"
             )
             raise ValueError(

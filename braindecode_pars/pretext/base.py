@@ -572,7 +572,7 @@ def make_task(
     remedy = "resample them, or leave sfreq out of the arguments of the task"
     expected = getattr(task, "sfreq", None)
     checks.check_same_rate(
-        sfreq, expected, "The windows are", f"but {type(task).__name__} works", remedy
+        sfreq, expected, "The windows are", f"{type(task).__name__} works", remedy
     )
 
     # The copy leaves the user's instance unchanged.

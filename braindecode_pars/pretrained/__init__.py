@@ -1,6 +1,6 @@
-"""Pretrained encoders: saved, loaded and shared, with a card that says what they were trained on.
+"""Save, load and share pretrained encoders, with an encoder card that describes the training data.
 
-The encoders of the package are in ``shipped/``, a folder for each.
+The bundled encoders are in ``shipped/``, in one folder each.
 """
 
 import lazy_loader

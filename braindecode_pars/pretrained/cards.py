@@ -1,6 +1,7 @@
-"""The card of a pretrained encoder: what it was trained on, and its page for the Hub.
+"""Encoder cards with the training data of pretrained encoders, and model cards for the Hub.
 
-The page, ``README.md``, is made of the description in a model file and of ``model_card.md``.
+A model card, ``README.md``, is rendered from the description in a model file with the template
+``model_card.md``.
 """
 
 import re
@@ -25,25 +26,27 @@ from braindecode_pars.windows.preprocessing import (
     text_of,
 )
 
-#: Entries of ``about`` that a shared encoder has, too: about corpora, not about subjects.
+#: Entries of ``about`` that are retained in a shared encoder. They do not describe subjects.
 SHARED_FACTS = (
     *("name", "description", "license", "attribution", "corpora", "band", "reference"),
     *("channels", "date", "n_subjects", "n_finetune_subjects"),
 )
 
-#: Entries that matter to an encoder: it normalizes each window, and sees one channel at a time. A
-#: notch filter is not one: 50 and 60 Hz are the mains of two countries.
+#: Preprocessing entries that are compared for an encoder. Amplitude and channels are not compared,
+#: because an encoder normalizes each window and processes single channels. Notch filters are not
+#: compared either, because the line frequency differs between countries.
 OF_ENCODERS = ("band", "reference")
-#: Fewest channels whose average is one reference to an encoder, whatever channels they are.
-_MANY = 16
+#: Minimum number of channels for which average references are considered equal, even if they are
+#: computed from different channels.
+_MIN_AVERAGE_CHANNELS = 16
 
 
 @dataclass
 class EncoderCard:
-    """Training data and pretext task of a pretrained encoder.
+    """Encoder card: training data, pretext task and preprocessing of a pretrained encoder.
 
-    Evaluation warns when a test subject is on the card. Estimators raise an error when windows
-    have another sampling rate.
+    Protocols warn about data leakage if a test subject is listed on the card. Estimators raise an
+    error if the sampling rate of windows differs from the card.
 
     Attributes
     ----------
@@ -52,57 +55,57 @@ class EncoderCard:
     task : str | None
         Name of the pretext task; None without pretraining, or when the task is unknown.
     task_params : dict
-        Arguments of the task that differ from its defaults.
+        Arguments of the pretext task that differ from the defaults.
     subjects : list | None
-        Subjects used for pretraining, as ``corpus:name`` where the corpus is known; empty when
-        there were none; None when they are unknown. A subject without a corpus may be of any, but
-        not a number, which is in many corpora. A shared encoder has no names, see
-        :meth:`without_names`.
+        Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty without
+        training subjects; None when the subjects are unknown. A name without a corpus is compared
+        with subjects of all corpora, unless it is a number, because numbers occur in many corpora.
+        A shared encoder contains no names, see :meth:`without_names`.
     finetune_subjects : list | None
-        Subjects used for fine-tuning afterwards; None when they are unknown.
+        Subjects used for fine-tuning after pretraining; None when the subjects are unknown.
     n_windows, epochs : int
         Number of windows and of epochs of pretraining.
     n_times, n_steps, n_examples : int | None
-        Number of samples in a crop, number of training steps, and number of crops in all of them;
-        None when they are unknown. The cost of pretraining is computed from them.
+        Number of samples in a crop, number of training steps, and total number of crops in these
+        steps; None when they are unknown. The training cost is computed from these numbers.
     loss_relative : float | None
-        Last training loss of pretraining, relative to chance.
+        Relative training loss (1 = chance level) in the last epoch of pretraining.
     held_out_loss_relative : float | None
-        The same on held-out subjects, where it was measured.
+        Relative loss (1 = chance level) on held-out subjects, if it was computed.
     sham : bool
-        Whether the targets were those of other windows, so that nothing could be learned.
+        Whether the targets belonged to other windows, so that nothing could be learned.
     continued_from : dict | None
-        Card of the encoder that this pretraining continued with, as a dict; None for a new
-        encoder. ``subjects`` also contains the subjects of that card.
+        Card, as a dict, of the encoder whose pretraining was continued; None for a new encoder.
+        ``subjects`` also contains the subjects of that card.
     preprocessing : Preprocessing
-        Preprocessing of the recordings, as far as it is known and the same for all. It has no
-        channels: an encoder sees one at a time.
+        Preprocessing of the recordings: the entries that are known and equal for all recordings.
+        It contains no channels, because an encoder processes single channels.
     about : dict of str to Any
-        Facts that training does not know, for those who use the encoder; empty by default. The
-        encoders in the package have the entries below.
+        Additional information for users of the encoder; empty by default. Bundled encoders have
+        the entries below.
     versions : dict of str to str
-        Versions of the packages that trained the encoder.
+        Versions of the packages that were used for training.
 
     Notes
     -----
-    Entries of ``about`` in the encoders of the package, all in the types of JSON:
+    Bundled encoders have the following entries in ``about``, in JSON types:
 
-    - ``name``, ``description``: its name, and a sentence.
-    - ``license``, ``attribution``: license, and a list of what to cite.
-    - ``corpora``, ``people``: lists of the corpora and of a text on the people of each.
-    - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass in Hz, the
+    - ``name``, ``description``: name of the encoder, and a sentence.
+    - ``license``, ``attribution``: license, and a list of references to cite.
+    - ``corpora``, ``people``: list of the corpora, and list of descriptions of their subjects.
+    - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass filter in Hz, the
       reference, and a list of the channels.
-    - ``held_out``: ``loss_relative`` on the held-out ``people``, and ``parts``,
-      ``n_crops`` and ``seed`` of ``docs/experiments/held_out_loss.py``.
-    - ``date``, ``command``, ``machine``: when, how and where it was trained.
-    - ``n_subjects``, ``n_finetune_subjects``: numbers of the subjects that a shared encoder does
-      not name.
-    - ``audit``: a list of what its features hold, before any fine-tuning. Each entry has the
-      ``recordings``, when and where it was ``measured``, and the columns of a ``table`` from
-      :func:`~braindecode_pars.evaluation.audit_encoder`, with a row for each property.
+    - ``held_out``: ``loss_relative`` on held-out subjects, a description of these subjects in
+      ``people``, and ``parts``, ``n_crops`` and ``seed`` of ``docs/experiments/held_out_loss.py``.
+    - ``date``, ``command``, ``machine``: date, command and machine of the training.
+    - ``n_subjects``, ``n_finetune_subjects``: numbers of subjects, in a shared encoder without
+      names.
+    - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains the
+      ``recordings``, when and where the features were ``measured``, and the columns of a ``table``
+      from :func:`~braindecode_pars.evaluation.audit_encoder`, with one row for each property.
 
-    An encoder that continues has an ``about`` of its own; the earlier one is in
-    ``continued_from``.
+    If the pretraining of an encoder is continued, the card of the result has a new ``about``; the
+    previous one is in ``continued_from``.
 
     Examples
     --------
@@ -136,22 +139,22 @@ class EncoderCard:
 
     @property
     def seen_subjects(self) -> set:
-        """All known training subjects, of pretraining and of fine-tuning."""
+        """Set of all known training subjects, of pretraining and of fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
-    def differences(self, found: Preprocessing) -> list[Difference]:
-        """Compare band and reference of the training with those of other recordings.
+    def differences(self, actual: Preprocessing) -> list[Difference]:
+        """Compare the band and the reference of the training data with other recordings.
 
         Parameters
         ----------
-        found : Preprocessing
-            Preprocessing of windows or of a store.
+        actual : Preprocessing
+            Preprocessing of windows or of a SignalStore.
 
         Returns
         -------
         list of Difference
-            As from :func:`~braindecode_pars.windows.preprocessing.differences`. The averages of
-            many channels are one reference.
+            As in :func:`~braindecode_pars.windows.preprocessing.differences`. Average references
+            over at least 16 channels are considered equal.
 
         Examples
         --------
@@ -163,22 +166,23 @@ class EncoderCard:
         """
         pair = [
             replace(preprocessing, reference=AVERAGE)
-            if preprocessing.reference and len(preprocessing.reference.split(",")) >= _MANY
+            if preprocessing.reference
+            and len(preprocessing.reference.split(",")) >= _MIN_AVERAGE_CHANNELS
             else preprocessing
-            for preprocessing in (self.preprocessing, found)
+            for preprocessing in (self.preprocessing, actual)
         ]
         return [entry for entry in differences(*pair) if entry.name in OF_ENCODERS]
 
     def without_names(self) -> Self:
-        """Return this card without the names of people, for those who get the encoder.
+        """Return a copy of this card without the names of subjects, to share the encoder.
 
-        Subjects are unknown on it: ``None``, so that evaluation warns that it cannot tell whether a
-        test subject was in the training. ``about`` says how many there were, and which public
-        corpora they are of. An encoder without training subjects stays one.
+        In the copy, ``subjects`` and ``finetune_subjects`` are None (unknown), so that protocols
+        warn that data leakage cannot be excluded. ``about`` contains the numbers of subjects and
+        their public corpora. If a list of subjects is empty, it remains empty.
 
-        Of ``about``, only entries that describe corpora and preprocessing are kept, not ``people``,
-        ``held_out``, ``command``, ``machine`` or entries of your own. The texts of the kept
-        entries are not changed: check that they contain no names.
+        Entries of ``about`` that describe corpora and preprocessing are retained. ``people``,
+        ``held_out``, ``command``, ``machine`` and other entries are removed. The texts of the
+        retained entries are not modified: check that they contain no names of subjects.
 
         Returns
         -------
@@ -207,7 +211,7 @@ class EncoderCard:
         )
 
     def continues(self, before: Self) -> Self:
-        """Return this card as the continuation of an earlier one.
+        """Return a copy of this card for continued pretraining.
 
         Parameters
         ----------
@@ -217,7 +221,7 @@ class EncoderCard:
         Returns
         -------
         EncoderCard
-            This card with the subjects of both, and with the earlier one as ``continued_from``.
+            This card with the subjects of both cards, and with ``before`` as ``continued_from``.
         """
         return replace(
             self,
@@ -228,16 +232,17 @@ class EncoderCard:
 
 
 class Pretrained(NamedTuple):
-    """An encoder, its card and its load report, as returned by :func:`load_encoder`.
+    """Pretrained encoder, its encoder card and its load report, as returned by load_encoder.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        Encoder: a new one when loaded from a folder, otherwise the encoder of the object itself.
+        Encoder: a new object if it was loaded from a folder, otherwise the encoder of the object
+        that was passed, not a copy.
     card : EncoderCard
         Training data and pretext task of the encoder.
     report : LoadReport | None
-        Tensors that were loaded; None when the source was an object.
+        Tensors that were loaded; None if an object was passed.
 
     Examples
     --------
@@ -257,19 +262,19 @@ class Pretrained(NamedTuple):
 def warn_unknown_corpora(
     cards: Mapping[str, Iterable[EncoderCard]], test_subjects: Iterable
 ) -> None:
-    """Say once which test subjects encoders may have seen, if a corpus were the same.
+    """Warn once about possible data leakage if a corpus is unknown and subject numbers are equal.
 
     Parameters
     ----------
     cards : mapping of str to iterable of EncoderCard
         Cards of the encoders of each method.
     test_subjects : iterable
-        Test subjects, with their corpus in front where it is known.
+        Test subjects, as ``corpus:name`` if the corpus is known.
 
     Warns
     -----
     UserWarning
-        When a test subject has the number of a training subject, and a corpus is unknown.
+        When a test subject and a training subject have the same number, and a corpus is unknown.
     """
     seen = {name: [s for card in cards[name] for s in card.seen_subjects] for name in cards}
     keys = {name: SeenSubjects(subjects) for name, subjects in seen.items()}
@@ -278,14 +283,19 @@ def warn_unknown_corpora(
         methods, names = ([*dict.fromkeys(column)] for column in zip(*pairs, strict=True))
         corpora = checks.format_list(public_corpora(s for name in methods for s in seen[name]))
         checks.warn_user(
-            f"The corpus of the test subjects {checks.format_list(names)} is unknown, and the encoder "
-            f"of {checks.format_list(methods)} was pretrained on subjects with the same numbers. Scores "
-            f"of subjects of {corpora or 'its corpus'} are not held-out scores."
+            f"The corpus of the test subjects {checks.format_list(names)} is unknown, but the "
+            f"encoder of {checks.format_list(methods)} was pretrained on subjects with the same "
+            "numbers (possible data leakage). If these are subjects of "
+            f"{corpora or 'the pretraining corpus'}, their scores are not held-out scores. Add "
+            "'corpus' to the descriptions of the recordings to distinguish the subjects."
         )
 
 
 def unknown_card(owner: Any) -> EncoderCard:
-    """Return the card of a model without a card. A PARSNet may have a sampling rate."""
+    """Return a card with unknown subjects for a model without a card.
+
+    The sampling rate is included if the model is a PARSNet that contains it.
+    """
     sfreq = getattr(owner, "_sfreq", None)
     return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
 
@@ -293,9 +303,9 @@ def unknown_card(owner: Any) -> EncoderCard:
 def fine_tuned_card(
     card: EncoderCard, sfreq: float | None, *subject_lists: Iterable | None
 ) -> EncoderCard:
-    """Return the card of an encoder after a fit on labels of further subjects."""
+    """Return the card of an encoder after fine-tuning on labeled subjects."""
     subjects = unique_subjects(card.finetune_subjects, *subject_lists)
-    # The number on a shared card is that of the earlier fine-tuning.
+    # The number on a shared card refers to the previous fine-tuning.
     about = {name: value for name, value in card.about.items() if name != "n_finetune_subjects"}
     return replace(card, sfreq=sfreq, finetune_subjects=subjects, about=about)
 
@@ -309,12 +319,12 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
         When an entry is unknown, or preprocessing is not accepted.
     """
     card = EncoderCard(**described)
-    if "licence" in card.about:  # its name in earlier versions
+    if "licence" in card.about:  # key of earlier versions
         card.about = {"license" if k == "licence" else k: v for k, v in card.about.items()}
     card.preprocessing = Preprocessing.of(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
-        # Up to version 0.2.0, a shared encoder had salted hashes of names.
+        # Up to version 0.2.0, the card of a shared encoder contained salted hashes of names.
         if subjects is None or any("scrypt$" in str(subject) for subject in subjects):
             setattr(card, name, None)
         else:  # JSON stores tuples as lists
@@ -324,30 +334,32 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
 
 def card_of(kind: str, description: Mapping[str, Any]) -> EncoderCard:
     """Return the card in the description of a model file."""
-    # The card of a fine-tuned encoder is in the entry of its estimator.
+    # The card of a fine-tuned encoder is stored in the entry of its estimator.
     entries = {**description.get(model_files.ENTRIES.get(kind, ""), {}), **description}
     return read_card(entries["pretraining"])
 
 
 def unique_subjects(*groups: Iterable | None) -> list | None:
-    """Return the sorted subjects of several sets of windows; None when some are unknown."""
+    """Return the sorted unique subjects of several groups; None if a group is unknown (None)."""
     subjects: set[Any] = set()
     for group in groups:
         if group is None:
             return None
         subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
-    # Sorting by type first allows mixed types.
+    # Sorting by type first supports mixed types.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))
 
 
-#: Licenses by the identifiers of the Hub.
+#: License identifiers of the Hub.
 _LICENSES = (
     *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "agpl-3.0"),
     *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
     *("odc-by", "odbl", "pddl"),
 )
-#: Entries of ``about`` that have a place of their own in the template.
+#: Entries of ``about`` that are rendered in other sections of the template, or not rendered.
 _PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
+#: Names of entries of ``about`` in a model card, if they differ from the keys.
+_ENTRY_NAMES = {"people": "subjects"}
 
 
 def model_card(
@@ -356,7 +368,7 @@ def model_card(
     *,
     source: str = "FOLDER",
 ) -> str:
-    """Return the text of a model card.
+    """Render the model card of a model file, for the Hugging Face Hub.
 
     Parameters
     ----------
@@ -365,13 +377,13 @@ def model_card(
     description : mapping
         Description in the model file.
     source : str
-        Where the model can be loaded from, for the example.
+        Folder or model id in the code example.
 
     Returns
     -------
     str
-        Markdown with a header in YAML: ``library_name``, ``tags`` and ``pipeline_tag``, and
-        ``license`` where it is known.
+        Markdown text with a YAML header: ``library_name``, ``tags``, ``pipeline_tag`` and, if it is
+        known, ``license``.
 
     Examples
     --------
@@ -386,7 +398,7 @@ def model_card(
     """
     estimator: Mapping[str, Any] = description.get(model_files.ENTRIES.get(kind, ""), {})
     card = card_of(kind, description)
-    # The card of a classifier or regressor is that of its encoder.
+    # The card of a classifier or regressor describes its encoder, not the model.
     facts = card.about
     model_facts = {} if kind in model_files.PREDICTORS else facts
     page = dict(
@@ -398,7 +410,7 @@ def model_card(
         card=card,
         facts=facts,
         classes=_classes(estimator),
-        people={
+        subjects={
             "Pretraining": _corpus_subjects(card.subjects, facts.get("n_subjects")),
             "Fine-tuning": _corpus_subjects(
                 card.finetune_subjects, facts.get("n_finetune_subjects")
@@ -424,20 +436,21 @@ def model_card(
 def _header(kind: str, task: str | None, license_name: str | None) -> dict[str, Any]:
     entries: dict[str, Any] = {"library_name": "braindecode_pars"}
     if license_name:
-        # The Hub accepts only these characters in a name of a license; the text has all of it.
+        # The Hub accepts only these characters in the name of a license; the text of the card
+        # contains the original name.
         name = re.sub(r"[^a-z0-9.]+", "-", license_name.lower()).strip("-")
         name = {"odc-by-1.0": "odc-by"}.get(name, name)
         is_known = name in _LICENSES
         entries |= {"license": name} if is_known else {"license": "other", "license_name": name}
     tags = ["eeg", "braindecode", "self-supervised-learning", kind]
     entries["tags"] = [*tags, task] if task else tags
-    # The Hub has no task of classifying signals.
+    # The Hub has no pipeline tag for the classification of signals.
     entries["pipeline_tag"] = "other" if kind in model_files.PREDICTORS else "feature-extraction"
     return entries
 
 
 def _classes(estimator: Mapping[str, Any]) -> list[str]:
-    """Return labels, with the names of their classes in brackets."""
+    """Return the labels, with class names in parentheses."""
     labels = [str(label) for label in estimator.get("classes", {}).get("values", ())]
     names = map(str, estimator.get("class_names") or labels)
     pairs = zip(labels, names, strict=True)
@@ -445,9 +458,9 @@ def _classes(estimator: Mapping[str, Any]) -> list[str]:
 
 
 def _corpus_subjects(subjects: list | None, number: int | None) -> str:
-    """Return the number of subjects, with their names where the card has them."""
+    """Return the number of subjects, with their names if the card contains names."""
     if subjects is None and number is None:
-        return "subjects that are unknown"
+        return "unknown subjects"
     n = len(subjects) if subjects is not None else number
     text = f"{n or 'no'} subject{'' if n == 1 else 's'}"
     return f"{text} ({', '.join(map(str, subjects))})" if subjects else text
@@ -456,7 +469,7 @@ def _corpus_subjects(subjects: list | None, number: int | None) -> str:
 def _preprocessing(
     description: Mapping[str, Any], estimator: Mapping[str, Any], card: EncoderCard
 ) -> dict[str, Any]:
-    """Return what is known, of the estimator before that of its encoder."""
+    """Return the known preprocessing; the estimator takes precedence over its encoder."""
     about = {name: card.about[name] for name in FIELDS if card.about.get(name) is not None}
     known = about | card.preprocessing.known() | estimator.get("preprocessing", {})
     windows, network = estimator.get("windows", {}), description.get("network", {})
@@ -469,14 +482,18 @@ def _preprocessing(
 
 
 def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is known of an encoder and of its pretraining, by name."""
+    """Return the known facts about an encoder and its pretraining, by name."""
     before = card.continued_from
     facts = {
-        "task": card.task and " ".join([card.task, *_given(card.task_params)]),
-        "architecture": ", ".join(_given(config)),
-        "continued from": before and f"an encoder of the task {before['task']}",
+        "pretext task": card.task and " ".join([card.task, *_format_arguments(card.task_params)]),
+        "architecture": ", ".join(_format_arguments(config)),
+        "continued from": before and f"an encoder with the pretext task {before['task']}",
         "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
-        **{name: value for name, value in card.about.items() if name not in _PLACED},
+        **{
+            _ENTRY_NAMES.get(name, name): value
+            for name, value in card.about.items()
+            if name not in _PLACED
+        },
     }
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -485,5 +502,5 @@ def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _given(arguments: Mapping[str, Any]) -> list[str]:
+def _format_arguments(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value}" for name, value in arguments.items()]

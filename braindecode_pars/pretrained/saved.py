@@ -1,8 +1,8 @@
-"""How a model is saved, loaded and shared: an encoder alone, or a fitted estimator.
+"""Save, load and share encoders and fitted estimators.
 
-The format of a model file is that of ``_common.model_files``; a PARSNet adds the interface of
-braindecode in ``models.network_files``. Cards, parameters and labels are JSON; no pickle is read or
-written. A model for others has no names and no paths.
+The format of model files is defined in ``_common.model_files``. PARSNet additionally has the
+interface of braindecode, in ``models.network_files``. Cards, parameters and labels are stored as
+JSON; pickle is neither read nor written. Shared models contain no names of subjects and no paths.
 """
 
 import copy
@@ -31,12 +31,12 @@ from braindecode_pars.windows.preprocessing import Preprocessing
 def save_encoder(
     encoder: PatchEncoder, card: cards.EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:
-    """Write ``encoder.safetensors`` and ``encoder.json`` into a folder.
+    """Save an encoder and its card in a folder: ``encoder.safetensors`` and ``encoder.json``.
 
-    ``encoder.safetensors`` contains weights, card and a checksum. ``encoder.json`` is a copy of the
-    card, for people and for other programs. Estimators save their encoders with
-    ``PARSEmbedder.save`` and ``checkpoint_dir``. This function is for encoders that were pretrained
-    without an estimator.
+    ``encoder.safetensors`` contains the weights, the card and a checksum. ``encoder.json`` is a
+    human-readable copy of the card, and can be used by other programs. Estimators save their
+    encoders with ``PARSEmbedder.save`` and ``checkpoint_dir``. Use this function for encoders that
+    were pretrained without an estimator.
 
     Parameters
     ----------
@@ -44,14 +44,15 @@ def save_encoder(
         Encoder to save.
     card : EncoderCard
         Training data and pretext task of the encoder. Set ``subjects`` to its training subjects,
-        or to None when they are unknown. An empty list means that the encoder has no training
+        or to None if they are unknown. An empty list means that the encoder has no training
         subjects.
     folder : path
-        Folder of the encoder. It is created if it does not exist. An encoder in this folder is
-        replaced.
+        Folder of the encoder. It is created if it does not exist. An existing encoder in this
+        folder is replaced.
     share : bool
-        Whether the folder is for others: without the names of subjects, see
-        :meth:`EncoderCard.without_names`, and with a model card, ``README.md``, if there is none.
+        Whether to save the encoder for sharing: without the names of subjects, see
+        :meth:`EncoderCard.without_names`, and with a model card, ``README.md``, unless the folder
+        already contains one.
 
     Returns
     -------
@@ -61,9 +62,9 @@ def save_encoder(
     Raises
     ------
     ValueError
-        When the activation of the encoder is not one of ``torch.nn``, or its weights are not
-        finite. Also when the folder contains another model, or other files; with ``share``, any
-        further file.
+        When the activation of the encoder is not a class of ``torch.nn``, or its weights are not
+        finite. Also when the folder contains another model or other files; with ``share=True``,
+        when it contains any additional file.
     OSError
         When the folder cannot be written. Its previous content is then unchanged.
 
@@ -98,55 +99,56 @@ def describe_encoder(encoder: PatchEncoder, card: cards.EncoderCard) -> dict[str
     Raises
     ------
     ValueError
-        When the activation of the encoder is not one of ``torch.nn``.
+        When the activation of the encoder is not a class of ``torch.nn``.
     """
     config = {**encoder.config, "activation": activation_name(encoder)}
     return {"encoder": config, "pretraining": asdict(card)}
 
 
 def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
-    """Load a pretrained encoder.
+    """Load a pretrained encoder from a folder, the package, the Hugging Face Hub or an object.
 
     Parameters
     ----------
     source : str | Path | object
-        Source of the encoder, one of the following.
+        Source of the encoder, one of the following:
 
         - A folder written by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
           ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`, or
-          the ``.safetensors`` file in it.
-        - The name of an encoder in the package, such as ``"small"``; a folder of this name wins.
-          :func:`packaged_encoders` has the names.
-        - Such a folder on the Hugging Face Hub: ``"hf://owner/name"`` downloads it,
-          ``"owner/name"`` uses an earlier download.
+          the ``.safetensors`` file in this folder.
+        - The name of a bundled encoder, such as ``"small"``; :func:`packaged_encoders` lists the
+          names. If a folder with this name exists, the folder is used.
+        - A model on the Hugging Face Hub: ``"hf://owner/name"`` downloads it, ``"owner/name"`` uses
+          a previous download.
         - A PatchEncoder.
         - A fitted object with an encoder: an estimator (``.encoder_``), a skorch net
           (``.module_.encoder``) or a model (``.encoder``).
     strict : bool
-        Whether to raise an error when the tensors in the file differ from those of the encoder.
-        With False, the matching tensors are loaded and the report lists them.
+        Whether to raise an error if the tensors in the file do not match the tensors of the
+        encoder. If False, the matching tensors are loaded, and listed in ``report``.
 
     Returns
     -------
     encoder : PatchEncoder
-        Encoder: a new one when loaded from a folder, otherwise the encoder of the object itself.
+        Encoder: a new object if it was loaded from a folder, otherwise the encoder of the object
+        that was passed, not a copy.
     card : EncoderCard
-        Training data of the encoder. Its subjects are None when the source has no card.
+        Training data of the encoder. Its subjects are None (unknown) if the source has no card.
     report : LoadReport | None
-        Tensors that were loaded; None when the source is an object.
+        Tensors that were loaded; None if an object was passed.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or its model file does not exist. For an unknown name, the message lists
-        those of the encoders in the package.
+        When the folder or its model file does not exist. For an unknown name, the message lists the
+        names of the bundled encoders.
     ValueError
-        When a file is damaged, or when its tensors do not match the encoder it describes. The
+        When a file is corrupt, or when its tensors do not match the encoder that it describes. The
         message contains the number of matching tensors.
     TypeError
-        When the source is of another type.
+        When the source has another type.
     ImportError
-        When a download needs ``huggingface_hub`` and it is not installed.
+        When a download requires ``huggingface_hub`` and it is not installed.
 
     Examples
     --------
@@ -163,11 +165,11 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     >>> card.subjects, str(report)
     ([1, 2], '20 of 20 tensors loaded')
     """
-    # A folder or name of an encoder, an embedder, a classifier or a PARSNet.
+    # The folder or the name of an encoder, an embedder, a classifier or a PARSNet
     if isinstance(source, (str, Path)):
         return pretrained_from_file(model_files.read_model(source), strict=strict)
 
-    # An object that has an encoder, or an encoder.
+    # An object that contains an encoder, or an encoder
     for owner in (source, getattr(source, "module_", None)):
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
@@ -176,27 +178,27 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
                 return cards.Pretrained(encoder, card, None)
     if isinstance(source, PatchEncoder):
         return cards.Pretrained(source, cards.unknown_card(source), None)
-    maybe_unfitted = hasattr(source, "fit") and not hasattr(source, "module_")
+    is_unfitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
-        f"A {type(source).__name__} has no pretrained encoder"
-        + (" (is it fitted?)" if maybe_unfitted else "")
-        + "; pass a folder, a PatchEncoder, or a fitted estimator, net or model that has one."
+        f"encoder must contain a pretrained encoder, got {type(source).__name__}"
+        + (", which may not be fitted" if is_unfitted else "")
+        + ". Pass a folder, a PatchEncoder, or a fitted estimator, net or model with an encoder."
     )
 
 
 def packaged_encoders() -> dict[str, cards.EncoderCard]:
-    """Return the cards of the encoders in the package.
+    """Return the encoder cards of the bundled encoders.
 
     Returns
     -------
     dict of str to EncoderCard
-        Card by name. The name says pretext task and corpus; ``encoder=`` of the estimators and
-        :func:`load_encoder` accept it.
+        Encoder cards by name. The name consists of pretext task and corpus, and can be passed to
+        ``encoder`` of the estimators and to :func:`load_encoder`.
 
     Raises
     ------
     ValueError
-        When a file of the package is damaged.
+        When a file of the package is corrupt.
 
     Examples
     --------
@@ -206,15 +208,15 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     True
     """
     return {
-        name: load_encoder(model_files.packaged_folder(name)).card
-        for name in model_files.packaged_names()
+        name: load_encoder(model_files.bundled_folder(name)).card
+        for name in model_files.bundled_names()
     }
 
 
 def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
-    """Return the encoder of a model file of any kind, and its card."""
+    """Return the encoder of a model file of any kind, with its card and load report."""
     encoder, sfreq, report = network_files.encoder_from_file(PARSNet, model, strict=strict)
-    if model.kind == model_files.NETWORK:  # alone, without a card
+    if model.kind == model_files.NETWORK:  # a PARSNet without an estimator has no card
         return cards.Pretrained(encoder, replace(cards.unknown_card(encoder), sfreq=sfreq), report)
     with model_files.described_in(model.source):
         return cards.Pretrained(encoder, cards.card_of(model.kind, model.description), report)
@@ -223,9 +225,9 @@ def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -
 def write_shared(
     folder: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
 ) -> Path:
-    """Write a model for others, without names and with its model card.
+    """Write a model for sharing, without names of subjects and with a model card.
 
-    A ``README.md`` in the folder stays as it is.
+    An existing ``README.md`` in the folder is not changed.
 
     Parameters
     ----------
@@ -249,7 +251,7 @@ def write_shared(
 
 
 class SavedEstimator:
-    """An estimator with an encoder, which is given, saved, loaded and shared."""
+    """Base class of estimators with an encoder: save, load and from_pretrained."""
 
     encoder: Any
     encoder_card_: cards.EncoderCard
@@ -259,15 +261,15 @@ class SavedEstimator:
     sfreq_: float | None
     chs_info_: list[dict] | None
 
-    #: Kind of the model.
+    #: Kind of the model file.
     _kind = model_files.EMBEDDER
 
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """Return the description of the model, without what all kinds have, and its tensors."""
+        """Return the tensors and the description, without the entries that all kinds have."""
 
     def _windows_to_save(self) -> dict[str, Any]:
-        """Return what is saved of the windows of ``fit``, without a network that describes them."""
+        """Return the attributes of the windows of ``fit`` that are saved without a PARSNet."""
         names = [ch["ch_name"] for ch in self.chs_info_ or ()]
         return dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_, ch_names=names)
 
@@ -275,20 +277,20 @@ class SavedEstimator:
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        """Set the further fitted attributes: from a PARSNet, or from an encoder with its card."""
+        """Set the remaining fitted attributes, from a PARSNet or from an encoder with its card."""
 
     def __sklearn_clone__(self) -> Self:
-        # scikit-learn also clones parameters, so a fitted ``encoder`` would become unfitted.
+        # scikit-learn also clones parameters, which would remove the fitted state of ``encoder``.
         without_encoder = copy.copy(self)
         without_encoder.encoder = None
         cloned = BaseEstimator.__sklearn_clone__(without_encoder)
         cloned.encoder = self.encoder
         return cloned
 
-    def _given_card(self) -> cards.EncoderCard | None:
-        """Card of the encoder that is given, before any fit; None without one.
+    def _pretrained_card(self) -> cards.EncoderCard | None:
+        """Return the card of the encoder that was passed as ``encoder``; None without an encoder.
 
-        None too when it cannot be read: the fit raises the error.
+        None is also returned if the encoder cannot be loaded; ``fit`` then raises the error.
         """
         try:
             return None if self.encoder is None else load_encoder(self.encoder).card
@@ -296,23 +298,23 @@ class SavedEstimator:
             return None
 
     def save(self, folder: str | Path, *, share: bool = False) -> Path:
-        """Write the fitted model into a folder, without pickle.
+        """Save the fitted model in a folder, without pickle.
 
-        One safetensors file contains everything that :meth:`load` reads: weights, labels,
-        parameters, history, the card of the encoder and a checksum. A JSON file beside it is a copy
-        of the arguments of the network, for people. ``PARSClassifier(encoder=folder)`` uses the
-        encoder of the model, and ``PARSNet.from_pretrained`` reads the folder of a classifier. The
-        decoder of the pretext task is not saved.
+        A single safetensors file contains all data that :meth:`load` reads: weights, labels,
+        parameters, history, the encoder card and a checksum. A human-readable copy of the
+        description is saved as a JSON file in the same folder. ``PARSClassifier(encoder=folder)``
+        uses the encoder of the model, and ``PARSNet.from_pretrained`` reads the folder of a
+        classifier. The decoder of the pretext task is not saved.
 
         Parameters
         ----------
         folder : path
-            Folder of the model. It is created if it does not exist. A model of the same kind in it
-            is replaced.
+            Folder of the model. It is created if it does not exist. An existing model of the same
+            kind in this folder is replaced.
         share : bool
-            Whether the folder is for others: without the names of subjects, see
+            Whether to save the model for sharing: without the names of subjects, see
             :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`, without paths, and with
-            a model card, ``README.md``, if there is none.
+            a model card, ``README.md``, unless the folder already contains one.
 
         Returns
         -------
@@ -327,14 +329,14 @@ class SavedEstimator:
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
             When labels are neither strings nor numbers. Also when the folder contains another
-            model, or other files; with ``share``, any further file.
+            model or other files; with ``share=True``, when it contains any additional file.
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
         description, tensors = self._to_save()
         entry = description[model_files.ENTRIES[self._kind]]
         entry |= fitted_to_json(self)
-        if share:  # the text of an object may be the path of a folder
+        if share:  # the text of an object may contain the path of a folder
             left_out = entry["parameters"]["left_out"]
             left_out |= dict.fromkeys(left_out, "...")
         model_files.check_may_save(folder, self._kind, share=share)
@@ -343,40 +345,41 @@ class SavedEstimator:
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", strict: bool = True) -> Self:
-        """Load an estimator that :meth:`save` wrote.
+        """Load a fitted estimator that was saved with :meth:`save`.
 
-        The loaded estimator makes exactly the same predictions or embeddings as the saved one.
+        The loaded estimator yields exactly the same predictions or embeddings as the saved
+        estimator.
 
         Parameters
         ----------
         folder : path | str
             Folder of the model, or ``"hf://owner/name"`` to download it from the Hugging Face Hub.
         device : str
-            Device of the loaded model. The saved device is ignored, because this machine may not
-            have it.
+            Device of the loaded model. The saved device is ignored, because it may not be available
+            on this machine.
         strict : bool
-            Whether to raise an error when the tensors in the file differ from those of the model.
-            With False, the matching tensors are loaded and ``load_report_`` lists them.
+            Whether to raise an error if the tensors in the file do not match the tensors of the
+            model. If False, the matching tensors are loaded, and listed in ``load_report_``.
 
         Returns
         -------
         estimator
-            A fitted estimator. An embedder has no ``task_``.
+            Fitted estimator. An embedder has no ``task_``.
 
         Raises
         ------
         FileNotFoundError
             When the folder or its model file does not exist.
         ValueError
-            When a file is damaged or was edited, or when its tensors do not match the model it
+            When a file is corrupt or was edited, or when its tensors do not match the model that it
             describes.
 
         Warns
         -----
         UserWarning
-            When parameters were not saved. ``checkpoint_dir`` never is, and of ``encoder`` only the
-            name of one in the package: a file must not decide where a refit reads, downloads or
-            writes.
+            When parameters were not saved. For security, a file must not determine where a refit
+            reads, downloads or writes files. Therefore ``checkpoint_dir`` is never saved, and
+            ``encoder`` is saved only if it is the name of a bundled encoder.
         """
         model = model_files.read_model(folder, cls._kind)
         weights: Any = (
@@ -413,8 +416,8 @@ class SavedEstimator:
         ----------
         source : path | str
             Folder of the model; or ``"hf://owner/name"`` or ``"owner/name"``, which is downloaded
-            unless it is in the local cache of the Hub. ``load`` searches only there for
-            ``"owner/name"``.
+            unless it is in the local cache of the Hub. In contrast, ``load`` searches for
+            ``"owner/name"`` only in the local cache.
         device, strict
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         revision, cache_dir, force_download, local_files_only, token
@@ -430,7 +433,7 @@ class SavedEstimator:
         FileNotFoundError, ValueError
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         ImportError
-            When a download needs ``huggingface_hub`` and it is not installed.
+            When a download requires ``huggingface_hub`` and it is not installed.
 
         Examples
         --------
@@ -448,25 +451,26 @@ class SavedEstimator:
         return cls.load(folder, device=device, strict=strict)
 
 
-#: Parameters that are never saved and never read: a file must not decide from where a refit reads
-#: or downloads an encoder, and where it writes one. Neither which code it runs, as a pretext task.
+#: Parameters that are never saved and never read, for security: a file must not determine from
+#: where a refit reads or downloads an encoder, or where it writes an encoder. A file must not
+#: determine either which code is run as a pretext task.
 _FOLDERS = ("encoder", "checkpoint_dir")
 
 
 def _is_in_package(name: str, value: Any) -> bool:
-    """Whether a parameter is the name of an encoder in the package, which no folder hides."""
+    """Whether a parameter is the name of a bundled encoder, and no folder has the same name."""
     packaged = (
-        model_files.packaged_folder(value) if name == "encoder" and isinstance(value, str) else None
+        model_files.bundled_folder(value) if name == "encoder" and isinstance(value, str) else None
     )
     return packaged is not None and model_files.model_folder(value) == packaged
 
 
-#: Fitted attributes that some estimators have: of a regressor, and of a model of a study.
+#: Fitted attributes of some estimators: of a regressor, and of a model that a study has saved.
 _OPTIONAL = ("target_mean", "target_scale", "expected_score")
 
 
 def fitted_to_json(estimator: Any) -> dict[str, Any]:
-    """Return what is kept of every kind of estimator, and of its classes or targets."""
+    """Return the fitted attributes and parameters that are saved for all kinds of estimators."""
     optional = [name for name in _OPTIONAL if hasattr(estimator, f"{name}_")]
     entries = {
         "parameters": parameters_to_json(estimator),
@@ -479,8 +483,8 @@ def fitted_to_json(estimator: Any) -> dict[str, Any]:
         classes = [c.item() if hasattr(c, "item") else c for c in estimator.classes_.tolist()]
         if not all(type(label) in (bool, int, float, str) for label in classes):
             raise ValueError(
-                f"Labels of type {type(classes[0]).__name__} cannot be saved; fit on strings, "
-                "integers or booleans, or pickle the estimator."
+                f"Labels of type {type(classes[0]).__name__} cannot be saved. Fit on labels that "
+                "are strings, integers or booleans, or pickle the estimator."
             )
         entries |= {
             "classes": {"values": classes, "dtype": estimator.classes_.dtype.str},
@@ -491,13 +495,13 @@ def fitted_to_json(estimator: Any) -> dict[str, Any]:
 
 
 def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the fitted attributes that :func:`fitted_to_json` has described."""
+    """Return the fitted attributes from the entries of :func:`fitted_to_json`."""
     optional = [name for name in _OPTIONAL if name in described]
     fitted: dict[str, Any] = {f"{name}_": described[name] for name in optional}
     fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
     if "amplitudes" in described:
-        usual = described["amplitudes"]
-        fitted["amplitudes_"] = usual and amplitudes.AmplitudeRange(**usual)
+        entry = described["amplitudes"]
+        fitted["amplitudes_"] = entry and amplitudes.AmplitudeRange(**entry)
     if "classes" in described:
         names = described["class_names"]
         classes = np.asarray(described["classes"]["values"], described["classes"]["dtype"])
@@ -509,15 +513,15 @@ def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
 def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     """Return the constructor arguments of an estimator in three dicts.
 
-    ``kept`` contains the arguments that JSON can store. ``pairs`` contains dicts whose keys are
-    not strings, as lists of pairs. ``left_out`` contains the text of all other arguments. These
-    are objects (a task instance, an augmentation, a callback) that only a pickle could store, and
+    ``kept`` contains the arguments that can be stored in JSON. ``pairs`` contains dicts whose keys
+    are not strings, as lists of pairs. ``left_out`` contains the text of all other arguments:
+    objects that can be stored only with pickle (a task instance, an augmentation, a callback), and
     folders.
     """
     json_values, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
-        # Convert what has an equivalent in JSON.
-        if name == "pretext":  # the name of a registered task, or of one in a file
+        # Convert values that have an equivalent in JSON.
+        if name == "pretext":  # the name of a registered task, or of a class in a file
             task = find_task(value) if checks.names_file(value) else value
             task_name = getattr(task, "name", "") if isinstance(task, type) else ""
             value = task_name if task_name and PRETEXT_TASKS.get(task_name) is task else value
@@ -527,15 +531,15 @@ def parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
             value = value.item()
         elif name == "preprocessing" and value is not None:
             value = Preprocessing.of(value).known()
-        # Choose the dict it belongs to.
+        # Assign the value to one of the dicts.
         if name == "checkpoint_dir":
-            continue  # does not change what a refit learns
+            continue  # does not affect the result of a refit
         if name == "encoder" and value is not None and not _is_in_package(name, value):
             left_out[name] = repr(value)
         elif _is_json(value):
             json_values[name] = value
         elif isinstance(value, dict) and _is_json([*value, *value.values()]):
-            pairs[name] = list(map(list, value.items()))  # keys in JSON are always strings
+            pairs[name] = list(map(list, value.items()))  # keys of JSON objects are always strings
         else:
             left_out[name] = repr(value)
     return {"kept": json_values, "pairs": pairs, "left_out": left_out}
@@ -550,7 +554,7 @@ def _is_json(value: Any) -> bool:
 
 
 def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
-    """Return an unfitted estimator with the saved parameters; warn about those not saved."""
+    """Return an unfitted estimator with the saved parameters; warn about unsaved parameters."""
     parameters, left_out = dict(described["kept"]), dict(described["left_out"])
     code = ["pretext"] if checks.names_file(parameters.get("pretext")) else []
     for name in (*_FOLDERS, *code):
@@ -559,7 +563,8 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         checks.warn_user(
-            f"These parameters are not saved, and have their defaults in another fit: {names}."
+            "These parameters are not saved with the model and have their default values in the "
+            f"loaded estimator: {names}. Set them before refitting."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**parameters, **pairs)

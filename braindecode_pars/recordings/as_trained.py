@@ -290,7 +290,7 @@ def flat_clipped_durations(
     >>> times["C3"], times["C4"].flat, times["C4"].clipped > 5
     (FlatClippedDuration(flat=3.0, clipped=0.0), 0.0, True)
     """
-    stretches, sfreq = marks.continuous_stretches(raw), float(raw.info["sfreq"])
+    stretches, sfreq = marks.continuous_segments(raw), float(raw.info["sfreq"])
     times = {}
     for name in names:
         channel = raw.ch_names.index(name)
@@ -373,7 +373,7 @@ class Prepared:
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
         may = np.zeros(len(starts), dtype=bool)
-        for stretch in marks.usable_stretches(self.raw, set(self.channels)):
+        for stretch in marks.usable_segments(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in stretch)
             may |= (starts >= first) & (starts + length <= stop)
         return may
@@ -430,8 +430,10 @@ def prepare_as_trained(
     ((2, 1000), ['C3', 'T7'], ['Oz'])
     """
     if not preprocess:
-        remedy = "resample to {expected:g} Hz, or leave preprocess=False out"
-        check_same_rate(raw.info["sfreq"], sfreq, "This recording is", "the model", remedy)
+        remedy = "resample to {expected:g} Hz, or omit preprocess=False"
+        check_same_rate(
+            raw.info["sfreq"], sfreq, "This recording is", "the model was trained", remedy
+        )
     # Compare the preprocessing.
     had, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]

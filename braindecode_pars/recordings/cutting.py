@@ -18,7 +18,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset, WindowsDataset
 
 from braindecode_pars._common.checks import check_positive
-from braindecode_pars.windows.marks import are_good, continuous_stretches
+from braindecode_pars.windows.marks import are_good, continuous_segments
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ def fixed_windows(
     length = round(seconds * raw.info["sfreq"])  # in samples
     if length < 1:
         raise ValueError(f"seconds={seconds:g} is less than a sample at {raw.info['sfreq']:g} Hz.")
-    stretches = continuous_stretches(raw)
+    stretches = continuous_segments(raw)
     of_each = [np.arange(start, stop - length + 1, length) for start, stop in stretches]
     if not sum(map(len, of_each)):
         omit("recordings", f"shorter than a window of {seconds:g} s", 1, 1)
@@ -284,7 +284,7 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     >>> [int(part.n_times) for part in split_at_gaps(joined)]
     [500, 300]
     """
-    stretches = continuous_stretches(raw)
+    stretches = continuous_segments(raw)
     if stretches == [(0, raw.n_times)]:
         return [raw]
     return [  # not by raw.crop, before which all is copied for each part

@@ -114,7 +114,7 @@ def shared_channels(
         f"{'; their average is the reference' if average else ''}. "
         f"Left out:{exclusions}"
     )
-    if (wanted & ~shared).any() or (channels["why"] == channel_names.NAMED_OTHERWISE).any():
+    if (wanted & ~shared).any() or (channels["why"] == channel_names.NAME_CONTRADICTS_TYPE).any():
         checks.warn_user(text)
     elif exclusions and verbose:
         log.info(text)

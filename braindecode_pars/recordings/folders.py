@@ -73,7 +73,7 @@ def recordings_below(root: Path) -> list[Path]:
         and file.suffix.lower() != ".hea"  # of several segments, which have their own
     ]
     text = (
-        f"{root} has {len(unread)} files that are not read: {checks.format_list(unread, most=8)}. Read "
+        f"{root} has {len(unread)} files that are not read: {checks.format_list(unread, max_items=8)}. Read "
         f"are continuous recordings ({', '.join(search.ENDINGS)}). Unpack archives, rename EDF "
         "files with another ending, such as .rec, to .edf, and write annotations as a table; "
         "convert other formats that MNE reads with mne.io.read_raw(file).save('P01_raw.fif')."
@@ -89,7 +89,7 @@ def recordings_below(root: Path) -> list[Path]:
     if others := sorted(t.relative_to(root).as_posix() for t in tables if t.absolute() not in read):
         checks.warn_user(
             f"{root} has tables that belong to no recording by their names, and are not read: "
-            f"{checks.format_list(others, most=8)}. Give them the names of their recordings."
+            f"{checks.format_list(others, max_items=8)}. Give them the names of their recordings."
         )
     return recordings
 

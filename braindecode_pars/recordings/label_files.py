@@ -363,7 +363,7 @@ def _labels_of_subjects(
     if all(label is None for label in labels):
         raise ValueError(
             f"{where} has no row of the subject {checks.format_list([*map(str, dict.fromkeys(names))])}"
-            f"; it has {checks.format_list([*map(str, table['subject'])], most=5)}. Correct the names, "
+            f"; it has {checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, "
             "or pass subject= (--subject), a regular expression that finds the subject in a path."
         )
     return [
@@ -569,7 +569,7 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
         descriptions = [f"{name!r} ({lasts:g} s)" for name, lasts in sorted(others.items())]
         checks.warn_user(
             f"The only label is {next(iter(long))!r}: no other annotation is as long as a window "
-            f"of {seconds:g} s. If {checks.format_list(descriptions, most=5)} are labels, pass "
+            f"of {seconds:g} s. If {checks.format_list(descriptions, max_items=5)} are labels, pass "
             "window_seconds, or labels= with their names."
         )
     instant = {name for name, lengths in durations.items() if 0 in lengths}
@@ -628,7 +628,7 @@ def labels_within(
     texts = annot.description.tolist()
     annot = annot[[text in classes for text in texts]]
     if not len(annot):
-        has = checks.format_list(sorted(set(texts)), most=5) or "none"
+        has = checks.format_list(sorted(set(texts)), max_items=5) or "none"
         cutting.omit("recordings", f"no label that was asked for (annotations: {has})", 1, 1)
         return annot
     sfreq = raw.info["sfreq"]

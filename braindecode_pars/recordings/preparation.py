@@ -251,7 +251,7 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
 def _gaps_marked(raw: mne.io.BaseRaw) -> Iterator[str]:
     """Mark gaps by one text inside; MNE takes the duration of some for that of missing samples."""
     gap, notes, start = "braindecode_pars gap", raw.annotations, 0
-    for first, stop in [*marks.continuous_stretches(raw), (raw.n_times, 0)]:
+    for first, stop in [*marks.continuous_segments(raw), (raw.n_times, 0)]:
         if first > 0 and start < raw.n_times:
             duration = (first - start) / raw.info["sfreq"]
             notes.append(start / raw.info["sfreq"] + raw.first_time, duration, gap)

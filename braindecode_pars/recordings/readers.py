@@ -304,7 +304,7 @@ def _check_voltages(signals: pd.DataFrame) -> None:
     """Check that signals are in volts."""
     if names := _with_units(signals[~_are_volts(signals)]):
         raise ValueError(
-            f"its signal {checks.format_list(names, most=5)} must have a scale, and be in uV, mV or V, "
+            f"its signal {checks.format_list(names, max_items=5)} must have a scale, and be in uV, mV or V, "
             "to be read as EEG. Correct the header; or, if you know the unit of an EDF file, read "
             "it with mne.io.read_raw_edf(file, units='uV') and use the Raw."
         )

@@ -286,7 +286,7 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
     if renamed:
         checks.warn_user(
             f"{len(renamed)} headers name files of another name, which are read: "
-            f"{checks.format_list(renamed, most=8)}. Check that they belong together."
+            f"{checks.format_list(renamed, max_items=8)}. Check that they belong together."
         )
 
 

@@ -30,7 +30,7 @@ _RULES = {
     "task": checks.instance("the name of a pretext task", str),
     "device": checks.choice("auto", "cpu", "cuda", "mps"),
     "encoder": checks.optional(checks.instance("a folder or the id of a model", str)),
-    "drop_prob": checks.share(),
+    "drop_prob": checks.proportion(),
     # The keys of encoder.TOKENIZERS, whose import takes seconds.
     "tokenizer": checks.choice("linear", "spectral"),
     "exclude_subjects": checks.instance("a list of subjects", list, tuple),

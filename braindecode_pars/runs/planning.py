@@ -254,5 +254,5 @@ class CorpusSize(NamedTuple):
             the store has a proportion.
         """
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
-        n_chans = min(int(of_store.n_chans.max()), examples.MOST)
+        n_chans = min(int(of_store.n_chans.max()), examples.MAX_CHANNELS)
         return cls(of_store.n_windows, store.sfreq, store.n_bytes, n_chans)

@@ -215,12 +215,12 @@ class AllChannelSteps(Steps):
     ) -> dict[str, torch.Tensor]:
         rng = np.random.default_rng([self.seed, *purpose])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
-        max_channels = np.minimum(self.n_chans[recordings], examples.MOST)
-        n_drawn = rng.integers(np.minimum(max_channels, examples.FEWEST), max_channels + 1)
+        max_channels = np.minimum(self.n_chans[recordings], examples.MAX_CHANNELS)
+        n_drawn = rng.integers(np.minimum(max_channels, examples.MIN_CHANNELS), max_channels + 1)
         # Channels in random order, followed by the entries that are not channels of the recording.
         order = rng.random((len(recordings), self.n_chans.max()))
         order[np.arange(order.shape[1]) >= self.n_chans[recordings, None]] = np.inf
-        channels = order.argsort(axis=1)[:, : examples.MOST]
+        channels = order.argsort(axis=1)[:, : examples.MAX_CHANNELS]
         recordings, starts, n_drawn, channels = (
             array[read] for array in (recordings, starts, n_drawn, channels)
         )

@@ -99,7 +99,7 @@ def create(
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
     beside = [SAMPLES] if begun else []
-    files.check_may_write(folder, "a store", is_ours=is_store(folder), beside=beside)
+    files.check_may_write(folder, "a store", is_ours=is_store(folder), allowed_files=beside)
     if is_store(folder):
         Index.read(folder)  # refuses a file of the same name that another program wrote
     with _open_locked(folder) as file:
@@ -308,11 +308,13 @@ def _store(
             writer.add(source, usable)
     if left_out:
         severity = logging.WARNING if verbose else logging.INFO
-        names = checks.format_list([*dict.fromkeys(left_out)])
-        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", names)
+        excluded = checks.format_list([*dict.fromkeys(left_out)])
+        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
     _warn_of_problems(problems)
-    if len(outliers := amplitudes.is_outlier(pd.Series(log_amplitudes, dtype=float))):
-        checks.warn_user(amplitudes.other_units_text(outliers.tolist(), len(log_amplitudes)))
+    if len(outliers := amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))):
+        checks.warn_user(
+            amplitudes.outlier_recordings_message(outliers.tolist(), len(log_amplitudes))
+        )
     common_steps = preprocessing.agreed(
         [recording.known_preprocessing for recording in index.recordings]
     )
@@ -482,10 +484,8 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             raise ValueError("it has no samples.")
         tables: Sequence[pd.DataFrame | None] = [None] * len(pieces)
         if labels is not None:
-            tables = labels_of_segments(labels, marks.continuous_stretches(raw), raw.info["sfreq"])
-    except (
-        Exception
-    ) as error:  # readers raise many types; the caller adds the name of the recording
+            tables = labels_of_segments(labels, marks.continuous_segments(raw), raw.info["sfreq"])
+    except Exception as error:  # readers raise many types; the caller adds the recording
         return [_unusable(source, source.name, error)]
     for omission in omissions:
         cutting.omit(*omission[:4], is_asked=omission.is_asked)
@@ -549,7 +549,7 @@ def _encoded(
     )
     # Amplitude of equidistant excerpts of the recording
     length = min(_CROP, n_times)
-    numbers = amplitudes.spread_out(n_times // length, amplitudes.N_WINDOWS)
+    numbers = amplitudes.evenly_spaced(n_times // length, amplitudes.N_WINDOWS)
     excerpts = [signals[:, i * length : (i + 1) * length] for i in numbers]
     deviations = np.concatenate([median_abs_deviation(excerpt, axis=1) for excerpt in excerpts])
     amplitude = np.median(deviations[deviations > 0]) if deviations.any() else np.nan

@@ -268,7 +268,9 @@ def _sampled(windows: Windows, labeled: pd.DataFrame) -> pd.DataFrame:
         chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
     table = pd.concat(chosen) if chosen else labeled
     # One window at a time in memory
-    levels = [amplitudes.levels_of(windows[i].astype(float)) for i in table["window"].tolist()]
+    levels = [
+        amplitudes.log_amplitudes_of(windows[i].astype(float)) for i in table["window"].tolist()
+    ]
     level = [np.log10(pd.Series(10 ** window_levels[0]).median()) for window_levels in levels]
     return table.assign(level=np.array(level, float), levels=pd.Series(levels, table.index, object))
 
@@ -317,7 +319,7 @@ def _counted(values: Any) -> str:
     counts = pd.Series(list(values), dtype=object).dropna().value_counts()
     if len(counts) == 1:
         return str(counts.index[0])
-    return format_list([f"{value} ({n} recordings)" for value, n in counts.items()], most=6)
+    return format_list([f"{value} ({n} recordings)" for value, n in counts.items()], max_items=6)
 
 
 # The checks -------------------------------------------------------------------------------------
@@ -388,7 +390,7 @@ def _confounds(
             name = _shown(value) if len(_shown(value)) <= 40 else f"{_shown(value)[:37]}..."
             class_counts = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
             texts.append(f"{name} has {class_counts}")
-        shown = format_list(texts, most=4)
+        shown = format_list(texts, max_items=4)
         # The best guess of the class from the value, with equal weight of each class
         accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
         is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
@@ -460,20 +462,20 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
             )
             if len(data.names) == 2:
                 break
-    looked_at = amplitudes.spread_out(len(data.windows), amplitudes.N_WINDOWS)
+    looked_at = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
     scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
     if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in looked_at), scale):
         yield _warning(problem, "amplitudes")
     name = data.recordings["name"]
-    if len(far := amplitudes.is_outlier(by_recording)):
-        text = amplitudes.other_units_text(name[far].tolist(), len(by_recording))
+    if len(far := amplitudes.find_outlier_recordings(by_recording)):
+        text = amplitudes.outlier_recordings_message(name[far].tolist(), len(by_recording))
         yield _warning(text, "amplitudes")
     montages, channels = data.windows.recordings["channels"], []
     for number, levels in sampled.groupby("recording")["levels"]:
         _, far = amplitudes.find_outlier_channels([*levels], montages[number].names)
         channels += [f"{format_list(far)} of {name[number]}"] if len(far) else []
     if channels:
-        text = amplitudes.OTHER_CHANNELS.format(format_list(channels, most=5))
+        text = amplitudes.OUTLIER_CHANNELS_MESSAGE.format(format_list(channels, max_items=5))
         yield _warning(text, "amplitudes")
 
 

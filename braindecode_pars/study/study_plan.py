@@ -90,7 +90,7 @@ def plan_study(
         names = [f"{subject} ({n})" for subject, n in design.left_out.items()]
         reasons.append(
             f"Subjects with fewer than {transformers.MIN_WINDOWS} labeled windows, which centering "
-            f"requires; their windows are used without labels: {checks.format_list(names, most=20)}."
+            f"requires; their windows are used without labels: {checks.format_list(names, max_items=20)}."
         )
     elif not (design.is_centered or design.by_subject):
         reasons.append(

@@ -1,8 +1,8 @@
-"""Windows of any source, with their labels and subjects, for scikit-learn and for pretraining.
+"""Windows of EEG with labels and subjects, for scikit-learn and for pretraining.
 
-``table`` is the value that stands for windows, and ``door`` makes it of any source. ``picking`` has
-the rules for channels. ``labels`` separates unlabeled windows and splits off validation windows,
-and ``examples`` gives windows to torch.
+``table`` defines :class:`Windows`, and ``convert`` converts every supported input to it.
+``picking`` picks channels, ``labels`` finds unlabeled windows and holds out validation windows, and
+``examples`` defines the torch datasets.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

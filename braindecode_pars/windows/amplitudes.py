@@ -1,6 +1,6 @@
-"""Amplitudes of windows: those that EEG cannot have, and the range that a model was trained on.
+"""Check the amplitudes of windows: implausible values, flat channels, and unit mismatches.
 
-A few windows at equal distances stand for the whole data.
+The checks read a limited number of windows, evenly spaced over the data.
 """
 
 import math
@@ -16,89 +16,101 @@ from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
-#: Accepted standard deviations. EEG has about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts.
-#: Below, the instance norm loses the signal; standardized signals (1) are within the range, too.
-LOWEST, HIGHEST = 1e-9, 1e6
-#: Largest accepted offset, in standard deviations.
+#: Minimum plausible standard deviation of a channel within a window. EEG has about 1e-6 to 1e-3 in
+#: volts. Below the minimum, instance normalization removes the signal.
+LOWEST = 1e-9
+#: Maximum plausible standard deviation of a channel within a window. EEG has 1 to 1000 in
+#: microvolts. Standardized signals (1) are within the range, too.
+HIGHEST = 1e6
+#: Maximum absolute mean of a channel within a window, in standard deviations.
 LARGEST_OFFSET = 1e3
-#: Share of windows that is accepted: electrodes fall off now and then.
-SHARE = 0.05
+#: Proportion of windows with implausible amplitudes that is accepted: electrodes may be off
+#: temporarily.
+MAX_IMPLAUSIBLE = 0.05
 
 #: Maximum number of windows whose amplitude is checked.
 N_WINDOWS = 32
-_USUAL = 2e-5  # volts
-#: Accepted median of the standard deviations where they are known to be in volts.
-IN_VOLTS = (1e-7, 2e-3)
+#: Typical standard deviation of EEG, in volts.
+_TYPICAL_AMPLITUDE = 2e-5
+#: Minimum and maximum plausible median of the standard deviations, in volts. Used if the unit of
+#: the windows is known.
+PLAUSIBLE_VOLTS = (1e-7, 2e-3)
 
 
 def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str | None:
-    """Return a sentence about amplitudes that EEG cannot have; None if all is well.
+    """Return a message about implausible amplitudes or offsets of EEG, or None.
 
     Parameters
     ----------
     windows : iterable of ndarray, shape (n_chans, n_times)
-        Windows to look at. Channels without any change are ignored.
+        Windows to check. Flat channels are ignored.
     scale : float | None
-        Factor from volts to the unit of the windows; None if it is unknown.
+        Factor from volts to the unit of the windows. If None, the unit is unknown.
 
     Returns
     -------
     str | None
-        What was found, what EEG has, and what to do.
+        Message with the actual amplitude, the expected amplitude, and what to do. None if the
+        amplitudes are plausible.
     """
-    # Medians over varying channels: the standard deviation, and the offset relative to it.
-    levels = []
+    # Medians over the channels that are not flat: the standard deviation, and the absolute mean
+    # divided by it.
+    statistics = []
     for window in windows:
         window = np.asarray(window, dtype=float)
-        changes = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
-        if changes.any():
-            spread, mean = window[changes].std(axis=1), window[changes].mean(axis=1)
-            levels.append((np.median(spread), np.median(np.abs(mean) / spread)))
-        else:  # of a constant, the signal is smaller than single precision on this offset
-            levels.append((math.nan, math.inf if window.any() else math.nan))
-    columns = np.array(levels).reshape(-1, 2).T
-    spreads, offsets = (column[~np.isnan(column)] for column in columns)
-    odd = spreads[(spreads < LOWEST) | (spreads > HIGHEST)]
-    if len(odd) and len(odd) >= SHARE * len(spreads):
-        spread, n = float(np.median(odd)), len(spreads)
-        some = "" if len(odd) == n else f" in {len(odd)} of {n} windows looked at"
-        power = 3 * round(math.log10(_USUAL / spread) / 3)
-        return (
-            f"The standard deviation of the signal is {spread:.1g}{some}; EEG has about 1e-6 to "
-            f"1e-3 in volts and 1 to 1000 in microvolts. Scaled twice? Multiply it by 1e{power}."
+        varies = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
+        if varies.any():
+            deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)
+            statistics.append((np.median(deviation), np.median(np.abs(mean) / deviation)))
+        else:  # constant: a signal on this offset may be lost in single precision
+            statistics.append((math.nan, math.inf if window.any() else math.nan))
+    columns = np.array(statistics).reshape(-1, 2).T
+    deviations, offsets = (column[~np.isnan(column)] for column in columns)
+    implausible = deviations[(deviations < LOWEST) | (deviations > HIGHEST)]
+    if len(implausible) and len(implausible) >= MAX_IMPLAUSIBLE * len(deviations):
+        deviation, n = float(np.median(implausible)), len(deviations)
+        n_implausible = len(implausible)
+        where = (
+            "" if n_implausible == n else f" in {n_implausible} of {n} windows that were checked"
         )
-    volts = float(np.median(spreads)) / scale if scale and len(spreads) else _USUAL
-    if problem := _problem_in_volts(volts):
-        return problem
-    large = offsets[offsets > LARGEST_OFFSET]
-    if len(large) and len(large) >= SHARE * len(offsets):
-        times = float(np.median(large))
-        ratio = f"{times:.2g} times" if times < 1e7 else "more than 1e7 times"
+        power = 3 * round(math.log10(_TYPICAL_AMPLITUDE / deviation) / 3)
         return (
-            f"The mean of the signal is {ratio} its standard deviation, and models may see the "
-            "offset alone; high-pass filter the recordings, for example at 0.5 Hz."
+            f"The standard deviation of the signal is {deviation:.1g}{where}, but EEG has about "
+            "1e-6 to 1e-3 in volts and 1 to 1000 in microvolts. The unit may have been converted "
+            f"twice. Multiply the signal by 1e{power}."
+        )
+    volts = float(np.median(deviations)) / scale if scale and len(deviations) else None
+    if volts is not None and (problem := _problem_in_volts(volts)):
+        return problem
+    large_offsets = offsets[offsets > LARGEST_OFFSET]
+    if len(large_offsets) and len(large_offsets) >= MAX_IMPLAUSIBLE * len(offsets):
+        ratio = float(np.median(large_offsets))
+        times = f"{ratio:.2g} times" if ratio < 1e7 else "more than 1e7 times"
+        return (
+            f"The mean of the signal is {times} its standard deviation, so a model may learn only "
+            "from the offset. High-pass filter the recordings, for example at 0.5 Hz."
         )
     return None
 
 
 def _problem_in_volts(amplitude: float) -> str | None:
-    if IN_VOLTS[0] <= amplitude <= IN_VOLTS[1]:
+    if PLAUSIBLE_VOLTS[0] <= amplitude <= PLAUSIBLE_VOLTS[1]:
         return None
     return (
-        f"The median standard deviation of the signal is {amplitude:.1g} V; EEG has about 1e-6 to "
-        "1e-3 V. The unit or the gain in the files may be wrong: correct it there."
+        f"The median standard deviation of the signal is {amplitude:.1g} V, but EEG has about 1e-6 "
+        "to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in the files."
     )
 
 
-#: Standard deviation below which a channel is flat, relative to the largest one of the window:
-#: filters leave rounding errors of a constant.
-_NO_CHANGE = 1e-9
-#: Smallest share of windows with a flat channel that is warned of.
-_FLAT_SHARE = 0.25
+#: Maximum standard deviation of a flat channel, relative to the largest standard deviation in the
+#: window. It is not zero, because filtering a constant leaves rounding errors.
+_MAX_FLAT_DEVIATION = 1e-9
+#: Minimum proportion of windows with flat channels for a warning.
+_MIN_FLAT_PROPORTION = 0.25
 
 
 def flat_channels(windows: np.ndarray) -> np.ndarray:
-    """Return which channels do not change within a window.
+    """Return which channels are flat, that is, constant within a window.
 
     Parameters
     ----------
@@ -108,7 +120,7 @@ def flat_channels(windows: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of bool, shape (..., n_chans)
-        True for zeros and other constants.
+        True for flat channels: zeros, and other constants.
 
     Examples
     --------
@@ -117,57 +129,70 @@ def flat_channels(windows: np.ndarray) -> np.ndarray:
     >>> flat_channels(np.array([[1e-5, 3e-5], [2e-5, 2e-5]])).tolist()
     [False, True]
     """
-    spread = windows.astype(float).std(axis=-1)
-    constant = np.ptp(windows, axis=-1) == 0  # its mean may be rounded
-    return constant | (spread <= _NO_CHANGE * spread.max(axis=-1, keepdims=True))
+    deviation = windows.astype(float).std(axis=-1)
+    # The standard deviation of a constant may be above zero, because its mean is rounded.
+    is_constant = np.ptp(windows, axis=-1) == 0
+    return is_constant | (deviation <= _MAX_FLAT_DEVIATION * deviation.max(axis=-1, keepdims=True))
 
 
-def warn_of_flat_channels(flat: Mapping[int, np.ndarray]) -> None:
-    """Warn when a quarter of windows have a :func:`flat channel <flat_channels>`, by number."""
-    flat_rows = {i: np.flatnonzero(rows) for i, rows in flat.items() if rows.any()}
-    if len(flat_rows) and len(flat_rows) >= _FLAT_SHARE * len(flat):
+def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
+    """Warn if at least a quarter of the checked windows have flat channels.
+
+    Parameters
+    ----------
+    is_flat : mapping of int to ndarray of bool, shape (n_chans,)
+        Result of :func:`flat_channels` for each checked window, by the index of the window.
+    """
+    flat_rows = {i: np.flatnonzero(rows) for i, rows in is_flat.items() if rows.any()}
+    if len(flat_rows) and len(flat_rows) >= _MIN_FLAT_PROPORTION * len(is_flat):
         (i, rows), *_ = flat_rows.items()
         warn_user(
-            f"{len(flat_rows)} of {len(flat)} windows looked at have channels that do not change, "
-            f"such as row {format_list([*map(str, rows)], most=3)} of window {i}: zeros or a constant. "
-            "Mark an electrode that is off in info['bads'], or leave it out with channels=."
+            f"Channels are flat (all zeros or constant) in {len(flat_rows)} of {len(is_flat)} "
+            "windows that were checked, for example row "
+            f"{format_list([*map(str, rows)], max_items=3)} of window {i}. Add disconnected "
+            "electrodes to info['bads'], or exclude them with channels=."
         )
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
-    """Look at some windows; the amplitudes of a store were looked at when it was written.
+    """Check the amplitudes and the flat channels of at most 32 windows.
+
+    The amplitudes of a SignalStore are not checked, because they were checked when it was written.
 
     Warns
     -----
     UserWarning
-        When their amplitudes are not those of EEG in any usual unit, or channels are flat.
+        If the amplitudes are implausible for EEG in volts and in microvolts, or if channels are
+        flat.
     """
     is_stored = windows.shapes is not None
-    looked_at = {int(i): windows[int(i)] for i in spread_out(len(windows), N_WINDOWS)}
+    checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}
     scale = agreed(windows.recordings["preprocessing"].tolist()).scale
-    if not is_stored and (problem := amplitude_problem(looked_at.values(), scale)):
+    if not is_stored and (problem := amplitude_problem(checked_windows.values(), scale)):
         warn_user(problem)
     else:
-        warn_of_flat_channels({i: flat_channels(window) for i, window in looked_at.items()})
+        warn_of_flat_channels({i: flat_channels(window) for i, window in checked_windows.items()})
 
 
 #: Maximum number of windows from which the range of amplitudes is estimated.
 N_WINDOWS_IN_RANGE = 256
+#: Percentiles of the amplitudes that are the lower and upper end of the range.
 _PERCENTILES = (5, 95)
-#: Factor outside of the usual range; subjects and amplifiers differ by a factor of about three.
-FAR = 5.0
+#: Minimum factor between two ranges of amplitudes for a warning. Subjects and amplifiers differ by
+#: a factor of about three.
+MIN_MISMATCH_FACTOR = 5.0
 
 
 @dataclass(frozen=True)
 class AmplitudeRange:
-    """Usual amplitudes of channels, in the unit of the windows.
+    """Range of the amplitudes of channels in the training data, in the unit of the windows.
 
     The amplitude of a channel is its standard deviation within a window.
 
     Attributes
     ----------
     low, high : float
-        5th and 95th percentile over the windows and channels.
+        5th and 95th percentile over windows and channels.
 
     Examples
     --------
@@ -180,44 +205,55 @@ class AmplitudeRange:
     high: float
 
     def times_outside(self, amplitude: float) -> float:
-        """Return the factor by which an amplitude is outside of the range; 1 within it."""
+        """Return the factor by which an amplitude is outside the range; 1 if it is inside."""
         if amplitude <= 0:
             return float("inf")
         return max(1.0, amplitude / self.high, self.low / amplitude)
 
 
 def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRange | None:
-    """Return the range of amplitudes of windows; at most 256 at equal distances are read.
+    """Estimate the range of the amplitudes from at most 256 evenly spaced windows.
 
     Parameters
     ----------
     windows : Windows
         Training windows.
     compare : bool
-        Whether to warn of recordings far from the others, as :func:`warn_of_other_units` does.
+        Whether to warn of recordings and channels with outlying amplitudes, see
+        :func:`warn_of_amplitude_outliers`.
 
     Returns
     -------
     AmplitudeRange | None
-        None when all channels are flat; flat ones are left out.
+        Range of the amplitudes of channels that are not flat. None if all channels are flat.
     """
-    numbers = spread_out(len(windows), N_WINDOWS_IN_RANGE).tolist()
-    levels = {i: levels_of(windows[i], both=compare) for i in numbers}
+    positions = evenly_spaced(len(windows), N_WINDOWS_IN_RANGE).tolist()
+    log_amplitudes = {i: log_amplitudes_of(windows[i], both=compare) for i in positions}
     if compare:
-        warn_of_other_units(windows, levels)
-    amplitudes = 10 ** np.concatenate([window_levels[0] for window_levels in levels.values()])
+        warn_of_amplitude_outliers(windows, log_amplitudes)
+    amplitudes = 10 ** np.concatenate([values[0] for values in log_amplitudes.values()])
     amplitudes = amplitudes[~np.isnan(amplitudes)]
     if not len(amplitudes):
         return None
     return AmplitudeRange(*np.percentile(amplitudes, _PERCENTILES).tolist())
 
 
-def levels_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
-    """Return decimal logarithms of the amplitudes of channels, NaN of a flat one, in two rows.
+def log_amplitudes_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
+    """Return the decimal logarithms of the amplitudes of the channels of a window.
 
-    The second is without the median of the channels, and so does not depend on the reference: an
-    average hands a channel of another unit on to all. Its median takes most of the time, so it is
-    left out unless ``both``.
+    Parameters
+    ----------
+    window : ndarray, shape (n_chans, n_times)
+        Window.
+    both : bool
+        Whether to return the second row. It takes most of the computing time.
+
+    Returns
+    -------
+    ndarray, shape (1, n_chans) or (2, n_chans)
+        Log amplitudes, NaN for flat channels. In the second row, the median over channels was
+        subtracted from the signals, so the values do not depend on the reference: an average
+        reference spreads a channel with a wrong unit to all channels.
     """
     window = window.astype(float)
     rows = np.stack([window, window - np.median(window, axis=0)]) if both else window[None]
@@ -225,154 +261,205 @@ def levels_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     return np.where(flat, np.nan, np.log10(np.where(flat, 1.0, rows.std(axis=-1))))
 
 
-#: Factor from the middle of all recordings, or of a recording's channels, from which the unit of
-#: one may be wrong.
-_OTHER_UNIT, _OTHER_CHANNEL = 20.0, 30.0
-#: Entry of a description: channels that are flat or clipped in much of a recording, with commas.
-HELD = "flat_clipped_channels"
-OTHER_CHANNELS = (
-    f"The amplitude of channels is more than {_OTHER_CHANNEL:g} times larger or smaller than that "
-    "of the recording's other channels, or they are flat or clipped: {}. Their unit may be wrong, "
-    "or an electrode was off. Correct it in the file, or mark the channel as bad there."
+#: Factor from the median amplitude of all recordings above which a recording is an outlier.
+_RECORDING_FACTOR = 20.0
+#: Factor from the median amplitude of a recording's channels above which a channel is an outlier.
+_CHANNEL_FACTOR = 30.0
+#: Entry of a dataset description: names of channels that are flat or clipped in a large part of the
+#: recording, separated by commas.
+FLAT_CLIPPED_CHANNELS = "flat_clipped_channels"
+OUTLIER_CHANNELS_MESSAGE = (
+    f"Channels differ in amplitude by a factor of more than {_CHANNEL_FACTOR:g} from the other "
+    "channels of the recording, or are flat or clipped: {}. The physical unit may be wrong, or an "
+    "electrode may have been disconnected. Correct the unit in the file, or mark the channel as "
+    "bad."
 )
 
 
-def is_outlier(levels: pd.Series, times: float = _OTHER_UNIT) -> pd.Index:
-    """Return which recordings are far from the others; levels are decimal logarithms.
+def find_outlier_recordings(
+    log_amplitudes: pd.Series, factor: float = _RECORDING_FACTOR
+) -> pd.Index:
+    """Return the recordings whose amplitude differs from the median by more than a factor.
+
+    Parameters
+    ----------
+    log_amplitudes : Series
+        Decimal logarithm of the amplitude of each recording; minus infinity for a flat recording.
+    factor : float
+        Maximum accepted factor from the median of the recordings that are not flat.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from braindecode_pars.windows.amplitudes import is_outlier
-    >>> is_outlier(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
+    >>> from braindecode_pars.windows.amplitudes import find_outlier_recordings
+    >>> find_outlier_recordings(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
     ['c']
     """
-    middle = levels[np.isfinite(levels)].median()  # a flat channel is minus infinity
-    return levels.index[(levels - middle).abs() > np.log10(times)]
+    median = log_amplitudes[np.isfinite(log_amplitudes)].median()
+    return log_amplitudes.index[(log_amplitudes - median).abs() > np.log10(factor)]
 
 
 def find_outlier_channels(
-    levels: Sequence[np.ndarray], ch_names: Sequence[str]
+    log_amplitudes: Sequence[np.ndarray], ch_names: Sequence[str]
 ) -> tuple[float, list[str]]:
-    """Return the level of a recording by its windows, and its channels far from the others."""
-    plain, rest = (pd.DataFrame([values[kind] for values in levels]) for kind in (0, 1))
-    level = float(plain.median(axis=1).median())
-    if level < np.log10(LOWEST):  # the rounding in a file makes such channels differ
-        return level, []
-    plain = plain.dropna(how="all").fillna(-np.inf)
-    far = (is_outlier(table.median(), _OTHER_CHANNEL) for table in (plain, rest))
-    rows = sorted(set().union(*far))
-    return level, [ch_names[i] if ch_names else f"row {i}" for i in rows]
+    """Return the log amplitude of a recording, and the names of its channels that are outliers.
+
+    Parameters
+    ----------
+    log_amplitudes : sequence of ndarray, shape (2, n_chans)
+        Result of :func:`log_amplitudes_of` for some windows of the recording.
+    ch_names : sequence of str
+        Names of the channels. If empty, the channels are named by their rows.
+    """
+    recorded, referenced = (
+        pd.DataFrame([values[row] for values in log_amplitudes]) for row in (0, 1)
+    )
+    log_amplitude = float(recorded.median(axis=1).median())
+    if log_amplitude < np.log10(LOWEST):  # channels then differ by the rounding in the file
+        return log_amplitude, []
+    recorded = recorded.dropna(how="all").fillna(-np.inf)
+    outliers = (
+        find_outlier_recordings(table.median(), _CHANNEL_FACTOR) for table in (recorded, referenced)
+    )
+    rows = sorted(set().union(*outliers))
+    return log_amplitude, [ch_names[i] if ch_names else f"row {i}" for i in rows]
 
 
-def other_units_text(names: list[str], of: int) -> str:
-    """Return a sentence about recordings, of so many, whose amplitude is far from the others."""
+def outlier_recordings_message(names: list[str], n_recordings: int) -> str:
+    """Return a message that names the recordings with outlying amplitudes."""
+    verb = "differs" if len(names) == 1 else "differ"
     return (
-        f"The amplitude of {len(names)} of {of} recordings is more than {_OTHER_UNIT:g} times "
-        f"larger or smaller than that of the others: {format_list(names, most=5)}. Their unit may be "
-        "wrong. Correct it in the file, or leave them out."
+        f"{len(names)} of {n_recordings} recordings {verb} in amplitude from the other recordings "
+        f"by a factor of more than {_RECORDING_FACTOR:g}: {format_list(names, max_items=5)}. The "
+        "physical unit may be wrong. Correct the unit in the file, or exclude the recording."
     )
 
 
-def warn_of_other_units(windows: Windows, read: Mapping[int, np.ndarray] | None = None) -> None:
-    """Compare the amplitudes of recordings, and of the channels within each.
+def warn_of_amplitude_outliers(
+    windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
+) -> None:
+    """Warn of recordings and channels whose amplitudes are outliers, which suggests a wrong unit.
 
-    A recording that was named when it was loaded is not named again.
+    A recording for which a warning was issued when it was loaded is not reported again.
 
     Parameters
     ----------
     windows : Windows
-        Windows of recordings.
-    read : mapping of int to ndarray | None
-        :func:`Levels <levels_of>` of windows that were read already, by number. Without them, five
-        windows of each recording are read.
+        Windows of one or more recordings.
+    log_amplitudes : mapping of int to ndarray | None
+        Result of :func:`log_amplitudes_of` for windows that were read already, by the index of the
+        window. If None, five windows per recording are read.
 
     Warns
     -----
     UserWarning
-        When the amplitude of recordings is 20 times larger or smaller than that of the others; or
-        that of channels, 30 times, or when a channel is flat, or was in its file.
+        If recordings differ in amplitude from the median of all recordings by a factor of more than
+        20, if channels differ from the median of the channels of their recording by a factor of
+        more than 30, or if channels are flat, in the windows or in the recorded file.
     """
-    by_recording = _levels_by_recording(windows, read)
-    log_amplitude: dict[int, float] = {}
-    odd_channels: dict[int, list[str]] = {}
+    by_recording = _log_amplitudes_by_recording(windows, log_amplitudes)
+    recording_amplitudes: dict[int, float] = {}
+    outlier_channels: dict[int, list[str]] = {}
     names: dict[int, str] = {}
     sources: dict[int, Any] = {}
-    for number, recording_levels in by_recording.items():
+    for number, window_amplitudes in by_recording.items():
         row = windows.recordings.loc[number]
-        log_amplitude[number], odd = find_outlier_channels(recording_levels, row["channels"].names)
+        recording_amplitudes[number], outliers = find_outlier_channels(
+            window_amplitudes, row["channels"].names
+        )
         source = getattr(row["reader"], "source", None)
-        if getattr(source, "has_doubtful_unit", False):
+        if getattr(source, "has_unit_mismatch", False):
             continue
         description = getattr(source, "description", None)
         entries = {} if description is None else description
         names[number] = entries.get("file") or f"recording {number + 1} (subject {row['subject']})"
-        held = entries[HELD].split(", ") if HELD in entries else []
-        if channels := [*dict.fromkeys([*held, *odd])]:
-            odd_channels[number] = channels
+        flat_clipped = (
+            entries[FLAT_CLIPPED_CHANNELS].split(", ") if FLAT_CLIPPED_CHANNELS in entries else []
+        )
+        if channels := [*dict.fromkeys([*flat_clipped, *outliers])]:
+            outlier_channels[number] = channels
         sources[number] = source
-    level = pd.Series(log_amplitude, dtype=float).fillna(-np.inf)  # all channels are flat
+    # NaN means that all channels are flat.
+    amplitudes = pd.Series(recording_amplitudes, dtype=float).fillna(-np.inf)
     scale = agreed(windows.recordings["preprocessing"].tolist()).scale
-    varying = level[np.isfinite(level)]
-    volts = 10 ** varying.median() / scale if scale and len(varying) else _USUAL
-    if read is None and (problem := _problem_in_volts(volts)):  # fit says it anyway
+    varying = amplitudes[np.isfinite(amplitudes)]
+    volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
+    # fit issues this warning separately.
+    if log_amplitudes is None and (problem := _problem_in_volts(volts)):
         warn_user(problem)
-    if far := [number for number in is_outlier(level) if number in names]:
-        warn_user(other_units_text([names[number] for number in far], len(log_amplitude)))
-    if odd_channels:
-        texts = [f"{format_list(channels)} of {names[n]}" for n, channels in odd_channels.items()]
-        warn_user(OTHER_CHANNELS.format(format_list(texts, most=5)))
+    if recordings := [number for number in find_outlier_recordings(amplitudes) if number in names]:
+        recording_names = [names[number] for number in recordings]
+        warn_user(outlier_recordings_message(recording_names, len(amplitudes)))
+    if outlier_channels:
+        texts = [
+            f"{format_list(channels)} of {names[number]}"
+            for number, channels in outlier_channels.items()
+        ]
+        warn_user(OUTLIER_CHANNELS_MESSAGE.format(format_list(texts, max_items=5)))
     # Marked only when recordings are loaded, because a fit may hide its warnings.
-    for number in {*far, *odd_channels} if read is None else ():
+    for number in {*recordings, *outlier_channels} if log_amplitudes is None else ():
         with suppress(AttributeError):  # arrays
-            sources[number].has_doubtful_unit = True
+            sources[number].has_unit_mismatch = True
 
 
-def _levels_by_recording(
-    windows: Windows, read: Mapping[int, np.ndarray] | None
+def _log_amplitudes_by_recording(
+    windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None
 ) -> dict[int, list[np.ndarray]]:
-    """Return the levels of the windows that were read, else of five windows, by recording."""
-    if read is None:
+    """Group log amplitudes by recording. If None, read five windows per recording."""
+    if log_amplitudes is None:
         rows_by_recording = windows.table.groupby("recording").indices.values()
-        chosen = [int(i) for rows in rows_by_recording for i in rows[spread_out(len(rows), 5)]]
-        read = {i: levels_of(windows[i]) for i in chosen}
+        chosen = [int(i) for rows in rows_by_recording for i in rows[evenly_spaced(len(rows), 5)]]
+        log_amplitudes = {i: log_amplitudes_of(windows[i]) for i in chosen}
     by_recording: dict[int, list[np.ndarray]] = {}
-    for i, level in read.items():
-        by_recording.setdefault(int(windows.table["recording"].iloc[i]), []).append(level)
+    for i, window_amplitudes in log_amplitudes.items():
+        recording = int(windows.table["recording"].iloc[i])
+        by_recording.setdefault(recording, []).append(window_amplitudes)
     return by_recording
 
 
-def warn_of_another_unit(windows: Windows, usual: AmplitudeRange | None) -> None:
-    """Compare the amplitudes of arrays with those of the training; None compares nothing.
+def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | None) -> None:
+    """Warn if the amplitudes of arrays are far outside the range of the training data.
 
-    Datasets and recordings are in volts, and are not read a second time for this.
+    Only arrays are checked: datasets and recordings are in volts, and would have to be read twice.
+
+    Parameters
+    ----------
+    windows : Windows
+        Windows to predict.
+    training_range : AmplitudeRange | None
+        Range of the training data. If None, nothing is checked.
 
     Warns
     -----
     UserWarning
-        When nearly all are outside by a factor of five or more.
+        If the two ranges of amplitudes differ by a factor of five or more.
     """
     are_arrays = all(
         isinstance(getattr(reader, "source", None), np.ndarray)
         for reader in windows.recordings["reader"]
     )
-    checked_windows = windows.take(spread_out(len(windows), N_WINDOWS_IN_RANGE // 4))
-    actual = amplitude_range(checked_windows) if usual and are_arrays else None
-    if usual and actual and max(usual.low / actual.high, actual.low / usual.high) >= FAR:
+    checked_windows = windows.take(evenly_spaced(len(windows), N_WINDOWS_IN_RANGE // 4))
+    expected, actual = training_range, None
+    if expected and are_arrays:
+        actual = amplitude_range(checked_windows)
+    if not expected or not actual:
+        return
+    factor = max(expected.low / actual.high, actual.low / expected.high)
+    if factor >= MIN_MISMATCH_FACTOR:
         warn_user(
-            f"The amplitude of these windows ({actual.low:.1g} to {actual.high:.1g}) is far "
-            f"outside that of the training ({usual.low:.1g} to {usual.high:.1g}): pass them in the "
-            "unit of fit."
+            f"The amplitude of X ({actual.low:.1g} to {actual.high:.1g}) is far outside the range "
+            f"of the training data ({expected.low:.1g} to {expected.high:.1g}). Pass X in the same "
+            "unit as in fit."
         )
 
 
-def spread_out(n: int, most: int) -> np.ndarray:
-    """Return at most ``most`` of the numbers 0 to ``n - 1``, at equal distances.
+def evenly_spaced(n: int, max_size: int) -> np.ndarray:
+    """Return at most ``max_size`` evenly spaced integers from 0 to ``n - 1``.
 
     Examples
     --------
-    >>> from braindecode_pars.windows.amplitudes import spread_out
-    >>> spread_out(3, 256).tolist(), spread_out(1000, 4).tolist()
+    >>> from braindecode_pars.windows.amplitudes import evenly_spaced
+    >>> evenly_spaced(3, 256).tolist(), evenly_spaced(1000, 4).tolist()
     ([0, 1, 2], [0, 333, 666, 999])
     """
-    return np.linspace(0, n - 1, min(n, most)).round().astype(int)
+    return np.linspace(0, n - 1, min(n, max_size)).round().astype(int)

@@ -1,6 +1,6 @@
-"""The door: every kind of windows becomes one table, without reading the windows.
+"""Convert every supported input to Windows, without reading samples.
 
-Channels, preprocessing and names of labels are those in the records of braindecode and MNE.
+Channels, preprocessing and class names are taken from the metadata of MNE and braindecode.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from braindecode_pars.windows.table import (
     Reader,
     Windows,
     as_column,
-    divided,
+    factorize_rows,
     is_name,
     objects,
     plain_array,
@@ -38,56 +38,59 @@ def as_windows(
     sfreq: float | None = None,
     n_times: int | None = None,
 ) -> Windows:
-    """Return any supported source of windows as Windows, without reading the windows.
+    """Convert any supported input to Windows, without reading samples.
 
     Parameters
     ----------
     X : Any
-        Source of windows: a braindecode windows dataset, a torch Subset or ConcatDataset of these,
-        a skorch SliceDataset, an mne.Epochs, a list of datasets or Epochs, which are joined, a list
-        of windows or tuples, an array, or a SignalStore or its windows.
+        Input: a braindecode windows dataset, a torch Subset or ConcatDataset of windows datasets, a
+        skorch SliceDataset, an mne.Epochs, a list of datasets or Epochs (which are concatenated), a
+        list of windows or tuples, an array of shape (n_windows, n_chans, n_times), or a SignalStore
+        or its windows.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
-        Labels and subjects. They replace those of ``X``. The labels of an mne.Epochs are its event
-        codes; its subjects are the column ``subject`` of its metadata, if there is one.
+        Labels and subjects, which replace the labels and subjects of ``X``. If None, the labels of
+        an mne.Epochs are its event codes, and its subjects are the column ``subject`` of its
+        metadata if this column exists.
     sfreq : float | None
-        Sampling rate in Hz, for windows without a known rate.
+        Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
     n_times : int | None
-        Length in samples of the windows into which a SignalStore is cut, to pretrain on; people of
-        its validation and test splits are left out.
+        Number of samples per window, for a SignalStore, which is cut into windows for pretraining.
+        Subjects of its validation and test splits are excluded.
 
     Returns
     -------
     Windows
-        The windows with what is known of them.
+        The windows, with labels, subjects and metadata if they are known.
 
     Raises
     ------
     TypeError
-        When ``X`` is none of the above.
+        If the type of ``X`` is not supported.
     ValueError
-        When lengths differ, when recordings have different sampling rates, when ``sfreq`` is not
-        the sampling rate of the data, or when a SignalStore is given without ``n_times``.
+        If lengths differ, if recordings have different sampling rates, if ``sfreq`` differs from
+        the sampling rate of the data, or if ``X`` is a SignalStore and ``n_times`` is None.
     """
     if is_continuous(X):
         if n_times is None:
             raise ValueError(
-                f"A {type(X).__name__} has windows of any length; pass n_times where it is an "
-                "argument, or windows of n_times samples, such as store.windows(n_times)."
+                f"X is a {type(X).__name__}, which contains continuous signals. Pass n_times if "
+                "the function has this argument, or cut X into windows of n_times samples, for "
+                "example with store.windows(n_times)."
             )
         X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
     if sfreq is not None:
-        remedy = "leave sfreq out, or resample them"
-        checks.check_same_rate(windows.sfreq, sfreq, "The recordings are", "sfreq= is", remedy)
+        remedy = "omit sfreq, or resample the recordings"
+        checks.check_same_rate(windows.sfreq, sfreq, "The recordings are", "sfreq is set", remedy)
         windows = replace(windows, recordings=windows.recordings.assign(sfreq=float(sfreq)))
     if y is not None:
         labels, names = _column(y, len(windows), "y"), windows.label_names
         if names is not None and windows.y is not None:
-            # Names hold for other labels too, if every window whose given label has a name also
-            # has this label in the dataset. Windows may be marked as unlabeled.
-            named = [*names.values()]
+            # Keep the class names only if every window whose new label has a name has the same
+            # label in the dataset. Other windows may be marked as unlabeled in y.
+            named_labels = [*names.values()]
             pairs = zip(windows.y.tolist(), labels.tolist(), strict=True)
-            names = names if all(old == new for old, new in pairs if new in named) else None
+            names = names if all(old == new for old, new in pairs if new in named_labels) else None
         windows = windows.with_labels(labels, names)
     if groups is not None:
         windows = windows.with_subjects(subject_column(groups, len(windows)))
@@ -95,28 +98,39 @@ def as_windows(
 
 
 def windows_of(recordings: list[dict[str, Any]], **columns: np.ndarray) -> Windows:
-    """Return windows from a dict for each recording and columns, as in the tables of Windows."""
+    """Create Windows from one dict per recording, and columns of the table of windows."""
     return _table(_part(recordings, columns))
 
 
 def is_continuous(X: Any) -> bool:
-    """Whether a source, such as a SignalStore, has to be cut into windows first."""
+    """Whether an input, such as a SignalStore, must be cut into windows first."""
     return callable(getattr(X, "windows", None))
 
 
-# Windows of each kind of source -----------------------------------------------------------------
+# Readers of each type of input ------------------------------------------------------------------
 
 
 class _Part(NamedTuple):
-    """Some recordings with their windows: a row of the table each, and the columns of the other."""
+    """Some recordings with their windows.
+
+    Attributes
+    ----------
+    recordings : list of dict
+        Rows of the table of recordings.
+    columns : dict of str to ndarray
+        Columns of the table of windows.
+    names : mapping of str to label | None
+        Label of each class name.
+    """
 
     recordings: list[dict[str, Any]]
     columns: dict[str, np.ndarray]
     names: Mapping[str, Any] | None = None
 
 
-#: Columns of the two tables, and braindecode's columns that become some of them.
-_OWN = {"recording", "item", "start", "stop", "label", "subject", "split"} | {
+#: Names of metadata columns that do not become additional columns of the table of windows: columns
+#: of the two tables, and columns of braindecode that are stored under another name.
+_RESERVED_COLUMNS = {"recording", "item", "start", "stop", "label", "subject", "split"} | {
     *("i_start_in_trial", "i_stop_in_trial", "target")
 }
 
@@ -127,27 +141,28 @@ def _part(
     metadata: pd.DataFrame | None = None,
     names: Mapping[str, Any] | None = None,
 ) -> _Part:
-    """Return windows of one recording that lie anywhere in it, unless ``columns`` say more.
+    """Return recordings with their windows.
 
-    Metadata that have no place of their own become further columns.
+    By default, all windows belong to the first recording, and their start and stop are unknown;
+    ``columns`` override this. Metadata that are not stored elsewhere become additional columns.
     """
     n = len(columns["item"])
     unknown = np.full(n, -1)
-    fixed = dict(recording=np.zeros(n, int), item=unknown, start=unknown, stop=unknown)
+    defaults = dict(recording=np.zeros(n, int), item=unknown, start=unknown, stop=unknown)
     fields = {} if metadata is None else {str(name): metadata[name].to_numpy() for name in metadata}
-    others = {name: values for name, values in fields.items() if name not in _OWN}
-    return _Part(recordings, fixed | others | columns, names)
+    extra = {name: values for name, values in fields.items() if name not in _RESERVED_COLUMNS}
+    return _Part(recordings, defaults | extra | columns, names)
 
 
 def _items_of(X: Any, columns: dict[str, np.ndarray] | None = None) -> _Part:
-    """Return the windows ``X[0]``, ``X[1]``, ..., of which nothing else is known."""
+    """Return the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
     if isinstance(X, np.ndarray) and X.ndim != 3:
-        raise ValueError(f"X has shape {X.shape}; windows have (n_windows, n_chans, n_times).")
+        raise ValueError(f"X has shape {X.shape}, expected (n_windows, n_chans, n_times).")
     return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **(columns or {})})
 
 
 def _part_of(X: Any) -> _Part:
-    """Return what is known of the windows of a source."""
+    """Return the recordings and windows of an input, with their metadata."""
     match X:
         case Windows():
             columns = {str(name): X.table[name].to_numpy() for name in X.table}
@@ -161,8 +176,9 @@ def _part_of(X: Any) -> _Part:
             return _read_recording(X)
         case RawDataset() | mne.io.BaseRaw():
             raise TypeError(
-                "X contains continuous recordings; cut them into windows first, for example with "
-                "mne.make_fixed_length_epochs or braindecode's create_fixed_length_windows."
+                "X contains continuous recordings, expected windows. Cut the recordings into "
+                "windows first, for example with mne.make_fixed_length_epochs or "
+                "braindecode.preprocessing.create_fixed_length_windows."
             )
         case SliceDataset() | Subset():
             return _read_subset(X)
@@ -173,15 +189,15 @@ def _part_of(X: Any) -> _Part:
         case Dataset() if hasattr(X, "__len__"):
             return _items_of(X)
     raise TypeError(
-        f"X is a {type(X).__name__}; it must be a braindecode windows dataset, as_sklearn's X, a "
-        "list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, n_times) or a "
-        "SignalStore's windows(n_times)."
+        f"X is a {type(X).__name__}. Pass a braindecode windows dataset, the X of as_sklearn, a "
+        "list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, n_times), or the "
+        "windows(n_times) of a SignalStore."
     )
 
 
 def _read_epochs(X: mne.BaseEpochs) -> _Part:
     if not X.preload:
-        X = X.copy().load_data()  # a copy, so that the Epochs of the user are not changed
+        X = X.copy().load_data()  # a copy, so that the Epochs of the caller are not changed
     sfreq = float(X.info["sfreq"])
     recording = dict(
         reader=ItemReader(X.get_data(copy=False)),
@@ -189,26 +205,27 @@ def _read_epochs(X: mne.BaseEpochs) -> _Part:
         channels=Montage.of(X.info["chs"], X.info["bads"]),
         preprocessing=replace(recorded(X.info), window_seconds=len(X.times) / sfreq),
     )
-    # One row of the table of recordings for each subject and split in the metadata.
+    # The table of recordings has one row per subject and split in the metadata.
     table = pd.DataFrame(index=range(len(X))) if X.metadata is None else X.metadata
     fields = {name: table[name].to_numpy() for name in ("subject", "split") if name in table}
-    numbers, first = divided([np.zeros(len(X)), *fields.values()])
+    numbers, first = factorize_rows([np.zeros(len(X)), *fields.values()])
     rows = [recording | {name: values[i] for name, values in fields.items()} for i in first]
     columns = dict(recording=numbers, item=np.arange(len(X)), label=X.events[:, 2])
     return _part(rows, columns, table, X.event_id)
 
 
 def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
-    """Return the windows of a recording of braindecode, in memory, in a file or in a store."""
+    """Return the windows of a braindecode dataset of one recording."""
     _, start, stop = X.crop_inds.T
     is_epochs = isinstance(X, WindowsDataset)
     source = X.windows if is_epochs else X.raw
     n_times = [len(source.times)] if is_epochs else np.unique(stop - start).tolist()
     info = source.info
-    if hasattr(source, "stored_row"):  # a recording of a store
+    if hasattr(source, "stored_row"):  # a recording in a SignalStore
         known = source.stored_row(X.transform is not None or X.return_ch_pos)
     else:
-        # What braindecode has recorded; the effect of a transform when windows are read is unknown.
+        # Preprocessing steps that braindecode recorded. The effect of a transform is unknown,
+        # because it is applied when windows are read.
         step_attributes = ("raw_preproc_kwargs", "window_preproc_kwargs")
         steps = [step for name in step_attributes for step in getattr(X, name, None) or ()]
         steps += [] if X.transform is None else [{"fn": "the dataset.transform"}]
@@ -218,7 +235,7 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     description = {} if (stored_description := X.description) is None else stored_description
     corpus = description.get("corpus")
     has_labels = X.targets_from == "metadata"
-    # braindecode takes other targets from channels of type "misc"; they are not signals.
+    # Other targets are read by braindecode from channels of type "misc", which are not signals.
     misc = mne.io.constants.FIFF.FIFFV_MISC_CH
     signals = [ch for ch in info["chs"] if has_labels or ch["kind"] != misc]
     recording = {name: description.get(name) for name in ("subject", "session", "split")} | dict(
@@ -232,8 +249,8 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     columns = dict(item=items, start=start, stop=stop)
     if not has_labels:
         return _part([recording], columns, X.metadata)
-    # braindecode records the functions that cut windows, with their arguments. The last mapping
-    # counts.
+    # braindecode stores the arguments of the functions that created the windows. The last mapping
+    # was used for the labels.
     cuts = reversed(getattr(X, "window_kwargs", None) or [])
     mappings = (arguments.get("mapping") for _, arguments in cuts)
     mapping = next((m for m in mappings if isinstance(m, Mapping) and m), {})
@@ -243,7 +260,8 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
 
 def _read_concat(X: ConcatDataset) -> _Part:
     part = _joined([_part_of(dataset) for dataset in X.datasets])
-    # braindecode applies a target_transform when it reads a window; here it is applied to labels.
+    # braindecode applies a target_transform when it reads a window. Here it is applied to the
+    # labels.
     change = getattr(X, "target_transform", None)
     if change is not None and "label" in part.columns:
         original_labels = part.columns["label"].tolist()
@@ -257,8 +275,8 @@ def _read_subset(X: SliceDataset | Subset) -> _Part:
     indices = np.asarray(X.indices_ if isinstance(X, SliceDataset) else X.indices)
     if len(indices) and indices.dtype.kind not in "iu":
         raise ValueError(
-            f"The subset has {indices.dtype} indices; they must be integers. For a boolean mask, "
-            "use np.flatnonzero(mask)."
+            f"The indices of the subset have dtype {indices.dtype}, expected integers. To select "
+            "windows with a boolean mask, pass np.flatnonzero(mask)."
         )
     chosen = {name: values[indices.astype(int)] for name, values in part.columns.items()}
     part = part._replace(columns=chosen)
@@ -266,7 +284,7 @@ def _read_subset(X: SliceDataset | Subset) -> _Part:
 
 
 def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
-    """Return the windows as a dataset reads them whose class may change its items."""
+    """Read windows through the dataset if its class overrides ``__getitem__``."""
     if type(X).__getitem__ in unchanged:
         return part
     recordings = [recording | {"reader": ItemReader(X)} for recording in part.recordings]
@@ -275,19 +293,20 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
 
 
 def _read_list(X: Sequence) -> _Part:
-    """Return the windows of a list; its first item shows which kind of list it is."""
+    """Return the windows of a list. The type of the first item decides how the list is read."""
     first: Any = X[0] if len(X) else None
     if isinstance(first, mne.BaseEpochs | mne.io.BaseRaw | Dataset):
-        # scikit-learn makes lists of Epochs
+        # Indexing of Epochs by scikit-learn gives a list of Epochs.
         return _joined([_part_of(item) for item in X])
     is_tuple = isinstance(first, tuple | list) and len(first) > 1 and np.ndim(first[0]) == 2
     if not is_tuple:
         return _items_of(X)
-    # Tuples (window, label, ...), as braindecode's datasets return them.
+    # Tuples (window, label, ...), as returned by the datasets of braindecode.
     for i, item in enumerate(X):
         if not isinstance(item, tuple | list) or len(item) != len(first):
             raise ValueError(
-                f"Item {i} of X is a {type(item).__name__}, unlike item 0, a tuple of {len(first)}."
+                f"Item {i} of X is a {type(item).__name__}, but item 0 is a tuple of length "
+                f"{len(first)}. All items must be tuples of the same length."
             )
     return _items_of(X, {"label": as_column([item[1] for item in X])})
 
@@ -296,7 +315,7 @@ def _read_list(X: Sequence) -> _Part:
 
 
 def _joined(parts: list[_Part]) -> _Part:
-    """Join parts; windows of a part without a column get None there."""
+    """Concatenate parts. If a part has no such column, its windows get None in the column."""
     if len(parts) == 1:
         return parts[0]
     lengths = [len(part.columns["item"]) for part in parts]
@@ -308,7 +327,7 @@ def _joined(parts: list[_Part]) -> _Part:
             for part, n in zip(parts, lengths, strict=True)
         ]
         if len({values.dtype.kind for values in arrays}) > 1:
-            # NumPy would convert numbers to strings, so subject 1 would become subject "1".
+            # Without this, NumPy would convert numbers to strings: subject 1 to subject "1".
             arrays = [values.astype(object) for values in arrays]
         columns[name] = np.concatenate(arrays)
     columns["recording"] += np.repeat(np.cumsum(n_recordings) - n_recordings, lengths)
@@ -316,7 +335,7 @@ def _joined(parts: list[_Part]) -> _Part:
     return _Part(recordings, columns, joined_labels_by_name(part.names for part in parts))
 
 
-#: A recording of which nothing is known.
+#: Row of a recording without metadata.
 _UNKNOWN: dict[str, Any] = {
     **dict.fromkeys(("corpus", "subject", "session", "split", "sfreq", "preprocessing")),
     **dict(channels=Montage(), base=0),
@@ -324,8 +343,8 @@ _UNKNOWN: dict[str, Any] = {
 
 
 def _table(part: _Part) -> Windows:
-    """Return the two tables of some windows."""
-    # Recordings without a window are left out: their rate and corpus must not count.
+    """Create Windows from recordings and columns."""
+    # Recordings without windows are dropped, so that their sampling rate and corpus are ignored.
     used, numbers = np.unique(part.columns["recording"], return_inverse=True)
     rows: list[dict[str, Any]] = [_UNKNOWN | part.recordings[i] for i in used]
     several_corpora = len({row["corpus"] for row in rows}) > 1
@@ -333,12 +352,13 @@ def _table(part: _Part) -> Windows:
     readers: dict[Any, Reader] = {}
     montages: dict[Any, Montage] = {}
     for row, has_name in zip(rows, named.tolist(), strict=True):
-        # Equal readers and montages become one object, so that one call reads several recordings.
+        # Equal readers and montages become one object, so that one call can read windows of
+        # several recordings.
         row["reader"] = readers.setdefault(row["reader"].key, row["reader"])
         row["channels"] = montages.setdefault(row["channels"].key, row["channels"])
         corpus = row["corpus"] if several_corpora and has_name else None
         row["subject"] = subjects.in_corpus(corpus, subjects.normalized(row["subject"]))
-        # Numbers of Python, which JSON takes, with their shorter ``repr``
+        # Convert NumPy scalars to Python numbers, which are JSON serializable.
         row |= {name: value.item() for name, value in row.items() if isinstance(value, np.generic)}
     recordings = pd.DataFrame(
         {name: objects([row[name] for row in rows]) for name in [*_UNKNOWN, "reader"]}
@@ -348,8 +368,8 @@ def _table(part: _Part) -> Windows:
     if not all(checks.is_same_rate(rate, counts.index[0]) for rate in counts.index):
         rates = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
         raise ValueError(
-            f"The recordings have different sampling rates: {rates}; resample them before you cut "
-            "windows."
+            f"The recordings have different sampling rates (number of recordings): {rates}. "
+            "Resample the recordings to a common rate before creating windows."
         )
     columns = {**part.columns, "recording": numbers}
     labels = columns.pop("label", None)
@@ -361,52 +381,57 @@ def _table(part: _Part) -> Windows:
 
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
-    """Convert labels or subjects to one array, and check that each window has an entry."""
+    """Convert labels or subjects to an array, and check that it has one entry per window."""
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not is_list and not hasattr(values, "__array__"):  # such as a dict: its keys are no labels
-        raise ValueError(f"{name} is {values!r}; it must have {n_windows} entries, one per window.")
+    if not is_list and not hasattr(values, "__array__"):  # for example a dict
+        raise ValueError(
+            f"{name} must be an array or a list with one entry per window ({n_windows}), got "
+            f"{values!r}."
+        )
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)
     if values.shape != (n_windows,):
         raise ValueError(
-            f"{name} has shape {values.shape}; it must have one entry per window: ({n_windows},)."
+            f"{name} must have one entry per window, that is, shape ({n_windows},), got shape "
+            f"{values.shape}."
         )
     return values
 
 
 def subject_column(groups: Any, n_windows: int) -> np.ndarray:
-    """Return the subject of each window in one Unicode form, shape (n_windows,).
+    """Return the subject of each window, with Unicode names normalized, shape (n_windows,).
 
     Raises
     ------
     ValueError
-        When there is not one for each window, or a subject is missing.
+        If the number of subjects differs from the number of windows, or a subject is missing.
     """
     column = _column(groups, n_windows, "groups")
     if not (known := is_name(column)).all():
         raise ValueError(
-            f"groups contains None or NaN for {(~known).sum()} of {n_windows} windows; every "
-            "window needs a subject."
+            f"groups contains no subject (None, NaN or an empty name) for {(~known).sum()} of "
+            f"{n_windows} windows. Pass the subject of every window."
         )
     return as_column([*map(subjects.normalized, column.tolist())])
 
 
 def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the names of several recordings together; recordings may lack some of the classes.
+    """Merge the class names of several recordings. A recording may contain only some classes.
 
     Warns
     -----
     UserWarning
-        When a name stands for different labels. There are then no names.
+        If a name has different labels in different recordings. None is then returned.
     """
     joined: dict[str, Any] = {}
     for part in parts:
         for name, label in (part or {}).items():
             if joined.setdefault(name, label) != label:
                 checks.warn_user(
-                    f"{name!r} is label {joined[name]!r} in some recordings and {label!r} in "
-                    "others, so classes have no names; cut all recordings with the same mapping."
+                    f"The class name {name!r} has the label {joined[name]!r} in some recordings "
+                    f"and {label!r} in other recordings, so class names are not used. Create the "
+                    "windows of all recordings with the same mapping."
                 )
                 return None
     return joined or None

@@ -1,7 +1,7 @@
-"""Find recordings with the same signals, whatever their names, formats and labels.
+"""Find duplicate recordings by their signals, regardless of names, formats and labels.
 
-Two formats of one recording differ by rounding, and a preprocessed version differs from the raw
-recording by filters and reference, so signals are compared by their correlation.
+Duplicates may differ by rounding (two file formats), or by filters and reference (raw and
+preprocessed versions). Therefore, signals are compared by their correlation.
 """
 
 from collections import Counter, defaultdict
@@ -10,46 +10,60 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.windows.amplitudes import spread_out
+from braindecode_pars.windows.amplitudes import evenly_spaced
 from braindecode_pars.windows.table import Windows
 
-#: Maximum number of windows of a recording that are compared, and of channels and bins of each.
-N_WINDOWS, N_CHANNELS, N_BINS = 4, 4, 256
-#: Duration of a bin in seconds. Its mean is free of line noise of 50 and 60 Hz, which would make
-#: all recordings of a laboratory similar. A short window has shorter bins, at least so many.
-BIN_SECONDS, MIN_BINS = 0.1, 32
-#: Number of channels from which signals are compared with the average as their reference.
+#: Maximum number of windows per recording that are compared.
+N_WINDOWS = 4
+#: Maximum number of channels per window that are compared.
+N_CHANNELS = 4
+#: Maximum number of bins per channel that are compared.
+N_BINS = 256
+#: Duration of a bin in seconds. The mean over a bin contains no line noise (50 or 60 Hz), which
+#: would make all recordings of a laboratory similar.
+BIN_SECONDS = 0.1
+#: Minimum number of bins per window. The bins of short windows are shorter than BIN_SECONDS.
+MIN_BINS = 32
+#: Minimum number of channels for re-referencing windows to the median of the channels.
 MANY_CHANNELS = 8
-#: Minimum correlation, and with few values in standard errors. Neighboring values are correlated,
-#: so a quarter of them counts as independent.
-MIN_CORRELATION, STANDARD_ERRORS, INDEPENDENT = 0.5, 6.0, 0.25
-#: Maximum change between bins in median absolute deviations: artifacts at the same place in all
-#: recordings, such as pulses of a stimulator, are no sign of duplicates.
+#: Minimum absolute correlation of duplicates.
+MIN_CORRELATION = 0.5
+#: Minimum correlation of duplicates in standard errors, which is decisive if there are few values.
+STANDARD_ERRORS = 6.0
+#: Proportion of the values that are counted as independent. Adjacent values are correlated.
+INDEPENDENT = 0.25
+#: Maximum change between adjacent bins, in medians of the absolute changes. Larger changes are
+#: clipped, because artifacts at the same time in all recordings, such as stimulation pulses, do not
+#: indicate duplicates.
 MAX_CHANGE = 5.0
-#: Maximum size of a frequency in medians of all frequencies, and minimum share of the signal that
-#: remains: rhythms with the phase of a stimulus, and noise-free ones, are no sign either.
-MAX_SIZE, MIN_REST = 3.0, 0.05
-#: Maximum size of rounding errors in a constant channel, relative to its values.
+#: Maximum spectral magnitude of a frequency, in medians of the magnitudes. Larger magnitudes are
+#: clipped, because rhythms that are phase-locked to a stimulus do not indicate duplicates.
+MAX_SIZE = 3.0
+#: Minimum norm of the clipped spectrum relative to the spectrum. Channels below it, such as
+#: noise-free rhythms, are not compared.
+MIN_REST = 0.05
+#: Maximum range of a flat channel, relative to its largest absolute value. It is not zero because
+#: of rounding errors.
 FLAT = 1e-9
-#: Number of recordings that are compared with all others at a time.
+#: Number of recordings per block in the comparison with all recordings.
 BLOCK = 256
 
 
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
-    """Return pairs of recordings with the same signals.
+    """Find pairs of duplicate recordings.
 
-    At most four windows of each recording are read. Two recordings are duplicates if the signals
-    are correlated in more than half of the windows that both have at the same place.
+    At most four windows per recording are read. Two recordings are duplicates if their signals are
+    correlated in more than half of the compared windows at the same position.
 
     Parameters
     ----------
     windows : Windows
-        Windows of some recordings.
+        Windows of two or more recordings.
 
     Returns
     -------
     list of (int, int)
-        Rows of ``windows.recordings``, the smaller one first.
+        Pairs of rows of ``windows.recordings``. The first row is smaller than the second row.
 
     Examples
     --------
@@ -75,20 +89,20 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
 
 
 def warn_of_duplicates(windows: Windows, names: Sequence[str]) -> None:
-    """Warn of recordings with the same signals; ``names`` has one for each recording."""
+    """Warn of duplicate recordings. ``names`` contains the name of each recording."""
     if pairs := find_duplicates(windows):
-        shown = checks.format_list([f"{names[a]} and {names[b]}" for a, b in pairs], most=5)
+        texts = checks.format_list([f"{names[a]} and {names[b]}" for a, b in pairs], max_items=5)
         checks.warn_user(
-            f"The same signals are in two recordings: {shown}. They count twice, and under two "
-            "names of subjects they would be in training and test data. Remove the duplicates."
+            f"Duplicate recordings with the same signals: {texts}. If their subjects have "
+            "different names, training and test data may overlap. Remove the duplicates."
         )
 
 
 def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
-    """Yield recording, row and place of the windows to compare.
+    """Yield the recording, row and position index of the windows to compare.
 
-    The window of place k is the first one that begins after 2^k - 1 lengths of a window, so that
-    most places stay where a file is longer, or some windows are left out.
+    The window with position index k is the first window that begins after 2^k - 1 window lengths.
+    Most of these windows remain the same if a file is longer, or if some windows are missing.
     """
     starts, stops = (windows.table[name].to_numpy() for name in ("start", "stop"))
     for recording, rows in windows.table.groupby("recording").indices.items():
@@ -97,29 +111,29 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
         order = np.argsort(begins, kind="stable")
         n_places = int(np.log2(begins.max() / length + 1)) + 1
         targets = length * (2 ** np.arange(n_places) - 1)
-        # If a window is the first one after several targets, the place of the last target counts.
+        # If a window is the first one after several targets, it gets the index of the last target.
         places = dict(zip(np.searchsorted(begins[order], targets), range(n_places), strict=True))
         for position, place in [*places.items()][-N_WINDOWS:]:
             yield int(recording), int(rows[order[position]]), place
 
 
 def _compared_electrodes(windows: Windows) -> list[str]:
-    """Return electrodes that most recordings have, at equal distances in their order."""
+    """Return at most four electrodes that occur in the largest number of recordings."""
     names = [channel.names for channel in windows.recordings["channels"]]
     counts = Counter(name for chs in names for name in {*map(channel_names.electrode_name, chs)})
     shared = sorted(name for name, n in counts.items() if n == max(counts.values()))
-    return [shared[i] for i in spread_out(len(shared), N_CHANNELS)]
+    return [shared[i] for i in evenly_spaced(len(shared), N_CHANNELS)]
 
 
 def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.ndarray:
-    """Return standardized changes between bins, shape (N_CHANNELS, N_BINS), and zeros elsewhere."""
+    """Return standardized changes between bins, shape (N_CHANNELS, N_BINS), padded with zeros."""
     window = windows[row].astype(float)
     if len(window) >= MANY_CHANNELS:
-        window -= np.median(window, axis=0)  # as the reference, without bad channels
+        window -= np.median(window, axis=0)  # as an average reference, but robust to bad channels
     names = [*map(channel_names.electrode_name, windows.montage_of(row).names)]
     rows = [names.index(name) if name in names else None for name in electrodes]
     if not names:
-        rows = spread_out(len(window), N_CHANNELS).tolist()
+        rows = evenly_spaced(len(window), N_CHANNELS).tolist()
     n_times = window.shape[1]
     width = max(1, round(min(BIN_SECONDS * (windows.sfreq or np.inf), n_times / MIN_BINS)))
     n_bins = min(n_times // width, N_BINS)
@@ -132,20 +146,23 @@ def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.nda
 
 
 def _without_artifacts(bins: np.ndarray) -> np.ndarray:
-    """Return standardized changes between bins of a channel; zeros if it is a rhythm alone."""
+    """Return standardized changes between bins of a channel, with artifacts and rhythms clipped.
+
+    If the channel contains only a rhythm, zeros are returned.
+    """
     changes = np.diff(bins, prepend=bins[0])
     limit = MAX_CHANGE * np.median(np.abs(changes))
     spectrum = np.fft.rfft(changes.clip(-limit, limit) * np.hanning(len(bins)))
-    sizes = np.abs(spectrum)
-    limited = sizes.clip(max=MAX_SIZE * np.median(sizes))
-    if np.linalg.norm(limited) <= MIN_REST * np.linalg.norm(sizes):
+    magnitudes = np.abs(spectrum)
+    clipped = magnitudes.clip(max=MAX_SIZE * np.median(magnitudes))
+    if np.linalg.norm(clipped) <= MIN_REST * np.linalg.norm(magnitudes):
         return np.zeros(len(bins))
-    changes = np.fft.irfft(limited * np.exp(1j * np.angle(spectrum)), len(bins))
+    changes = np.fft.irfft(clipped * np.exp(1j * np.angle(spectrum)), len(bins))
     return changes / np.sqrt((changes**2).mean())
 
 
 def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of recordings, in their order, whose windows at one place are correlated."""
+    """Yield pairs of recordings whose windows at the same position are correlated."""
     recordings = [*compared]
     values = np.stack([signals.ravel() for signals in compared.values()])
     is_known = (values != 0).astype(np.float32)

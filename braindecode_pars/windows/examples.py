@@ -1,6 +1,6 @@
-"""Windows as examples for torch: with their labels, or as random crops of one or all channels.
+"""Torch datasets of windows with labels, and of random crops of one or several channels.
 
-Also the windows of a dataset as the X, y and groups of scikit-learn.
+Also converts braindecode windows datasets to the X, y and groups of scikit-learn.
 """
 
 from bisect import bisect_right
@@ -16,12 +16,12 @@ from braindecode_pars.windows import amplitudes, convert, labels, picking, table
 
 
 class Examples(torch.utils.data.Dataset):
-    """Windows with their labels, ``(window, label)``; the label is 0 where there are none.
+    """Torch dataset of pairs ``(window, label)``. The label is 0 if the windows have no labels.
 
     Parameters
     ----------
     windows : Windows
-        The windows.
+        Windows, with or without labels.
     """
 
     def __init__(self, windows: table.Windows):
@@ -35,12 +35,12 @@ class Examples(torch.utils.data.Dataset):
         return self.windows[i], self.y[i]
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[Any, Any]]:
-        """Return several examples; torch's DataLoader reads a batch with it."""
+        """Return several examples. Called by the DataLoader of torch to read a batch."""
         return Batch(self.windows.read(positions), self.y[np.asarray(positions)])
 
 
 class Batch(list):
-    """A list of examples; windows that were read as one array are kept as one."""
+    """List of examples that stores windows as one array if they were read as one array."""
 
     def __init__(self, windows: np.ndarray | list[np.ndarray], y: np.ndarray):
         super().__init__(zip(windows, y, strict=True))
@@ -49,7 +49,7 @@ class Batch(list):
 
 
 def _collate(items: list[tuple[np.ndarray, Any]]) -> list[torch.Tensor]:
-    """Return windows and labels as two tensors, as torch's ``default_collate`` does."""
+    """Return windows and labels as two tensors, like ``default_collate`` of torch."""
     match items:
         case Batch(windows=np.ndarray() as windows, y=y) if y.dtype.kind in "iuf":
             return [torch.from_numpy(windows), torch.from_numpy(y)]
@@ -57,45 +57,46 @@ def _collate(items: list[tuple[np.ndarray, Any]]) -> list[torch.Tensor]:
 
 
 class WindowLoader(torch.utils.data.DataLoader):
-    """A DataLoader that does not copy batches that were read as one array."""
+    """DataLoader that does not copy batches that were read as one array."""
 
     def __init__(self, dataset: torch.utils.data.Dataset, **arguments: Any):
         super().__init__(dataset, **{"collate_fn": _collate, **arguments})
 
 
 class SingleChannelWindows(torch.utils.data.Dataset):
-    """Dataset of single-channel crops, one from each window, for pretraining (section 2.5).
+    """Dataset of random single-channel crops for pretraining (section 2.5 of the paper).
 
-    Reading an item draws one channel and one crop of a window at random. An item is a tuple of the
-    signal, float32 of shape (n_times,), and 0, because skorch expects a target. The random draws
-    use torch's global generator, so reading an item twice gives two different crops. Montages may
-    differ between recordings, because an example is one channel.
+    Each window gives one example. Reading an item draws one channel and one crop of the window at
+    random. An item is a tuple of the signal, float32 of shape (n_times,), and 0, because skorch
+    expects a target. Crops are drawn with the global random generator of torch, so reading an item
+    twice gives two different crops. Recordings may have different montages, because an example is a
+    single channel.
 
     Parameters
     ----------
     dataset : torch.utils.data.Dataset | SignalStore | list of these
         One corpus, or a list of corpora. A corpus is a dataset whose items are windows of shape
-        (n_chans, n_times), or tuples that begin with a window, as in braindecode's windows
-        datasets. A corpus may also be a SignalStore, which is cut into windows of ``n_times``
-        samples; only the crops are read from disk. Channels that are marked as bad, and channels
-        that are not EEG by their MNE type or their name, are not drawn, and a warning names them.
+        (n_chans, n_times), or tuples whose first element is a window, as in the windows datasets of
+        braindecode. A corpus may also be a SignalStore, which is cut into windows of ``n_times``
+        samples; only the crops are read from disk. Bad channels, and channels that are not EEG by
+        their MNE channel type or name, are excluded with a warning.
     n_times : int | None
-        Length of a crop in samples. None means the length of the first window; with several
-        corpora, the shortest of these lengths. A SignalStore alone needs a number.
+        Number of samples per crop. If None, the length of the first window is used (the minimum
+        over corpora if there are several). Required if all corpora are SignalStores.
 
     Attributes
     ----------
     n_times : int
-        Length of a crop in samples.
+        Number of samples per crop.
     sfreq : float | None
-        Sampling rate in Hz; None when unknown.
+        Sampling rate in Hz. None if unknown.
 
     Raises
     ------
     ValueError
-        When a dataset is empty, when sampling rates differ, or when ``n_times`` is not positive or
-        is missing for a SignalStore alone. Also when an item is read whose window is shorter than a
-        crop or contains NaN or infinite samples.
+        If a dataset is empty, if sampling rates differ, or if ``n_times`` is not positive or is
+        required but missing. Also if a window that is read is shorter than a crop, or contains NaN
+        or infinite samples.
 
     Examples
     --------
@@ -109,7 +110,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     (8, torch.Size([200]))
     """
 
-    #: Marks a dataset whose items are examples of a pretext task, not windows.
+    #: Whether the items of the dataset are examples of a pretext task, and not windows.
     has_examples = True
 
     def __init__(
@@ -118,14 +119,14 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         n_times: int | None = None,
     ):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
-        # A list has corpora, or windows, alone or as (window, label, ...).
+        # A list contains corpora, or it contains windows or tuples (window, label, ...).
         inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:
             item = dataset[0]
             item = item[0] if isinstance(item, list | tuple) and item else item
             is_window = isinstance(item, np.ndarray | torch.Tensor) and item.ndim == 2
             inputs = inputs if is_window else [*dataset]
-        # Recordings of a store are cut into windows of the length of a crop.
+        # The recordings of a SignalStore are cut into windows with the length of a crop.
         inputs = [
             corpus if convert.is_continuous(corpus) else convert.as_windows(corpus)
             for corpus in inputs
@@ -137,7 +138,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         ]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
-            check_same_rate(rate, rates[0], "A corpus is", "another one")
+            check_same_rate(rate, rates[0], "One corpus is", "another corpus is sampled")
         self.corpora = []
         for corpus in corpora:
             corpus.check_not_empty()
@@ -153,11 +154,11 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         return self._starts[-1]
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        """Draw one signal, float32 of shape (n_times,), and return it with the target 0."""
+        """Draw a crop of one channel, float32 of shape (n_times,). Return it with the target 0."""
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
-        """Draw one signal for each index; crops of a store are read in one call."""
+        """Draw a crop for each index. Crops of a SignalStore are read in one call."""
         drawn: list[Any] = [None] * len(indices)
         unread: dict[int, list[tuple[int, ...]]] = {}
         for place, index in enumerate(indices):
@@ -166,26 +167,27 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             i = index - self._starts[corpus]
             windows = self.corpora[corpus]
             samples = None
-            if windows.shapes is None:  # a window of unknown shape is read to draw from it
+            if windows.shapes is None:  # the window must be read to determine its shape
                 samples = windows[i]
                 n_chans, length = samples.shape
             else:
                 n_chans, length = windows.shapes[i].tolist()
             if length < self.n_times:
                 raise ValueError(
-                    f"Window {i} has {length} samples, a crop {self.n_times}; use a lower n_times."
+                    f"Window {i} has {length} samples, but crops have n_times={self.n_times} "
+                    f"samples. Set n_times to at most {length}."
                 )
             channels = self._draw_channels(n_chans)
             start = int(torch.randint(length - self.n_times + 1, ()))
             crop = None
             if samples is None:
-                of_crop = [(place, i, channel, start) for channel in channels]
-                unread.setdefault(corpus, []).extend(of_crop)
+                crop_rows = [(place, i, channel, start) for channel in channels]
+                unread.setdefault(corpus, []).extend(crop_rows)
             else:
                 crop = samples[channels, start : start + self.n_times]
             drawn[place] = crop, channels, windows.montage_of(i)
-        for corpus, rows_of in unread.items():
-            places, rows, chosen, starts = np.array(rows_of).T
+        for corpus, corpus_rows in unread.items():
+            places, rows, chosen, starts = np.array(corpus_rows).T
             crops = self.corpora[corpus].read_crops(rows, chosen, starts, self.n_times)
             ends = np.flatnonzero(np.diff(places)) + 1
             for place, crop in zip(
@@ -199,23 +201,30 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         return [int(torch.randint(n_chans, ()))]
 
     def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
-        """Return an example of a crop, float32 (n_drawn, n_times)."""
+        """Return an example from a crop of the drawn channels, float32 (n_drawn, n_times)."""
         return torch.from_numpy(np.array(crop[0]))
 
 
-#: Fewest channels that are drawn of a window that has more, and the most.
-FEWEST, MOST = 8, 32
+#: Minimum number of channels per crop, if the window has at least as many channels.
+MIN_CHANNELS = 8
+#: Maximum number of channels per crop.
+MAX_CHANNELS = 32
 
 
 class AllChannelWindows(SingleChannelWindows):
-    """Dataset of crops of several channels, one from each window, for pretraining.
+    """Dataset of random multi-channel crops for pretraining.
 
-    Reading an item draws one crop of a window, and a random part of its channels: 8 or more, in
-    random order. An item is a dict and 0. The dict has the signals, ``x``, float32 of shape
-    (n_chans, n_times), the positions of their electrodes in meters in the head frame, ``positions``
-    of shape (n_chans, 3), NaN where unknown, and ``keep``, bool of shape (n_chans,). Montages may
-    differ: all examples have as many channels as the largest montage, at most 32, and ``keep`` is
-    False for those that are missing, whose signal is zero.
+    Each window gives one example. Reading an item draws one crop of the window, and a random subset
+    of its channels (at least 8, if the window has as many) in random order. An item is a tuple of a
+    dict and 0. The dict contains
+
+    - ``x``, float32 of shape (n_chans, n_times): the signals;
+    - ``positions``, float32 of shape (n_chans, 3): the electrode positions in meters in the head
+      coordinate frame, NaN if unknown;
+    - ``keep``, bool of shape (n_chans,): False for missing channels, whose signal is zero.
+
+    Recordings may have different montages. All examples have the number of channels of the largest
+    montage, at most 32.
 
     Parameters
     ----------
@@ -225,14 +234,14 @@ class AllChannelWindows(SingleChannelWindows):
     Attributes
     ----------
     n_chans : int
-        Number of channels of an example, missing ones included.
+        Number of channels of an example, including missing channels.
     n_times, sfreq
         As in :class:`SingleChannelWindows`.
 
     Raises
     ------
     ValueError
-        As :class:`SingleChannelWindows`.
+        As in :class:`SingleChannelWindows`.
 
     Examples
     --------
@@ -255,8 +264,9 @@ class AllChannelWindows(SingleChannelWindows):
             for corpus in self.corpora
             for montage in corpus.montages
         ]
-        self.n_chans = min(max(sizes), MOST)
-        # One entry per montage. The corpora refer to the montages, so that no id() is reused.
+        self.n_chans = min(max(sizes), MAX_CHANNELS)
+        # One entry per montage. The corpora reference the montages, so that their id() is not
+        # reused.
         self._positions: dict[int, np.ndarray] = {
             id(montage): electrode_positions(montage.chs_info)
             for corpus in self.corpora
@@ -265,8 +275,8 @@ class AllChannelWindows(SingleChannelWindows):
         }
 
     def _draw_channels(self, n_chans: int) -> list[int]:
-        most = min(n_chans, self.n_chans)
-        n_drawn = int(torch.randint(min(FEWEST, most), most + 1, ()))
+        maximum = min(n_chans, self.n_chans)
+        n_drawn = int(torch.randint(min(MIN_CHANNELS, maximum), maximum + 1, ()))
         return torch.randperm(n_chans)[:n_drawn].tolist()
 
     def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
@@ -284,19 +294,19 @@ class AllChannelWindows(SingleChannelWindows):
 def as_sklearn(
     windows_ds: torch.utils.data.Dataset,
 ) -> tuple[table.Windows, np.ndarray, np.ndarray]:
-    """Return a braindecode windows dataset as the ``X, y, groups`` of scikit-learn.
+    """Convert a braindecode windows dataset to the ``X, y, groups`` of scikit-learn.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset | EEGWindowsDataset | WindowsDataset | torch Subset of these
-        Windows with targets in their metadata and ``subject`` in their description.
+        Windows dataset with targets in its metadata and ``subject`` in its descriptions.
 
     Returns
     -------
     X : Windows, shape (n_windows, n_chans, n_times)
-        The windows; no signal is read yet. A slice, a mask or an array of numbers gives fewer
-        windows, and one number the samples of a window. Sampling rate, channel names and subjects
-        of the recordings are kept.
+        Windows, whose samples are read on access. Indexing with a slice, a boolean mask or an array
+        of integers returns a subset of the windows. Indexing with an integer returns the samples of
+        one window. The sampling rate, channel names and subjects of the recordings are included.
     y : ndarray, shape (n_windows,)
         Targets.
     groups : ndarray, shape (n_windows,)
@@ -305,16 +315,16 @@ def as_sklearn(
     Raises
     ------
     TypeError
-        When ``windows_ds`` contains continuous recordings, or is not a dataset.
+        If ``windows_ds`` contains continuous recordings, or is not a dataset.
     ValueError
-        When targets are missing, when the subject of any window is missing, or when sampling
-        rates differ.
+        If targets are missing, if the subject of any window is missing, or if sampling rates
+        differ.
 
     Notes
     -----
-    Samples have the unit of the dataset, which is volts in MNE. The estimators of this package
-    scale them; a plain network, such as ``EEGClassifier("EEGNet")``, needs microvolts,
-    ``1e6 * np.asarray(X)``, and is at chance in volts.
+    Samples have the unit of the dataset, which is volts for MNE recordings. The estimators of this
+    package scale the samples. Other networks, such as ``EEGClassifier("EEGNet")``, require
+    microvolts, ``1e6 * np.asarray(X)``, and perform at chance level in volts.
 
     Examples
     --------
@@ -329,8 +339,8 @@ def as_sklearn(
     if windows.groups is None:
         n_unknown = (~windows.has_subject).sum()
         raise ValueError(
-            f"The recordings of {n_unknown} of {len(windows)} windows have no entry 'subject', "
-            "which is needed to hold out subjects; add it with "
+            f"The subject of {n_unknown} of {len(windows)} windows is unknown, because the "
+            "description of their recording has no entry 'subject'. Add the subjects with "
             "windows_ds.set_description({'subject': [...]})."
         )
     return windows, y.copy(), windows.groups.copy()

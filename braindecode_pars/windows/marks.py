@@ -1,7 +1,8 @@
-"""Gaps and bad times of a continuous recording, marked by its annotations.
+"""Find gaps and bad segments of a continuous recording from its annotations.
 
-Gaps are marked by annotations of MNE: "EDGE boundary" and "BAD boundary" between concatenated
-recordings, "BAD_ACQ_SKIP" for a pause. Annotations that begin with "BAD" mark bad times.
+MNE annotates gaps: "EDGE boundary" and "BAD boundary" between concatenated recordings, and
+"BAD_ACQ_SKIP" for an interrupted acquisition. Other annotations that begin with "BAD" mark bad
+segments.
 """
 
 import re
@@ -13,19 +14,19 @@ import numpy as np
 
 
 def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """Return which windows have no gap and overlap no annotation that begins with "BAD".
+    """Return which windows contain no gap and do not overlap a bad segment.
 
     Parameters
     ----------
     raw : Raw
-        Continuous recording. Annotations of channels that it marks as bad do not count.
+        Continuous recording. Annotations of bad channels are ignored.
     starts, stops : ndarray of int, shape (n_windows,)
-        First sample of each window, and the one after its last.
+        First sample of each window, and the sample after its last sample.
 
     Returns
     -------
     ndarray of bool, shape (n_windows,)
-        True for a good window.
+        True for good windows.
 
     Examples
     --------
@@ -39,14 +40,14 @@ def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.n
     [True, False]
     """
     good = np.zeros(len(starts), dtype=bool)
-    for first, stop in usable_stretches(raw, set(raw.ch_names) - set(raw.info["bads"])):
+    for first, stop in usable_segments(raw, set(raw.ch_names) - set(raw.info["bads"])):
         good |= (starts >= first) & (stops <= stop)
     return good
 
 
-#: Texts of gaps: of MNE ("EDGE boundary", "BAD boundary", "BAD_ACQ_SKIP"), of EEGLAB ("boundary",
-#: -99 as a number), and of BrainVision ("New Segment/", which it has at the start, too). Writers
-#: put the kind of a marker before them, as in "Comment/BAD boundary".
+#: Annotation texts that mark gaps: MNE ("EDGE boundary", "BAD boundary", "BAD_ACQ_SKIP"), EEGLAB
+#: ("boundary", or the number -99), and BrainVision ("New Segment/", also at the start of a file).
+#: Some programs write the type of the marker first, as in "Comment/BAD boundary".
 _GAP = re.compile(
     r"((comment|stimulus)/ *)?((bad|edge)?[ _-]*boundary( event)?|bad[ _-]acq[ _-]skip.*)"
     r"|(comment/ *)?edge(?![a-z]).*|new segment(/.*)?|-99(\.0*)?",
@@ -58,10 +59,9 @@ _BAD = re.compile(r"(comment/ *)?bad", re.IGNORECASE)
 
 
 def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
-    """Return what the text of an annotation, or of an event in a table, says of its time.
+    """Classify the text of an annotation or event: a gap, a bad segment, or a label.
 
-    As in MNE, a time is bad whose text begins with "bad". A gap is between the samples before and
-    those after its first one.
+    As in MNE, texts that begin with "bad" mark bad segments.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the gaps and bad times of a recording; onsets are in seconds from its first sample."""
+    """Return the annotations of gaps and bad segments, with onsets relative to the first sample."""
     marks = raw.annotations
     marks = marks[[kind_of_text(text) != "label" for text in marks.description]]
     return mne.Annotations(
@@ -85,13 +85,14 @@ def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
     )
 
 
-def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
-    """Return the parts of a recording between its gaps.
+def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
+    """Split a recording at its gaps.
 
-    A gap is marked by an annotation: "EDGE boundary" or "BAD boundary"
+    Gaps are marked by annotations: "EDGE boundary" or "BAD boundary"
     (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or
-    "New Segment/" (BrainVision), see :func:`kind_of_text`. Only those that begin with "BAD" span
-    samples; EEGLAB's have the duration of what was removed.
+    "New Segment/" (BrainVision), see :func:`kind_of_text`. Only gap annotations that begin with
+    "BAD" contain samples. In EEGLAB files, the duration of a gap is the duration of the removed
+    data.
 
     Parameters
     ----------
@@ -101,22 +102,22 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     Returns
     -------
     list of (int, int)
-        First sample of each part, and the sample after its last. Samples within a gap, which are
-        not recorded but filled in, belong to no part.
+        First sample of each segment, and the sample after its last sample. Samples within a gap,
+        which were filled in and not recorded, are not part of any segment.
 
     Examples
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.windows.marks import continuous_stretches
+    >>> from braindecode_pars.windows.marks import continuous_segments
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> parts = [mne.io.RawArray(np.zeros((1, n)), info, verbose="error") for n in (500, 300)]
-    >>> continuous_stretches(mne.concatenate_raws(parts, verbose="error"))
+    >>> continuous_segments(mne.concatenate_raws(parts, verbose="error"))
     [(0, 500), (500, 800)]
     """
 
     def sample(seconds: float) -> int:
-        # EEGLAB has a gap half a sample before the first one after it.
+        # In EEGLAB files, the onset of a gap is half a sample before the first sample after it.
         return int(np.floor(seconds * raw.info["sfreq"] + 0.5 + 1e-6))
 
     gaps = []
@@ -126,54 +127,54 @@ def continuous_stretches(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
             is_filled = _BAD.match(annotation["description"].strip())
             missing = annotation["duration"] if is_filled else 0.0
             gaps.append((sample(onset), sample(onset + missing)))
-    stretches, position, end = [], 0, int(raw.n_times)
+    segments, position, end = [], 0, int(raw.n_times)
     for start, stop in [*sorted(gaps), (end, end)]:
         if start > position:
-            stretches.append((position, start))
+            segments.append((position, start))
         position = max(position, stop)
-    return stretches
+    return segments
 
 
-def usable_stretches(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tuple[int, int]]:
-    """Return the parts of a recording without gaps and without annotations that begin with "BAD".
+def usable_segments(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tuple[int, int]]:
+    """Return the segments of a recording without gaps and bad segments.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording.
     channels : collection of str
-        Channels that are used. An annotation of other channels only does not count.
+        Names of the channels that are used. Annotations of other channels are ignored.
 
     Returns
     -------
     list of (int, int)
-        First sample of each part, and the sample after its last.
+        First sample of each segment, and the sample after its last sample.
 
     Examples
     --------
     >>> import mne
     >>> import numpy as np
-    >>> from braindecode_pars.windows.marks import usable_stretches
+    >>> from braindecode_pars.windows.marks import usable_segments
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
     >>> raw = raw.set_annotations(mne.Annotations([2, 7], [1, 1], ["bad blink", "N2"]))
-    >>> usable_stretches(raw, ["C3"])
+    >>> usable_segments(raw, ["C3"])
     [(0, 200), (300, 1000)]
     """
     sfreq = raw.info["sfreq"]
     bad = []
     for annotation in raw.annotations:
-        of = annotation.get("ch_names", ())
+        bad_channels = annotation.get("ch_names", ())
         if kind_of_text(annotation["description"]) == "bad" and (
-            not of or not set(of).isdisjoint(channels)
+            not bad_channels or not set(bad_channels).isdisjoint(channels)
         ):
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
-            bad.append((start, max(stop, start + 1)))  # a moment is one sample
-    stretches = continuous_stretches(raw)
+            bad.append((start, max(stop, start + 1)))  # at least one sample
+    segments = continuous_segments(raw)
     for first, last in bad:
-        # The parts of each stretch before and after the bad time remain.
-        parts = ((a, min(b, first), max(a, last), b) for a, b in stretches)
-        pairs = [pair for a, b, c, d in parts for pair in ((a, b), (c, d))]
-        stretches = [(start, stop) for start, stop in pairs if start < stop]
-    return stretches
+        # Replace each segment by its samples before and its samples after the bad segment.
+        splits = ((a, min(b, first), max(a, last), b) for a, b in segments)
+        pairs = [pair for a, b, c, d in splits for pair in ((a, b), (c, d))]
+        segments = [(start, stop) for start, stop in pairs if start < stop]
+    return segments

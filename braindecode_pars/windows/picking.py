@@ -1,14 +1,16 @@
-"""The rules by which channels are picked: EEG, not bad, and the same in fit and predict.
+"""Pick channels: EEG channels that are not bad, in the same order in fit and predict.
 
-- Only EEG channels are used, by MNE type and by name. ``channels=`` names others explicitly.
+- Only EEG channels are used, by MNE channel type and by name. Other channels can be selected with
+  ``channels=``.
 - Channels that are marked as bad in ``info["bads"]`` are not used, as in MNE.
-- Recordings with the same channels in another order are reordered like the first recording.
-- Of recordings with different channels, the common channels are used.
-- A fitted model receives the channels of its fit, in that order, by their names.
+- If recordings have the same channels in different orders, the order of the first recording is
+  used.
+- If recordings have different channels, only the channels shared by all recordings are used.
+- In predict, a model uses the channels of fit, in the order of fit, matched by name.
 
-A warning names what is missing. Channels are matched by their electrodes, with a
-warning when they name different references. Channels without names, as in arrays, are used in the
-given order.
+Missing channels are named in a warning or an error. Channels are matched by electrode, with a
+warning if the names contain different references. Channels without names, as in arrays, are used in
+their order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,46 +23,48 @@ from braindecode_pars.windows.table import Montage, Windows
 
 
 def pick_eeg(windows: Windows) -> Windows:
-    """Return the windows with their EEG channels that are not marked as bad.
+    """Pick the EEG channels that are not marked as bad.
 
     Parameters
     ----------
     windows : Windows
-        Windows of any montages.
+        Windows of one or more montages.
 
     Returns
     -------
     Windows
-        The same windows. Channels without names are kept.
+        Windows with the picked channels. Channels without names are not removed.
 
     Raises
     ------
     ValueError
-        When a window has no such channel.
+        If a montage has no good EEG channel.
 
     Warns
     -----
     UserWarning
-        When channels are left out.
+        If channels are excluded.
     """
     if windows.chs_info is None:
         return windows
     montages = windows.montages
     channels = [(ch, montage) for montage in montages for ch in montage.chs_info or ()]
-    others = [ch["ch_name"] for ch, _ in channels if not channel_names.is_eeg(ch)]
+    non_eeg = [ch["ch_name"] for ch, _ in channels if not channel_names.is_eeg(ch)]
     bads = [
         ch["ch_name"] for ch, m in channels if channel_names.is_eeg(ch) and ch["ch_name"] in m.bads
     ]
     picked = [_eeg_of(montage) for montage in montages]
-    if others:
+    if non_eeg:
         checks.warn_user(
-            f"{_channels(others)} not EEG, by type or name, and not used; name them in channels=."
+            f"{_channels(non_eeg)} not EEG, by channel type or name, and excluded. To include "
+            "channels of other types, list all channels to use in channels=."
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
         checks.warn_user(
-            f"{_channels(bads)} marked as bad in info['bads'] of {n} windows, and not used there. "
-            "Interpolate bad channels first, with raw.interpolate_bads(), to keep the montage."
+            f"{_channels(bads)} marked as bad in info['bads'] in {n} windows and excluded. To keep "
+            "the same channels in all recordings, interpolate bad channels first with "
+            "raw.interpolate_bads()."
         )
     return windows.with_montages(picked)
 
@@ -68,47 +72,50 @@ def pick_eeg(windows: Windows) -> Windows:
 def pick_for_fit(
     windows: Windows, channels: Sequence[str] | None = None, *, any_montage: bool = False
 ) -> Windows:
-    """Return the windows on which a model is fitted, with the same channels in the same order.
+    """Pick the channels for ``fit``: the same channels, in the same order, in all windows.
 
     Parameters
     ----------
     windows : Windows
-        Windows of any montages.
+        Windows of one or more montages.
     channels : sequence of str | None
-        Names of the channels to use, in this order and of any kind. None uses the EEG channels.
+        Names of the channels to use, of any channel type, in this order. If None, the EEG channels
+        are used.
     any_montage : bool
-        Whether the model accepts windows of different channels. Different montages with the same
-        number of channels are then left as they are.
+        Whether the model accepts windows with different channels. If True, different montages with
+        the same number of channels are not changed.
 
     Returns
     -------
     Windows
-        The same windows.
+        Windows with the picked channels.
 
     Raises
     ------
     TypeError
-        When ``channels`` is a string.
+        If ``channels`` is a string.
     ValueError
-        When a window has none of the channels, when a channel in ``channels`` is missing or listed
-        twice, or when some windows have channel names and others have none.
+        If a montage has no good EEG channel, if a channel in ``channels`` is missing or listed
+        twice, or if only some of the windows have channel names.
 
     Warns
     -----
     UserWarning
-        As in :func:`pick_eeg`, when the recordings have different channels, of which only the
-        common ones are used, and when matched channels name different references.
+        As in :func:`pick_eeg`, if the recordings have different channels, so that only their
+        shared channels are used, or if the names of matched channels contain different references.
     """
     if channels is not None:
         names = check_channels(channels)
         if windows.chs_info is None:
             raise ValueError(
-                f"channels={names} needs channel names, but the windows have none; pick the rows "
-                "of the array instead."
+                f"channels={names} selects channels by name, but the windows have no channel "
+                "names. Select rows of the array before fit, and omit channels."
             )
-        matched, problem = _match_good(windows, names, "they are in channels=")
+        matched, problem = _match_good(windows, names, "listed in channels=")
         if problem:
-            raise ValueError(problem)
+            raise ValueError(
+                f"{problem} Interpolate or add the missing channels, or remove them from channels=."
+            )
         return _picked(windows, names, matched)
     windows = pick_eeg(windows)
     montages = windows.montages
@@ -117,10 +124,10 @@ def pick_for_fit(
         return windows
     if None in sizes:
         raise ValueError(
-            "Some windows have channel names and others have none; pass windows with names only, "
-            "or arrays only."
+            "Some windows have channel names, but other windows have no channel names. Pass only "
+            "windows with channel names, or only arrays."
         )
-    # Channels of the first recording that all recordings have, in the order of the first.
+    # Channels shared by all recordings, in the order of the first recording.
     first = montages[0]
     matched = [channel_names.match_channels(first.names, montage.names) for montage in montages]
     common = [i for i in range(len(first.names)) if all(m[i] is not None for m in matched)]
@@ -135,55 +142,59 @@ def pick_for_fit(
 def pick_as_fitted(
     windows: Windows, chs_info: list[dict] | None, *, any_montage: bool = False
 ) -> Windows:
-    """Return windows with the channels on which a model was fitted, in that order.
+    """Pick the channels for ``predict``: the channels of ``fit``, in the order of ``fit``.
 
     Parameters
     ----------
     windows : Windows
-        Windows of any montages.
+        Windows of one or more montages.
     chs_info : list of dict | None
-        Channels of the fit. None when they are unknown, empty when they differed.
+        Channels of ``fit``. None if they are unknown, empty if they differed between windows.
     any_montage : bool
-        Whether the model accepts windows of other channels. It then receives those channels of the
-        fit that a window has, or all EEG channels of a window that has none of them.
+        Whether the model accepts windows with different channels. If True, missing channels are
+        omitted. If a montage has no channel of ``fit``, all of its EEG channels are used.
 
     Returns
     -------
     Windows
-        The same windows.
+        Windows with the picked channels.
 
     Raises
     ------
     ValueError
-        When a channel of the fit is missing. The message names it.
+        If a channel of ``fit`` is missing. The message names the channel.
 
     Warns
     -----
     UserWarning
-        When a channel names another reference than that of the fit. With ``any_montage``, also when
-        a channel of the fit is missing.
+        If the name of a channel contains a different reference than in ``fit``. With
+        ``any_montage``, also if a channel of ``fit`` is missing.
     """
     if windows.chs_info is None:
         return windows
-    if not chs_info:  # of the fit
+    if not chs_info:
         windows = pick_eeg(windows)
         if not any_montage and not windows.chs_info:
             raise ValueError(
-                "The windows have different channels, or another order, and the model was fitted "
-                "on windows without channel names; predict each recording separately."
+                "The recordings have different channels or a different channel order. The channels "
+                "cannot be matched by name, because the model was fitted on windows without "
+                "channel names. Call predict for each recording separately."
             )
         return windows
     fitted = [ch["ch_name"] for ch in chs_info]
-    matched, problem = _match_good(windows, fitted, f"the model was fitted on {_list(fitted)}")
+    required_by = f"required by the model, which was fitted on {_list(fitted)}"
+    matched, problem = _match_good(windows, fitted, required_by)
     if problem and not any_montage:
         raise ValueError(
-            f"{problem} Interpolate or add them, or fit on common channels, with channels=."
+            f"{problem} Interpolate or add the missing channels, or refit with channels= set to "
+            "channels that all recordings contain."
         )
     if problem:
-        used = sorted({len(fitted) - places.count(None) for places in matched})
+        n_used = sorted({len(fitted) - places.count(None) for places in matched})
         checks.warn_user(
-            f"{problem} The other channels of the fit ({checks.format_list([*map(str, used)])} of "
-            f"{len(fitted)}) are used, or all if there are none."
+            f"{problem} Predictions use the remaining channels of fit "
+            f"({checks.format_list([*map(str, n_used)])} of {len(fitted)}), or all EEG channels of "
+            "a recording without any channel of fit."
         )
     montages = windows.montages
     _warn_of_references(fitted, montages, matched)
@@ -196,14 +207,14 @@ def pick_as_fitted(
 
 
 def check_channels(channels: Sequence[str]) -> list[str]:
-    """Check the names in ``channels=``, and return them as a list.
+    """Validate the argument ``channels``, and return it as a list.
 
     Raises
     ------
     TypeError
-        When they are one text.
+        If ``channels`` is a string.
     ValueError
-        When there is none, or one twice.
+        If ``channels`` is empty or contains a name twice.
 
     Examples
     --------
@@ -212,15 +223,17 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     ['C3', 'C4']
     """
     if isinstance(channels, str):
-        raise TypeError(f"channels is the string {channels!r}; give a list of names.")
+        raise TypeError(f"channels must be a list of names, got the string {channels!r}.")
     names = list(channels)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"channels={names} is empty or has a name twice; list each channel once.")
+        raise ValueError(
+            f"channels={names} is empty or contains a name twice. List each channel once."
+        )
     return names
 
 
 def _picked(windows: Windows, names: list[str], matched: list[list[int | None]]) -> Windows:
-    """Return the windows with these channels, which all montages have; the first describes them."""
+    """Return windows with the matched channels, described as in the first montage."""
     montages = windows.montages
     _warn_of_references(names, montages, matched)
     places = [[place for place in of_montage if place is not None] for of_montage in matched]
@@ -230,7 +243,7 @@ def _picked(windows: Windows, names: list[str], matched: list[list[int | None]])
 
 
 def _eeg_of(montage: Montage) -> Montage:
-    """Return the montage with its EEG channels that are not bad."""
+    """Return the montage with its EEG channels that are not marked as bad."""
     if montage.chs_info is None:
         return montage
     good = [
@@ -238,18 +251,33 @@ def _eeg_of(montage: Montage) -> Montage:
     ]
     if not any(good):
         raise ValueError(
-            f"There is no EEG channel among {_list(montage.names)} that is not marked as bad. Set "
-            "their types with raw.set_channel_types, or list the channels to use in channels=."
+            f"A recording has no good EEG channel. Its channels {_list(montage.names)} are not EEG "
+            "or are marked as bad. Set the channel types with raw.set_channel_types, or list the "
+            "channels to use in channels=."
         )
     return montage.pick(np.flatnonzero(good).tolist())
 
 
 def _match_good(
-    windows: Windows, wanted: list[str], wanted_by: str
+    windows: Windows, wanted: list[str], required_by: str
 ) -> tuple[list[list[int | None]], str]:
-    """Match the channels of each montage by electrode; a bad channel is no match.
+    """Match the wanted channels to the good channels of each montage, by electrode.
 
-    Returns also a sentence about channels that are missing.
+    Parameters
+    ----------
+    windows : Windows
+        Windows of one or more montages.
+    wanted : list of str
+        Names of the channels to find.
+    required_by : str
+        Reason why these channels are required, for the message.
+
+    Returns
+    -------
+    matched : list of list of (int | None)
+        For each montage, the index of each wanted channel. None if it is missing or bad.
+    problem : str
+        Message about missing channels; empty if no channel is missing.
     """
     montages, matched = windows.montages, []
     for montage in montages:
@@ -261,8 +289,8 @@ def _match_good(
         return matched, ""
     n = _n_windows(windows, [None in row for row in matched])
     return matched, (
-        f"{_channels(missing)} missing or marked as bad in {n} windows, but {wanted_by}; the first "
-        f"window has {_list(montages[0].names or ['no channel names'])}."
+        f"{_channels(missing)} missing or marked as bad in {n} windows, but {required_by}. "
+        f"Channels of the first window: {_list(montages[0].names or ['no channel names'])}."
         f"{channel_names.other_system(wanted, montages[0].names)}"
     )
 
@@ -270,14 +298,14 @@ def _match_good(
 def _warn_of_references(
     wanted: Sequence[str], montages: Sequence[Montage], matched: Sequence[list[int | None]]
 ) -> None:
-    """Warn once when channels that are used for the same electrode name different references."""
+    """Warn once if the names of channels of the same electrode contain different references."""
     pairs = [*zip(montages, matched, strict=True)]
     for i, name in enumerate(wanted):
         matched_names = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
         if (pair := channel_names.differing_references([name, *matched_names])) is not None:
             checks.warn_user(
-                f"{pair[1]} is taken for {pair[0]}: another reference, so another signal. Use one "
-                "reference in all recordings."
+                f"Channel {pair[1]} is used in place of channel {pair[0]}, but the two have "
+                "different references. Re-reference all recordings to a common reference."
             )
             return
 
@@ -285,21 +313,26 @@ def _warn_of_references(
 def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None:
     matched = [channel_names.match_channels(shared, montage.names) for montage in montages]
     pairs = zip(montages, matched, strict=True)
-    rest = _list([name for m, places in pairs for i, name in enumerate(m.names) if i not in places])
+    not_shared = _list(
+        [name for m, places in pairs for i, name in enumerate(m.names) if i not in places]
+    )
     if not shared:
         raise ValueError(
-            f"The recordings have no channel in common: {rest} are each in some recordings only. "
-            "Pick the same channels in all recordings."
+            "No channel is shared by all recordings; each of these channels is missing in some "
+            f"recordings: {not_shared}. Rename channels so that the same electrode has the same "
+            "name in all recordings, or use recordings with common channels."
             f"{channel_names.other_system(*(montage.names for montage in montages))}"
         )
     checks.warn_user(
-        f"The recordings have different channels. Only the {len(shared)} common ones are used "
-        f"({_list(shared)}); missing in some recordings: {rest}."
+        f"The recordings have different channels. Only the {len(shared)} channels shared by all "
+        f"recordings are used ({_list(shared)}). Excluded, because they are missing in some "
+        f"recordings: {not_shared}."
     )
 
 
-def _n_windows(windows: Windows, concerned: Sequence[bool]) -> str:
-    n = int(np.asarray(concerned)[windows.montage_numbers].sum())
+def _n_windows(windows: Windows, is_affected: Sequence[bool]) -> str:
+    """Return a text such as "3 of 10": the number of windows of the affected montages."""
+    n = int(np.asarray(is_affected)[windows.montage_numbers].sum())
     return f"{n} of {len(windows)}"
 
 
@@ -308,13 +341,13 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _channels(names: Sequence[str]) -> str:
-    """Return "Channel C3 is" or "Channels C3, C4 are", the beginning of a sentence."""
+    """Return "Channel C3 is" or "Channels C3, C4 are", the beginning of a message."""
     return f"Channels {_list(names)} are" if len(set(names)) > 1 else f"Channel {names[0]} is"
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """A channel of a recording against the mean of other channels.
+    """Channel of a recording, minus the mean of its reference channels.
 
     Attributes
     ----------
@@ -323,9 +356,9 @@ class Derivation:
     channel : str
         Channel of the recording.
     reference : tuple of str
-        Channels of the recording whose mean is subtracted; empty for none.
+        Channels of the recording whose mean is subtracted. If empty, nothing is subtracted.
     is_eeg : bool
-        Whether it is referenced and filtered, as MNE does with EEG and not with other channels.
+        Whether the channel is re-referenced and filtered, as in MNE for EEG channels.
 
     Examples
     --------
@@ -341,7 +374,7 @@ class Derivation:
 
     @property
     def formula(self) -> str:
-        """The channel as text, such as ``Fpz-A1 - Cz-A1``."""
+        """Formula of the derivation, such as ``Fpz-A1 - Cz-A1``."""
         names, n = ", ".join(self.reference), len(self.reference)
         mean = f"mean of {n} channels" if n > 4 else f"mean of {names}" if n > 1 else names
         return f"{self.channel} - {mean}" if n else self.channel
@@ -350,13 +383,13 @@ class Derivation:
 def find_channels(
     wanted: Sequence[str], names: Sequence[str], *, compute: bool = True
 ) -> list[Derivation | None]:
-    """Find the channels of a model in a recording, by the names of electrodes.
+    """Find, or derive, the channels of a model in a recording, by the names of electrodes.
 
-    A channel of two electrodes, such as ``Fpz-Cz``, or with a named reference, such as ``C3-M2``,
-    is also the difference of two channels that have one reference, as
-    :func:`mne.set_bipolar_reference` computes it. Channels without a reference in their names are
-    taken to have one in common. Otherwise it is the channel of the electrode, whatever its
-    reference is, as :func:`~braindecode_pars._common.channel_names.match_channels` finds it.
+    A bipolar channel, such as ``Fpz-Cz``, or a channel with a named reference, such as ``C3-M2``,
+    can be derived as the difference of two channels with the same reference, as in
+    :func:`mne.set_bipolar_reference`. Channels without a reference in their names are assumed to
+    have the same reference. Other channels are matched by electrode, regardless of the reference,
+    see :func:`~braindecode_pars._common.channel_names.match_channels`.
 
     Parameters
     ----------
@@ -365,12 +398,12 @@ def find_channels(
     names : sequence of str
         Names of the channels of the recording.
     compute : bool
-        Whether differences may be computed. With False, channels are only matched.
+        Whether differences may be computed. If False, channels are only matched.
 
     Returns
     -------
     list of Derivation | None
-        One for each wanted channel; None where the recording has none.
+        Derivation of each wanted channel. None if the recording does not contain it.
 
     Examples
     --------
@@ -387,10 +420,10 @@ def find_channels(
             channel_names.electrode_name(name).partition("-")[0],
             name.rpartition("-")[2].strip(),
         )
-        same = [ch for ch in names if pair[1] and channel_names.electrode_pair(ch) == pair]
-        if len(same) == 1:  # of C3-M1 and C3-M2
-            channel = same[0]
-        elif compute and pair[1] and not same:
+        same_pair = [ch for ch in names if pair[1] and channel_names.electrode_pair(ch) == pair]
+        if len(same_pair) == 1:  # for example C3-M2 in a recording with C3-M1 and C3-M2
+            channel = same_pair[0]
+        elif compute and pair[1] and not same_pair:
             plus, minus = (
                 None if i is None else names[i] for i in channel_names.match_channels(parts, names)
             )

@@ -1,7 +1,8 @@
-"""What was done with recordings before they were cut into windows, and whether two agree.
+"""Describe and compare the preprocessing of recordings: sampling rate, filters, reference, unit.
 
-Several recordings have in common what they agree in. The recordings of a model are compared with
-others. :func:`~braindecode_pars.windows.recorded_steps.recorded` reads what was done with one.
+The preprocessing of the training data of a model is compared with the preprocessing of other
+recordings. :func:`~braindecode_pars.windows.recorded_steps.recorded` reads the preprocessing of a
+recording from its metadata.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ from typing import Any
 
 from braindecode_pars._common import channel_names, checks
 
-#: References that are no electrodes. MNE records that a reference was changed, but not to which.
-AS_RECORDED, AVERAGE, CHANGED = "as recorded", "average", "changed"
+#: Value of ``reference`` if the recording was not re-referenced.
+AS_RECORDED = "as recorded"
+#: Value of ``reference`` for the average reference.
+AVERAGE = "average"
+#: Value of ``reference`` if the recording was re-referenced to an unknown reference. MNE stores
+#: that the reference was changed, but not the new reference.
+CHANGED = "changed"
 
 
 def are_positive(values: Sequence[Any]) -> bool:
@@ -29,7 +35,7 @@ _RULES = dict(
     sfreq=checks.optional(checks.positive()),
     band=checks.optional(
         checks.ParameterRule(
-            "two rising edges in Hz, such as (0.3, None)",
+            "two increasing cutoff frequencies in Hz, such as (0.3, None)",
             (tuple,),
             lambda band: (
                 len(band) == 2
@@ -41,11 +47,13 @@ _RULES = dict(
     notch=checks.optional(
         checks.ParameterRule("a list of positive numbers (Hz)", (tuple,), are_positive)
     ),
-    reference=checks.optional(checks.instance("a text", str)),
+    reference=checks.optional(checks.instance("a string", str)),
     scale=checks.optional(checks.positive()),
     channels=checks.optional(
         checks.ParameterRule(
-            "a list of names", (tuple,), lambda x: len(x) > 0 and all(isinstance(n, str) for n in x)
+            "a non-empty list of names",
+            (tuple,),
+            lambda x: len(x) > 0 and all(isinstance(n, str) for n in x),
         )
     ),
     window_seconds=checks.optional(checks.positive()),
@@ -58,21 +66,24 @@ FIELDS = tuple(_RULES)
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Preprocessing of the recordings that a model was trained on; None where it is unknown.
+    """Preprocessing of the recordings that a model was trained on.
+
+    All entries are None if they are unknown.
 
     Parameters
     ----------
     sfreq : float | None
         Sampling rate in Hz, after resampling.
     band : tuple of (float | None) | None
-        Lower and upper edge of the band-pass in Hz. An edge is None where no filter was applied.
+        Lower and upper cutoff frequency of the band-pass filter in Hz. A cutoff is None if no
+        high-pass or low-pass filter was applied.
     notch : tuple of float | None
-        Frequencies of the notch filter in Hz; empty when there was none.
+        Frequencies of the notch filter in Hz; empty if no notch filter was applied.
     reference : str | None
-        Reference of the channels: ``"average"`` of all EEG channels of a recording, names of
-        electrodes separated by commas for the mean of these, ``"as recorded"`` when the recordings
-        were not re-referenced since they were read, or ``"changed"`` when they were, to what is
-        unknown.
+        Reference of the channels: ``"average"`` for the average of all EEG channels of a recording,
+        names of electrodes separated by commas for the mean of these electrodes, ``"as recorded"``
+        if the recordings were not re-referenced, or ``"changed"`` if they were re-referenced to an
+        unknown reference.
     scale : float | None
         Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
     channels : tuple of str | None
@@ -80,16 +91,16 @@ class Preprocessing:
     window_seconds : float | None
         Length of a window in seconds.
     filter : "fir" | "iir" | None
-        Kind of the band-pass, as the argument ``method`` of :meth:`mne.io.Raw.filter`. None stands
-        for "fir", MNE's default, when a recording is filtered.
+        Type of the band-pass filter, as the argument ``method`` of :meth:`mne.io.Raw.filter`. If
+        None, recordings are filtered with "fir", the default of MNE.
     amplifier : tuple of (float | None) | None
-        Edges in Hz of the recordings themselves, by the amplifier or by filters before the steps
-        that are known; of several recordings the narrowest.
+        Lower and upper cutoff frequency in Hz of the amplifier, or of filters that were applied
+        before the known steps. For several recordings, the narrowest band.
 
     Raises
     ------
     TypeError, ValueError
-        When an entry is not one of the above. Lists are accepted for tuples.
+        If an entry has an invalid value. Lists are accepted in place of tuples.
 
     Examples
     --------
@@ -112,7 +123,7 @@ class Preprocessing:
     amplifier: tuple[float | None, float | None] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("band", "notch", "channels", "amplifier"):  # JSON has lists
+        for name in ("band", "notch", "channels", "amplifier"):  # lists, as read from JSON
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str):
                 object.__setattr__(self, name, tuple(value))
@@ -123,22 +134,23 @@ class Preprocessing:
 
     @classmethod
     def of(cls, value: Preprocessing | Mapping[str, Any] | None) -> Preprocessing:
-        """Return a description from a dict of its entries.
+        """Create a Preprocessing from a dict of its entries.
 
         Parameters
         ----------
         value : Preprocessing | mapping | None
-            Description, or its entries, such as those of a JSON file; None for an unknown one.
+            Preprocessing, or its entries, for example read from a JSON file. If None, all entries
+            are unknown.
 
         Returns
         -------
         Preprocessing
-            The description.
+            The preprocessing.
 
         Raises
         ------
         TypeError, ValueError
-            When an entry is unknown or not accepted.
+            If the name or the value of an entry is invalid.
 
         Examples
         --------
@@ -152,17 +164,18 @@ class Preprocessing:
         entries.pop("filters", None)  # in files of development versions
         if unknown := [name for name in entries if name not in names]:
             raise ValueError(
-                f"preprocessing has an entry {unknown[0]!r}; its entries are {', '.join(names)}."
+                f"preprocessing contains the unknown entry {unknown[0]!r}. Valid entries are "
+                f"{', '.join(names)}."
             )
         return cls(**entries)
 
     def known(self) -> dict[str, Any]:
-        """Return the entries that are known, as JSON takes them.
+        """Return the known entries as JSON-serializable values.
 
         Returns
         -------
         dict of str to Any
-            The entries, from which :meth:`of` makes an equal description.
+            The known entries. :meth:`of` converts them back to an equal Preprocessing.
 
         Examples
         --------
@@ -182,21 +195,21 @@ class Preprocessing:
         return ", ".join(known) or "unknown"
 
 
-#: Names of the entries in sentences.
+#: Names of the entries in messages.
 WORDS = dict(zip(FIELDS, FIELDS, strict=True)) | dict(
-    sfreq="sampling rate", scale="factor from volts", window_seconds="windows of"
+    sfreq="sampling rate", scale="scale from volts", window_seconds="window length"
 )
 
 
 def text_of(name: str, value: Any) -> str:
-    """Return the value of an entry for a sentence: "0.3-75 Hz".
+    """Format the value of an entry for a message, for example "0.3-75 Hz".
 
     Parameters
     ----------
     name : str
         Name of the entry.
     value : Any
-        Its value.
+        Value of the entry.
     """
     if value is None:
         return "unknown"
@@ -216,17 +229,17 @@ def text_of(name: str, value: Any) -> str:
 
 
 def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
-    """Return the entries that are the same in all descriptions; others are unknown.
+    """Return the preprocessing that several recordings share. Entries that differ are unknown.
 
     Parameters
     ----------
     descriptions : collection of Preprocessing | None
-        Descriptions; None stands for an unknown one.
+        Preprocessing of each recording. None if it is unknown.
 
     Returns
     -------
     Preprocessing
-        The entries that are known in all descriptions, and equal.
+        The entries that are known and equal in all descriptions.
 
     Examples
     --------
@@ -237,32 +250,33 @@ def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
     """
     values = {name: {getattr(d, name, None) for d in descriptions} for name in FIELDS}
     bands = values.pop("amplifier") - {None}
-    alike = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
+    shared = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
     if not bands:
-        return alike
-    # The highest lower edge and the lowest upper edge, unless they form no band.
+        return shared
+    # The highest lower cutoff and the lowest upper cutoff, unless they do not form a band.
     lows, highs = zip(*bands, strict=True)
     low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
     is_band = low is None or high is None or low < high
-    return replace(alike, amplifier=(low, high) if is_band else None)
+    return replace(shared, amplifier=(low, high) if is_band else None)
 
 
 def disagreements(descriptions: Counter[Preprocessing | None]) -> list[str]:
-    """Return a phrase for each entry that is known to differ.
+    """Describe the entries that differ between windows, for a message.
 
     Parameters
     ----------
     descriptions : Counter of Preprocessing | None
-        Number of windows of each description.
+        Number of windows with each preprocessing.
 
     Returns
     -------
     list of str
-        Such as "band 0.3-75 Hz in 20 windows, 0.5-40 Hz in 4 windows".
+        One phrase per entry with different known values, for example "band 0.3-75 Hz in 20
+        windows, 0.5-40 Hz in 4 windows".
     """
     phrases = []
     for name in FIELDS:
-        if name == "amplifier":  # it may differ between files that are prepared alike
+        if name == "amplifier":  # may differ between files with the same preprocessing
             continue
         counts: Counter[Any] = Counter()
         for description, n in descriptions.items():
@@ -275,7 +289,7 @@ def disagreements(descriptions: Counter[Preprocessing | None]) -> list[str]:
 
 
 def counted(descriptions: Collection[Preprocessing | None]) -> Counter[Preprocessing | None]:
-    """Count equal descriptions; many windows share one object, which is looked at once."""
+    """Count equal descriptions. Descriptions that are the same object are compared only once."""
     objects = {id(description): description for description in descriptions}
     counts: Counter[Preprocessing | None] = Counter()
     for number, n in Counter(map(id, descriptions)).items():
@@ -283,22 +297,23 @@ def counted(descriptions: Collection[Preprocessing | None]) -> Counter[Preproces
     return counts
 
 
-#: Relative difference of frequencies and lengths that is ignored.
+#: Maximum relative difference between two frequencies or lengths that are treated as equal.
 _TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An entry of the preprocessing that differs between a model and a recording.
+    """Entry of the preprocessing that differs between the training data and a recording.
 
     Attributes
     ----------
     name : str
         Name of the entry, such as "band".
-    trained, found : Any
-        Value of the model, and of the recording.
+    expected, actual : Any
+        Value in the training data, and value in the recording.
     repair : str | None
-        What makes the recording like those of the model, such as "filter"; None if nothing can.
+        Step that makes the recording match the training data, such as "filter". None if the
+        recording cannot be made to match.
 
     Examples
     --------
@@ -308,85 +323,87 @@ class Difference:
     """
 
     name: str
-    trained: Any
-    found: Any
+    expected: Any
+    actual: Any
     repair: str | None = None
 
     def __str__(self) -> str:
-        expected, actual = (text_of(self.name, value) for value in (self.trained, self.found))
+        expected, actual = (text_of(self.name, value) for value in (self.expected, self.actual))
         return f"{WORDS[self.name]} {actual}, but {expected} in training"
 
 
-def differences(trained: Preprocessing, found: Preprocessing) -> list[Difference]:
-    """Compare the preprocessing of a model's recordings with that of other ones.
+def differences(expected: Preprocessing, actual: Preprocessing) -> list[Difference]:
+    """Compare the preprocessing of the training data with the preprocessing of a recording.
 
-    What is unknown on either side is no difference.
+    Entries that are unknown on either side are not compared.
 
     Parameters
     ----------
-    trained : Preprocessing
-        Preprocessing of the recordings that the model was trained on.
-    found : Preprocessing
+    expected : Preprocessing
+        Preprocessing of the training data of the model.
+    actual : Preprocessing
         Preprocessing of a recording, or of windows, to predict.
 
     Returns
     -------
     list of Difference
-        What differs. It can be repaired in the recording when
+        Entries that differ. A difference can be repaired if
 
-        - the sampling rate is another one (``"resample"``);
-        - its band is wider than that of the model (``"filter"``), and no edge is narrower;
-        - a notch filter of the model is missing (``"notch_filter"``). Notch filters above the band
-          of either do not count;
-        - the reference is one that can be computed from its channels (``"set_eeg_reference"``);
-        - the signals have another factor (``"rescale"``), channels another order (``"pick"``), or
-          windows another length (``"cut"``).
+        - the sampling rate differs (``"resample"``);
+        - the band of the recording is wider than the band of the training data (``"filter"``), and
+          no cutoff is narrower;
+        - a notch filter of the training data is missing (``"notch_filter"``). Notch filters above
+          either band are ignored;
+        - the reference of the training data can be computed from the channels of the recording
+          (``"set_eeg_reference"``);
+        - the scale (``"rescale"``), the order of the channels (``"pick"``), or the window length
+          (``"cut"``) differs.
 
     Examples
     --------
     >>> from braindecode_pars.windows.preprocessing import Preprocessing, differences
     >>> trained = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[])
-    >>> for each in differences(trained, Preprocessing(sfreq=256.0, band=(0.5, None))):
-    ...     print(each, "|", each.repair)
+    >>> for difference in differences(trained, Preprocessing(sfreq=256.0, band=(0.5, None))):
+    ...     print(difference, "|", difference.repair)
     sampling rate 256 Hz, but 100 Hz in training | resample
     band from 0.5 Hz, but 0.3-35 Hz in training | None
     """
-    top = min(_top(trained), _top(found))
-    missing = any(freq < top for freq in _lacking(trained, found))
-    further = any(freq < top for freq in _lacking(found, trained))
-    absent, reordered = _compare_channels(trained.channels, found.channels)
+    top = min(_highest_frequency(expected), _highest_frequency(actual))
+    is_missing = any(freq < top for freq in _missing_notches(expected, actual))
+    is_additional = any(freq < top for freq in _missing_notches(actual, expected))
+    absent, reordered = _compare_channels(expected.channels, actual.channels)
     rows = (
-        ("sfreq", not _are_close(trained.sfreq, found.sfreq), "resample"),
-        ("notch", missing or further, None if further else "notch_filter"),
-        ("reference", *_compare_references(trained, found)),
-        ("scale", not _are_close(trained.scale, found.scale), "rescale"),
+        ("sfreq", not _are_close(expected.sfreq, actual.sfreq), "resample"),
+        ("notch", is_missing or is_additional, None if is_additional else "notch_filter"),
+        ("reference", *_compare_references(expected, actual)),
+        ("scale", not _are_close(expected.scale, actual.scale), "rescale"),
         ("channels", absent or reordered, None if absent else "pick"),
-        ("window_seconds", not _are_close(trained.window_seconds, found.window_seconds), "cut"),
+        ("window_seconds", not _are_close(expected.window_seconds, actual.window_seconds), "cut"),
     )
-    differing = _band_difference(trained, found)
+    differing = _band_difference(expected, actual)
     for name, differs, repair in rows:
-        values = getattr(trained, name), getattr(found, name)
+        values = getattr(expected, name), getattr(actual, name)
         if differs and None not in values:
             differing.append(Difference(name, *values, repair))
     return sorted(differing, key=lambda difference: FIELDS.index(difference.name))
 
 
 def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessing:
-    """Return what to apply to a recording, so that it is like those that a model was trained on.
+    """Return the preprocessing that a recording still needs to match the training data.
 
     Parameters
     ----------
     trained : Preprocessing
-        Preprocessing of the recordings of the training.
+        Preprocessing of the training data.
     actual : Preprocessing
-        Preprocessing of the recording, as far as its records tell. Without a ``scale``, its band
-        may be that of the amplifier, and does not count.
+        Known preprocessing of the recording. If its ``scale`` is unknown, its band is ignored,
+        because it may be the band of the amplifier.
 
     Returns
     -------
     Preprocessing
-        ``trained`` without the edges of the band, the notch filters and the reference that the
-        recording has; ``scale`` is the factor that is left.
+        ``trained`` without the cutoff frequencies, notch filters and reference that were already
+        applied to the recording. ``scale`` is the remaining factor.
 
     Examples
     --------
@@ -394,26 +411,28 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
     >>> from braindecode_pars.windows.preprocessing import missing_steps
     >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)
     >>> print(missing_steps(trained, Preprocessing(band=(0.3, 70.0), scale=1.0)))
-    band up to 35 Hz, notch 50 Hz, factor from volts 1e+06
+    band up to 35 Hz, notch 50 Hz, scale from volts 1e+06
     """
-    band, had = trained.band or (None, None), actual.band or (None, None)
+    band, actual_band = trained.band or (None, None), actual.band or (None, None)
     if actual.scale is None and trained.scale is not None:
-        # The edges are in the info alone, where readers write the filters of the amplifier, for
-        # channels of any kind. The filter of the training was recorded as a step.
-        had = None, None
-    low, high = (None if _are_close(*pair) else pair[0] for pair in zip(band, had, strict=True))
+        # The cutoffs are known only from the info, where readers store the filters of the
+        # amplifier for channels of any type. The filter of the training data was recorded as a
+        # preprocessing step.
+        actual_band = None, None
+    pairs = zip(band, actual_band, strict=True)
+    low, high = (None if _are_close(*pair) else pair[0] for pair in pairs)
     has_reference = _is_same_reference(trained.reference, actual.reference)
     return replace(
         trained,
         band=(low, high),
-        notch=tuple(_lacking(trained, actual)),
+        notch=tuple(_missing_notches(trained, actual)),
         reference=None if has_reference else trained.reference,
         scale=None if trained.scale is None else trained.scale / (actual.scale or 1.0),
     )
 
 
 def _is_same_reference(ref: str | None, other: str | None) -> bool:
-    """Whether two references are the same electrodes, in any order: "A1, A2" and "M2, M1"."""
+    """Whether two references name the same electrodes in any order, such as "A1, A2", "M2, M1"."""
     if ref is None or other is None:
         return ref is other
     first, second = (
@@ -423,90 +442,99 @@ def _is_same_reference(ref: str | None, other: str | None) -> bool:
 
 
 def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
-    """Warn of a few channels in an average that are neither electrodes of the scalp nor ears.
+    """Warn if an average reference includes channels that are not scalp electrodes.
+
+    Ears and mastoids are accepted. There is no warning if half or more of the channels are not
+    scalp electrodes.
 
     Parameters
     ----------
     reference : str | None
         As in :class:`Preprocessing`.
     channels : sequence of str
-        Channels of which ``"average"`` is the mean.
+        Channels that are averaged if the reference is ``"average"``.
     """
     names = channels if reference == AVERAGE else (reference or "").split(", ")
     reasons = {name: channel_names.why_no_electrode({"ch_name": name}) for name in names}
-    odd = {name: why for name, why in reasons.items() if why not in ("", channel_names.EAR)}
-    if 0 < len(odd) < len(reasons) / 2:
-        text = "; ".join(dict.fromkeys(odd.values()))
+    non_scalp = {name: why for name, why in reasons.items() if why not in ("", channel_names.EAR)}
+    if 0 < len(non_scalp) < len(reasons) / 2:
+        text = "; ".join(dict.fromkeys(non_scalp.values()))
         checks.warn_user(
-            f"The average reference is over {len(reasons)} channels, not all of them electrodes of "
-            f"the scalp: {checks.format_list([*odd])} ({text}). Leave these out before the average "
-            "is made."
+            f"The average reference over {len(reasons)} channels includes channels that are not "
+            f"scalp electrodes: {checks.format_list([*non_scalp])} ({text}). Exclude these "
+            "channels before computing the average reference."
         )
 
 
 def _are_close(a: float | None, b: float | None) -> bool:
-    """Whether two frequencies or lengths are known, and the same up to one percent."""
+    """Whether two frequencies or lengths are known, and equal up to one percent."""
     return a is not None and b is not None and math.isclose(a, b, rel_tol=_TOLERANCE)
 
 
-def _top(description: Preprocessing) -> float:
-    """Return the highest frequency that signals can have: at most half the sampling rate."""
+def _highest_frequency(description: Preprocessing) -> float:
+    """Return the highest frequency of the signals in Hz: at most half the sampling rate."""
     high = description.band[1] if description.band else None
     return min(math.inf if description.sfreq is None else description.sfreq / 2, high or math.inf)
 
 
 def _band_difference(trained: Preprocessing, actual: Preprocessing) -> list[Difference]:
-    """Compare the bands. A low sampling rate can take away a part of the band, too.
+    """Compare two bands, which also depend on the sampling rates.
 
-    Frequencies that the amplifiers of the training removed may be removed by another one, too.
+    A narrower band is not a difference if the amplifiers of the training data removed the same
+    frequencies.
     """
     if trained.band is None:
         return []
     low, high = trained.band
-    usual_low, usual_high = trained.amplifier or (None, None)
+    amplifier_low, amplifier_high = trained.amplifier or (None, None)
     actual_low, _ = actual.band or (None, None)
-    actual_top, top = _top(actual), min(_top(trained), usual_high or math.inf)
+    actual_top = _highest_frequency(actual)
+    top = min(_highest_frequency(trained), amplifier_high or math.inf)
     if actual_top < top * (1 - _TOLERANCE):
-        return [Difference("band", (low, _top(trained)), (actual_low, actual_top))]
+        return [Difference("band", (low, _highest_frequency(trained)), (actual_low, actual_top))]
     if actual.band is None:
         return []
     if not math.isclose(low or 0, actual_low or 0, rel_tol=_TOLERANCE):
-        lowest = max(low or 0, usual_low or 0) * (1 + _TOLERANCE)
+        lowest = max(low or 0, amplifier_low or 0) * (1 + _TOLERANCE)
         repair = None if (actual_low or 0) > lowest else "filter"
         return [Difference("band", trained.band, actual.band, repair)]
-    # Without a low-pass filter in training, resampling removes the frequencies above the band.
+    # If no low-pass filter was used in training, resampling removes frequencies above the band.
     if high is not None and actual_top > high * (1 + _TOLERANCE):
         return [Difference("band", trained.band, actual.band, "filter")]
     return []
 
 
-def _lacking(wanted: Preprocessing, actual: Preprocessing) -> list[float]:
-    """Return the frequencies of the wanted notch filters that were not applied."""
+def _missing_notches(wanted: Preprocessing, actual: Preprocessing) -> list[float]:
+    """Return the frequencies of the wanted notch filters that were not applied, in Hz."""
     return [f for f in wanted.notch or () if not any(_are_close(f, o) for o in actual.notch or ())]
 
 
 def _compare_references(trained: Preprocessing, actual: Preprocessing) -> tuple[bool, str | None]:
-    """Return whether references are known to differ, and how that of the model can be computed."""
+    """Return whether the references are known to differ, and the step that repairs the difference.
+
+    The step is None if the reference of the training data cannot be computed.
+    """
     expected, other = trained.reference, actual.reference
     if CHANGED in (expected, other):
-        # It may be any reference. MNE marks bipolar channels as changed, too; their names tell.
+        # The reference is unknown. MNE also marks bipolar channels as re-referenced, but their
+        # names contain the reference.
         names = trained.channels or actual.channels or ()
-        tell = bool(names) and all(channel_names.electrode_pair(name)[1] for name in names)
-        differ = AS_RECORDED in (expected, other) and not tell
+        are_named = bool(names) and all(channel_names.electrode_pair(name)[1] for name in names)
+        differ = AS_RECORDED in (expected, other) and not are_named
     else:
         differ = not _is_same_reference(expected, other)
     if expected in (None, AS_RECORDED, CHANGED):
         return differ, None
-    needed = trained.channels if expected == AVERAGE else tuple(expected.split(", "))
-    needed = needed and tuple(channel_names.system_names(needed, trained.channels or ()))
-    is_absent, _ = _compare_channels(needed, actual.channels)
+    required = trained.channels if expected == AVERAGE else tuple(expected.split(", "))
+    required = required and tuple(channel_names.system_names(required, trained.channels or ()))
+    is_absent, _ = _compare_channels(required, actual.channels)
     return differ, None if is_absent else "set_eeg_reference"
 
 
 def _compare_channels(
     trained: tuple[str, ...] | None, actual: tuple[str, ...] | None
 ) -> tuple[bool, bool]:
-    """Return whether electrodes are absent, and whether they are in another order."""
+    """Return whether electrodes are missing, and whether their order differs."""
     if trained is None or actual is None:
         return False, False
     places = channel_names.match_channels(list(trained), list(actual))

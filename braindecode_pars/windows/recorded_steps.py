@@ -1,6 +1,7 @@
-"""What was done with a recording, as its info and braindecode's records tell.
+"""Read the preprocessing of a recording from its MNE info and from steps recorded by braindecode.
 
-MNE's info does not tell every step, so our own functions add theirs to it.
+The MNE info does not contain all preprocessing steps, so the functions of this package add the
+steps that they apply to it.
 """
 
 from __future__ import annotations
@@ -27,27 +28,28 @@ from braindecode_pars.windows.preprocessing import AS_RECORDED, AVERAGE, CHANGED
 def recorded(
     info: Mapping[str, Any], steps: Iterable[Any] = (), *, sfreq: float | None = None
 ) -> Preprocessing:
-    """Return the preprocessing of a recording, as far as its records tell.
+    """Return the preprocessing of a recording from its info and its recorded steps.
 
-    MNE's info tells what was done: the edges of the band-pass, the average of the channels as a
-    projection, and whether the reference was changed otherwise. Recorded steps also tell what was
-    not done: without a notch filter among them, there was none. This does not hold if one of them
-    has an unknown effect, such as a lambda.
+    The MNE info contains the cutoff frequencies of the band-pass filter, an average reference that
+    was applied as a projection, and whether the reference was changed in another way. Recorded
+    steps also show which steps were not applied: if they do not include a notch filter, no notch
+    filter was applied. This conclusion is not drawn if the effect of a step is unknown, as for a
+    lambda.
 
     Parameters
     ----------
     info : mne.Info
         Measurement info of the recording.
     steps : iterable
-        Steps as braindecode records them in ``raw_preproc_kwargs`` and ``window_preproc_kwargs``,
-        after those in the info.
+        Steps as recorded by braindecode in ``raw_preproc_kwargs`` and ``window_preproc_kwargs``,
+        applied after the steps in the info.
     sfreq : float | None
-        Sampling rate in Hz after the steps; None takes that of the info.
+        Sampling rate in Hz after the steps. If None, the sampling rate in the info is used.
 
     Returns
     -------
     Preprocessing
-        Description without channels and length of a window.
+        Preprocessing without ``channels`` and ``window_seconds``.
 
     Examples
     --------
@@ -56,7 +58,7 @@ def recorded(
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
     >>> step = {"fn": "filter", "kwargs": {"l_freq": 0.5, "h_freq": 40}}
     >>> print(recorded(info, [step]))
-    sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, factor from volts 1
+    sampling rate 100 Hz, band 0.5-40 Hz, notch none, reference as recorded, scale from volts 1
     >>> print(recorded(info))
     sampling rate 100 Hz, reference as recorded
     """
@@ -67,7 +69,7 @@ def recorded(
     filters = [step.kwargs for step in eeg_steps if step.name in ("filter", "filter_data")]
     kinds = {step.kwargs.get("method", "fir") for step in eeg_steps if step.name == "filter"}
     freqs: list[Any] = [s.kwargs.get("freqs") for s in eeg_steps if s.name == "notch_filter"]
-    is_searched = any(entry is None for entry in freqs)  # MNE searched the frequencies itself
+    is_searched = any(entry is None for entry in freqs)  # MNE estimated the frequencies
     notch = {float(freq) for entry in freqs if not is_searched for freq in np.atleast_1d(entry)}
     notch = {freq for freq in notch if freq < sfreq / 2}
     edges = _edges(info)
@@ -77,32 +79,33 @@ def recorded(
         notch=tuple(sorted(notch)) if notch or (complete and not is_searched) else None,
         reference=_reference(info, eeg_steps, complete),
         scale=float(np.prod([step.factor or 1.0 for step in eeg_steps])) if complete else None,
-        # FIR filters, MNE's default, are not named.
+        # FIR filters, the default of MNE, are represented by None.
         filter="iir" if kinds == {"iir"} else None,
         amplifier=_band(edges, [], sfreq, complete=False),
     )
 
 
 def _band(
-    of_info: tuple[float | None, float | None],
+    info_edges: tuple[float | None, float | None],
     filters: Iterable[Mapping[str, Any]],
     sfreq: float,
     complete: bool,
 ) -> tuple[float | None, float | None] | None:
-    """Return the edges of all filters. MNE's 0 and half the sampling rate stand for no filter.
+    """Return the lower and upper cutoff frequency of all filters; None if no filter was applied.
 
-    An edge is that of the recorded filters. Without any, it is that of the info, in which readers
-    write the filters of the amplifier too: these may differ between files prepared in the same way.
+    The cutoffs of recorded filters are used if there are any, otherwise the cutoffs in the info.
+    Readers also store the filters of the amplifier in the info, which may differ between files with
+    the same preprocessing. In MNE, cutoffs of 0 and half the sampling rate mean no filter.
     """
     # An upper edge below the lower one is a band-stop filter.
     filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
-    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or of_info[:1]
-    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or of_info[1:]
+    lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or info_edges[:1]
+    highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or info_edges[1:]
     top = sfreq / 2 * (1 - 1e-6)
-    # Without the digits that single precision in a file adds
+    # Round to remove the digits that result from single precision in a file.
     low = max((float(f"{low:.6g}") for low in lows if low), default=None)
     high = min((float(f"{high:.6g}") for high in highs if high and high < top), default=None)
-    # Several filters whose pass bands do not overlap leave no band.
+    # If the pass bands of several filters do not overlap, there is no band.
     if low is not None and high is not None and low >= high:
         return None
     return (low, high) if complete or (low, high) != (None, None) else None
@@ -112,12 +115,12 @@ def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> st
     averages = (p for p in info.get("projs", ()) if p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF)
     is_averaged = any(projection["active"] for projection in averages)
     places = [i for i, step in enumerate(steps) if step.name == "set_eeg_reference"]
-    if not is_averaged:  # a projection that is not applied leaves the signals as they are
+    if not is_averaged:  # a projection that was not applied does not change the signals
         places = [i for i in places if not steps[i].kwargs.get("projection")]
     if places:
         last = places[-1]
         channels = steps[last].kwargs.get("ref_channels", AVERAGE)
-        if isinstance(channels, Mapping):  # it differs between channels
+        if isinstance(channels, Mapping):  # the reference differs between channels
             return None
         name = channels if isinstance(channels, str) else ", ".join(channels)
         if name == AVERAGE:
@@ -131,16 +134,17 @@ def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> st
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
-    """Return the average of all EEG channels, or of other channels, by their names.
+    """Return "average", or the names of the channels that were averaged.
 
-    A recording to predict may have channels that were left out of that average. On the other hand,
-    MNE averages whatever has the type EEG, which readers of EDF files give to every signal, such
-    as an ECG, and channels with different references, such as C3-M2 and A2-A1.
+    The names are required if channels were excluded from the average, because a recording to
+    predict may contain them, and if MNE averaged channels that do not form an average reference:
+    readers of EDF files give the type EEG to every signal, such as an ECG, and channels may have
+    different references, such as C3-M2 and A2-A1.
     """
-    choices = [step for step in before if step.chooses]
-    if any(step.chooses or step.name == "drop_channels" for step in after):
-        # The channels in the info are not the averaged ones.
-        picks = choices[-1].picks if choices else [AVERAGE]
+    selections = [step for step in before if step.selects_channels]
+    if any(step.selects_channels or step.name == "drop_channels" for step in after):
+        # The channels in the info differ from the averaged channels.
+        picks = selections[-1].picks if selections else [AVERAGE]
         names = picks if all(isinstance(pick, str) and not _is_kind(pick) for pick in picks) else []
     else:
         averaged = [
@@ -148,20 +152,23 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
         ]
         names = [ch["ch_name"] for ch in averaged]
         have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
-        if not choices and have_one_reference and all(map(is_eeg, averaged)):
+        if not selections and have_one_reference and all(map(is_eeg, averaged)):
             names = [AVERAGE]
     return ", ".join(names) or None
 
 
-#: Our entries in ``info["temp"]``, where MNE keeps what others add; it is not written to files.
-_ENTRY, _EDGES = "braindecode_pars_steps", "braindecode_pars_edges"
+#: Key of the recorded steps in ``info["temp"]``, which MNE provides for other programs and does not
+#: write to files.
+_ENTRY = "braindecode_pars_steps"
+#: Key of the cutoff frequencies of the channels in ``info["temp"]``.
+_EDGES = "braindecode_pars_edges"
 
 
-#: Methods of MNE whose effect is not known from their arguments.
+#: Methods of MNE whose effect cannot be determined from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
 
 
-#: Texts that pick channels by their kind, and not by their name.
+#: Strings that pick channels by type, not by name.
 _KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "data", "bads", "meg"}
 
 
@@ -171,16 +178,16 @@ _SCALING = ("multiply", "scale")
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the preprocessing of a recording.
+    """Step of the preprocessing of a recording.
 
     Attributes
     ----------
     name : str
-        Name of the method of MNE or of the function.
+        Name of the MNE method or of the function.
     kwargs : mapping
         Arguments by name.
     is_method : bool
-        Whether it is a method of MNE.
+        Whether the step is a method of MNE.
     """
 
     name: str
@@ -189,13 +196,13 @@ class Step:
 
     @classmethod
     def of(cls, record: Any) -> Step:
-        """Return the step of a record: a dict of braindecode, or a pair of name and arguments."""
+        """Create a step from a dict of braindecode, or from a pair of a name and its arguments."""
         try:
             if isinstance(record, Mapping):
                 kwargs = record.get("kwargs") or {}
-                # A class such as braindecode's NotchFilter has no entry "fn".
+                # Records of classes, such as NotchFilter of braindecode, have no entry "fn".
                 name = record.get("fn")
-                if not name:  # SetEEGReference is behind set_eeg_reference
+                if not name:  # convert the class name: SetEEGReference to set_eeg_reference
                     name = record["__class_path__"].rpartition(".")[2]
                     name = re.sub(
                         r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name
@@ -209,15 +216,15 @@ class Step:
 
     @property
     def is_of_eeg(self) -> bool:
-        """Whether the step is not a filter of other kinds of channels only."""
+        """Whether the step applies to EEG channels, or is not a filter."""
         picks = _listed(self.kwargs.get("picks"))
-        others = {"eeg", "data", "all"}.isdisjoint(picks) and all(map(_is_kind, picks))
+        are_other_types = {"eeg", "data", "all"}.isdisjoint(picks) and all(map(_is_kind, picks))
         is_filter = self.name in ("filter", "filter_data", "notch_filter")
-        return not (is_filter and picks and others)
+        return not (is_filter and picks and are_other_types)
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what the step does with the signals."""
+        """Whether the effect of the step on the signals is known."""
         if not self.is_method or self.name == "rescale":
             return self.factor is not None
         is_of_mne = hasattr(mne.io.BaseRaw, self.name) or hasattr(mne.BaseEpochs, self.name)
@@ -225,7 +232,7 @@ class Step:
 
     @property
     def factor(self) -> float | None:
-        """Factor by which the step multiplies EEG; None for an unknown one."""
+        """Factor by which the step multiplies EEG; None if it is unknown."""
         value = self.kwargs.get("factor") if self.name in _SCALING else None
         if self.is_method and self.name == "rescale":
             value = self.kwargs.get("scalings")
@@ -236,17 +243,17 @@ class Step:
 
     @property
     def picks(self) -> list:
-        """Names, kinds or numbers of the channels that the step keeps; empty for all."""
+        """Names, types or indices of the channels that the step picks; empty for all channels."""
         argument = dict(pick="picks", pick_channels="ch_names").get(self.name, "")
         return _listed(self.kwargs.get(argument))
 
     @property
-    def chooses(self) -> bool:
-        """Whether the step leaves out EEG channels by their names or numbers."""
-        left_out = "ch_names" if self.name == "drop_channels" else "exclude"
-        dropped = [pick for pick in _listed(self.kwargs.get(left_out)) if not _is_kind(pick)]
-        are_others = all(isinstance(pick, str) and is_other_kind(pick) for pick in dropped)
-        return not (are_others and all(map(_is_kind, self.picks)))
+    def selects_channels(self) -> bool:
+        """Whether the step excludes EEG channels by name or index."""
+        argument = "ch_names" if self.name == "drop_channels" else "exclude"
+        dropped = [pick for pick in _listed(self.kwargs.get(argument)) if not _is_kind(pick)]
+        are_other_signals = all(isinstance(pick, str) and is_other_kind(pick) for pick in dropped)
+        return not (are_other_signals and all(map(_is_kind, self.picks)))
 
 
 def _is_kind(pick: Any) -> bool:
@@ -254,21 +261,22 @@ def _is_kind(pick: Any) -> bool:
 
 
 def _listed(picks: Any) -> list:
-    """Return names, kinds or numbers of channels as a list."""
+    """Return names, types or indices of channels as a list."""
     return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
 
 
 def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Add steps that were applied to a recording to its info.
+    """Record the preprocessing steps that were applied to a recording in its info.
 
-    MNE's own info has the edges of the band-pass, but neither a notch filter nor a reference.
+    The MNE info contains the cutoff frequencies of the band-pass filter, but no notch filter and no
+    reference.
 
     Parameters
     ----------
     raw : Raw
-        Recording; its ``info`` is changed in place.
+        Recording. Its ``info`` is modified in place.
     steps : iterable of (str, mapping)
-        Method of MNE and its arguments, as JSON takes them.
+        Name of the MNE method and its arguments, which must be JSON serializable.
 
     Examples
     --------
@@ -286,16 +294,24 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
 
 
 def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> None:
-    """Add the amplifier's filters of each channel, two edges in Hz, to the info of a recording.
+    """Record the cutoff frequencies of the amplifier for each channel in the info of a recording.
 
-    MNE's info has one pair for all, also of signals that are not EEG.
+    The MNE info has only one pair of cutoff frequencies for all channels, including channels that
+    are not EEG.
+
+    Parameters
+    ----------
+    info : mne.Info
+        Measurement info, modified in place.
+    edges : mapping of str to (float | None, float | None)
+        Lower and upper cutoff frequency in Hz, by channel name.
     """
     of_file = info["highpass"], info["lowpass"]
     info["temp"] = {**(info.get("temp") or {}), _EDGES: (of_file, {**edges})}
 
 
 def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
-    """Rename channels, also in what is remembered of them."""
+    """Rename channels of a recording, and in the recorded cutoff frequencies of its info."""
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]
@@ -304,7 +320,7 @@ def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
 
 
 def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the narrowest edges of the EEG channels before the recorded steps, as in the info."""
+    """Return the narrowest cutoff frequencies of the EEG channels before the recorded steps."""
     info_edges = info.get("highpass"), info.get("lowpass")
     of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
     used = [edges.get(ch["ch_name"]) for ch in info["chs"] if is_eeg(ch)]
@@ -312,12 +328,12 @@ def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
         return info_edges
     lows, highs = zip(*used, strict=True)
     narrowest = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
-    # An edge that differs from that of the file is the edge of a filter that was applied later.
+    # A cutoff in the info that differs from the file belongs to a filter that was applied later.
     low, high = (a if b == c else b for a, b, c in zip(narrowest, info_edges, of_file, strict=True))
     return low, high
 
 
 def remembered_steps(info: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the steps that :func:`remember_steps` added, in the order of their application."""
+    """Return the steps recorded by :func:`remember_steps`, in the order of application."""
     entries = info.get("temp") or {}
     return [(name, dict(kwargs)) for name, kwargs in entries.get(_ENTRY, ())]

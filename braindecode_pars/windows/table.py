@@ -1,7 +1,7 @@
-"""Windows of any source as one value: a table of recordings, a table of windows, and readers.
+"""Container of windows: a table of recordings, a table of windows, and lazy readers of samples.
 
-A subset is a selection of rows, and labels, subjects or splits are columns. Only the tables are in
-memory: a reader gives the samples of a window when they are asked for.
+A subset of the windows is a selection of rows. Labels, subjects and splits are columns. Only the
+tables are in memory: the samples of a window are read on access.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -17,18 +17,20 @@ import torch
 
 from braindecode_pars._common import channel_names, checks, subjects
 
-#: Reads crops: (numbers of signals, first samples, length) -> float32 (n_signals, length), in volts
+#: Function that reads crops: (indices of signals, first samples, number of samples) -> float32
+#: array of shape (n_signals, n_times), in volts.
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class ItemReader:
-    """Windows that are the items of an array, a list or a dataset; they are checked when read.
+    """Reader of windows that are items of an array, a list or a dataset. Checks each window.
 
     Attributes
     ----------
     source : Any
-        ``source[item]`` is a window, a tuple that begins with one, or an Epochs of one window.
+        ``source[item]`` is a window, a tuple whose first element is a window, or an Epochs of one
+        window.
     """
 
     source: Any
@@ -41,11 +43,31 @@ class ItemReader:
         return id(self.source)
 
     def read(self, positions: np.ndarray, items: np.ndarray, montage: "Montage") -> list:
-        """Return windows, of these numbers for messages, as float32 copies after checks."""
+        """Read and check windows.
+
+        Parameters
+        ----------
+        positions : ndarray of int, shape (n_windows,)
+            Indices of the windows in error messages.
+        items : ndarray of int, shape (n_windows,)
+            Indices in ``source``.
+        montage : Montage
+            Channels to read.
+
+        Returns
+        -------
+        list of ndarray, shape (n_chans, n_times)
+            Windows as float32 copies.
+
+        Raises
+        ------
+        ValueError
+            If a window is not two-dimensional, is not numeric, or contains NaN or infinite values.
+        """
         windows = []
         for i, item in zip(positions.tolist(), items.tolist(), strict=True):
             window = self.source[item]
-            # The samples alone: without the label, out of a one-window Epochs
+            # Extract the samples from a tuple (window, label, ...) or from an Epochs of one window.
             if isinstance(window, tuple) or (
                 isinstance(window, list) and window and np.ndim(window[0]) == 2
             ):
@@ -55,22 +77,25 @@ class ItemReader:
             window = plain_array(window)
             if window.dtype.kind not in "iuf":
                 raise ValueError(
-                    f"Window {i} has dtype {window.dtype}; EEG samples must be real numbers."
+                    f"Window {i} has dtype {window.dtype}, expected real numbers. Convert the "
+                    "samples to float."
                 )
             if window.ndim != 2 or 0 in window.shape:
                 raise ValueError(
-                    f"Window {i} has shape {window.shape}, which is not (n_chans, n_times)."
+                    f"Window {i} has shape {window.shape}, expected (n_chans, n_times) with at "
+                    "least one channel and one sample."
                 )
             if montage.rows is not None:
                 if len(window) != montage.n_rows:
                     raise ValueError(
                         f"Window {i} has {len(window)} rows, but its recording has "
-                        f"{montage.n_rows} channels; pick channels in the recording instead of by "
-                        "name."
+                        f"{montage.n_rows} channels, so channels cannot be selected by name. A "
+                        "transform of the dataset may have changed the channels. Pick the channels "
+                        "of the recording before creating windows."
                     )
                 window = window[montage.rows]
-            # A copy, because torch accepts neither negative strides nor read-only memory.
-            with np.errstate(over="ignore"):  # values too large for float32 become inf
+            # Copied because torch does not accept negative strides or read-only memory.
+            with np.errstate(over="ignore"):  # values too large for float32 become infinite
                 window = np.array(window, dtype=np.float32, order="C")
             finite = np.isfinite(window).all(axis=1)  # (n_chans,)
             if not finite.all():
@@ -78,7 +103,7 @@ class ItemReader:
                 bad = [str(known[c]) for c in np.flatnonzero(~finite)]
                 raise ValueError(
                     f"Window {i} contains NaN or infinite samples in channel "
-                    f"{checks.format_list(bad, 5)}; repair it."
+                    f"{checks.format_list(bad, 5)}. Interpolate the channel or exclude the window."
                 )
             windows.append(window)
         return windows
@@ -86,10 +111,10 @@ class ItemReader:
 
 @dataclass(frozen=True, eq=False)
 class SignalReader:
-    """Windows of continuous signals on disk, which are known to be finite.
+    """Reader of windows of continuous signals in a SignalStore, which were checked when written.
 
-    The base of a recording is the number of the signal that is its first channel; the others
-    follow. The item of a window is its first sample.
+    The base of a recording is the index of the signal of its first channel. The signals of its
+    other channels have the following indices. The item of a window is its first sample.
 
     Attributes
     ----------
@@ -113,8 +138,8 @@ class SignalReader:
         return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
 
 
-#: What reads the samples of windows. ``key`` is equal for readers of the same samples, ``checked``
-#: says whether windows are known to be finite, with ``stop - start`` samples.
+#: Reader of the samples of windows. ``key`` is equal for readers of the same samples. ``checked``
+#: is True if all windows are known to be finite, with ``stop - start`` samples.
 Reader: TypeAlias = ItemReader | SignalReader
 
 
@@ -125,15 +150,15 @@ class Montage:
     Attributes
     ----------
     chs_info : list of dict | None
-        Channels that are read, as in ``mne.Info["chs"]``; None when unknown.
+        Channels that are read, as in ``mne.Info["chs"]``. None if unknown.
     bads : frozenset of str
-        Channels that are marked as bad.
+        Names of the channels that are marked as bad.
     rows : ndarray of int, shape (n_chans,) | None
-        Rows of a window in the source that are read, in this order. None reads all rows.
+        Rows of the source window that are read, in this order. If None, all rows are read.
     n_rows : int | None
-        Number of rows of a window in the source; None when unknown.
+        Number of rows of the source window. None if unknown.
     is_picked : bool
-        Whether the channels to read have been chosen, by type or by name.
+        Whether channels were picked by type or by name.
     """
 
     chs_info: list[dict] | None = None
@@ -144,17 +169,17 @@ class Montage:
 
     @classmethod
     def of(cls, chs_info: list[dict], bads: Sequence[str] = ()) -> Self:
-        """Return the montage that reads all of these channels."""
+        """Create a montage that reads all channels."""
         return cls(channel_names.with_types(chs_info), frozenset(bads), n_rows=len(chs_info))
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the channels; empty when unknown."""
+        """Names of the channels; empty if unknown."""
         return [ch["ch_name"] for ch in self.chs_info or ()]
 
     @property
     def n_chans(self) -> int | None:
-        """Number of channels that are read; None when unknown."""
+        """Number of channels that are read; None if unknown."""
         return self.n_rows if self.rows is None else len(self.rows)
 
     @property
@@ -165,9 +190,9 @@ class Montage:
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
     def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Self:
-        """Return the montage with the channels at these positions, in this order.
+        """Return a montage with the channels at the given positions, in this order.
 
-        ``chs_info`` describes the picked channels; None keeps their own descriptions.
+        If ``chs_info`` is None, the descriptions of the channels are not changed.
         """
         descriptions = self.chs_info or []
         chosen = np.asarray(positions, dtype=int)
@@ -181,26 +206,27 @@ class Montage:
 
 @dataclass(frozen=True, eq=False)
 class Windows(Sequence):
-    """Windows with what is known of them. Reading window ``i`` reads only that window.
+    """Windows of EEG with labels, subjects and other metadata, read from their source on access.
 
-    It is the ``X`` of scikit-learn: an integer gives the samples of a window, float32 of shape
-    (n_chans, n_times); a slice, a mask or an array of numbers gives these windows, unread.
+    It can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, float32 of
+    shape (n_chans, n_times). Indexing with a slice, a boolean mask or an array of integers returns
+    a subset of the windows without reading samples.
 
     Attributes
     ----------
     recordings : pandas.DataFrame
-        One row a recording: ``corpus``, ``subject``, ``session``, ``split`` (None or NaN where
-        unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN where
-        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (None where unknown),
-        ``reader``, and ``base``, the number of the recording in its reader.
+        One row per recording: ``corpus``, ``subject``, ``session``, ``split`` (None or NaN if
+        unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN if
+        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (None if unknown),
+        ``reader``, and ``base`` (index of the recording in its reader).
     table : pandas.DataFrame
-        One row a window: ``recording`` (row of ``recordings``), ``item`` (its number in the
-        reader), ``start`` and ``stop`` in samples of the recording (-1 where unknown), ``label``
-        where there are any, and other metadata as they came.
+        One row per window: ``recording`` (row in ``recordings``), ``item`` (index in the reader),
+        ``start`` and ``stop`` in samples of the recording (-1 if unknown), ``label`` if there are
+        labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
-        Data type of labels that are text in the dataset; a table has objects for them.
+        Data type of labels that are strings, which are stored as objects in the table.
     label_names : mapping of str to label | None
-        Label of each name of a class, where the data have names.
+        Label of each class name. None if the dataset has no class names.
 
     Examples
     --------
@@ -225,9 +251,10 @@ class Windows(Sequence):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape as an array: (n_windows, n_chans, n_times), from which braindecode builds a model.
+        """Shape (n_windows, n_chans, n_times), from which braindecode builds a model.
 
-        It is (n_windows,) where windows differ in their shape, or it is unknown before reading.
+        The shape is (n_windows,) if windows differ in shape, or if their shape is unknown before
+        they are read.
         """
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
@@ -246,7 +273,7 @@ class Windows(Sequence):
         return self.take(np.arange(len(self))[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return all windows in memory, shape (n_windows, n_chans, n_times)."""
+        """Read all windows into an array of shape (n_windows, n_chans, n_times)."""
         return np.array([*self], dtype=dtype)
 
     def take(self, positions: Any) -> Self:
@@ -261,29 +288,32 @@ class Windows(Sequence):
 
     @cached_property
     def _used(self) -> tuple[np.ndarray, np.ndarray]:
-        """Recordings that have a window, as their first windows come; which of them each has."""
+        """Recordings with windows, in the order of their first windows, and index of each window.
+
+        The index of a window is its position in the first array.
+        """
         place, used = pd.factorize(self._recording)
         return used, place
 
     def places(self) -> Iterator[tuple]:
-        """Yield where each window is read: windows with the same place have the same samples."""
+        """Yield a key of the location of each window. Equal keys mean identical samples."""
         keys = np.fromiter((reader.key for reader in self.recordings["reader"]), object)
         columns = keys[self._recording], self.column("base"), self.table["item"]
         return zip(*(column.tolist() for column in columns), strict=True)
 
     def column(self, name: str) -> np.ndarray:
-        """Return an entry of each window's recording, shape (n_windows,)."""
+        """Return a column of the table of recordings for each window, shape (n_windows,)."""
         return self.recordings[name].to_numpy()[self._recording]
 
-    def _spread_to_windows(self, values: Sequence[Any]) -> np.ndarray | None:
-        """Return an entry for each window of values of all recordings; None when none is known."""
+    def _repeat_for_windows(self, values: Sequence[Any]) -> np.ndarray | None:
+        """Repeat values of recordings for their windows. None if no value is known."""
         used, place = self._used
         entries = [values[recording] for recording in used.tolist()]
         return None if pd.isna(np.fromiter(entries, object)).all() else as_column(entries)[place]
 
     @cached_property
     def y(self) -> np.ndarray | None:
-        """Labels, shape (n_windows,); None without any."""
+        """Labels, shape (n_windows,); None if there are no labels."""
         if "label" not in self.table:
             return None
         labels = self.table["label"].to_numpy(copy=True)  # columns are read-only, unlike labels
@@ -291,20 +321,20 @@ class Windows(Sequence):
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels of windows that have them, shape (n_windows,)."""
+        """Labels, shape (n_windows,). Raises a ValueError if there are no labels."""
         if (y := self.y) is None:
-            raise ValueError("The windows have no labels.")
+            raise ValueError("The windows have no labels. Pass y, or a dataset with targets.")
         return y
 
     @cached_property
     def subjects(self) -> np.ndarray | None:
-        """Subject of each window, None or NaN where unknown; None when all are."""
-        return self._spread_to_windows(self.recordings["subject"].tolist())
+        """Subject of each window, None or NaN if unknown; None if all subjects are unknown."""
+        return self._repeat_for_windows(self.recordings["subject"].tolist())
 
     @property
     def splits(self) -> np.ndarray | None:
-        """Split of each window's recording, such as "train"; None when there are none."""
-        return self._spread_to_windows(self.recordings["split"].tolist())
+        """Split of each window, such as "train"; None if there are no splits."""
+        return self._repeat_for_windows(self.recordings["split"].tolist())
 
     @cached_property
     def has_subject(self) -> np.ndarray:
@@ -313,34 +343,37 @@ class Windows(Sequence):
 
     @property
     def groups(self) -> np.ndarray | None:
-        """Subjects, if every window has one: a window without may be of any subject."""
+        """Subject of each window; None if the subject of any window is unknown."""
         return self.subjects if self.has_subject.all() else None
 
     @property
     def corpus_subjects(self) -> np.ndarray | None:
-        """Subjects with their corpus in front where it is known, if every window has a subject."""
+        """Subject of each window, prefixed by its corpus if known; None if a subject is unknown."""
         if self.groups is None:
             return None
         names = (self.recordings[name].tolist() for name in ("corpus", "subject"))
-        return self._spread_to_windows([*map(subjects.in_corpus, *names)])
+        return self._repeat_for_windows([*map(subjects.in_corpus, *names)])
 
     @property
     def sfreq(self) -> float | None:
-        """Sampling rate in Hz; None when unknown."""
+        """Sampling rate in Hz; None if unknown."""
         known = self.recordings["sfreq"].dropna()
         return None if known.empty else float(known.iloc[0])
 
     def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Self:
-        """Return the windows with other labels, and with the label of each name."""
-        # Text is an object in a table; several labels of one window stay together.
+        """Replace the labels and the class names."""
+        # The table stores strings as objects, and several labels of a window as one object.
         dtype = y.dtype if y.ndim == 1 and y.dtype.kind in "US" else None
         plain = y.ndim == 1 and y.dtype.kind in "biuf"
         table = self.table.assign(label=y if plain else objects(list(y)))
         return replace(self, table=table, label_dtype=dtype, label_names=names)
 
     def with_subjects(self, subjects: np.ndarray) -> Self:
-        """Return the windows with other subjects; a recording of several has a row for each."""
-        numbers, first = divided([self._recording, subjects])
+        """Replace the subjects.
+
+        A recording of several subjects is split into one row per subject.
+        """
+        numbers, first = factorize_rows([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
         recordings = recordings.assign(subject=objects(subjects[first].tolist()))
         return replace(self, recordings=recordings, table=self.table.assign(recording=numbers))
@@ -349,12 +382,12 @@ class Windows(Sequence):
 
     @cached_property
     def montages(self) -> list[Montage]:
-        """Different montages, in the order of their first windows."""
+        """Unique montages, in the order of their first windows."""
         return self.recordings["channels"].iloc[self._used[0]].unique().tolist()
 
     @cached_property
     def montage_numbers(self) -> np.ndarray:
-        """Number of each window's montage, shape (n_windows,)."""
+        """Index of the montage of each window in ``montages``, shape (n_windows,)."""
         of_recording, _ = pd.factorize(self.recordings["channels"].to_numpy())
         return pd.factorize(of_recording[self._recording])[0]
 
@@ -362,8 +395,7 @@ class Windows(Sequence):
     def chs_info(self) -> list[dict] | None:
         """Channels, as in ``mne.Info["chs"]``.
 
-        None when unknown; empty when recordings differ in their channels or in the order of the
-        channels.
+        None if unknown; empty if recordings differ in their channels or in the channel order.
         """
         names = {None if m.chs_info is None else tuple(m.names) for m in self.montages}
         if len(names) > 1:
@@ -371,11 +403,11 @@ class Windows(Sequence):
         return self.montages[0].chs_info if self.montages else None
 
     def montage_of(self, i: int) -> Montage:
-        """Return the channels of window ``i``."""
+        """Return the montage of window ``i``."""
         return self.montages[self.montage_numbers[i]]
 
     def with_montages(self, montages: Sequence[Montage]) -> Self:
-        """Return the windows with other channels: one montage for each of ``montages``."""
+        """Replace the montages: one new montage for each montage in ``self.montages``."""
         new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
         column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
         return replace(self, recordings=self.recordings.assign(channels=objects(column)))
@@ -386,7 +418,7 @@ class Windows(Sequence):
     def shapes(self) -> np.ndarray | None:
         """Number of channels and samples of each window, int of shape (n_windows, 2).
 
-        None when windows have to be read to know that, and whether they are finite.
+        None if the windows would have to be read to determine their shapes.
         """
         if not all(reader.checked for reader in self.recordings["reader"].iloc[self._used[0]]):
             return None
@@ -396,23 +428,27 @@ class Windows(Sequence):
 
     @cached_property
     def _where(self) -> tuple[np.ndarray, ...]:
-        """Reader, base, item and length of each window; windows of one number are read at once."""
+        """Reader, base, item, length and batch number of each window.
+
+        Windows with the same batch number can be read in one call.
+        """
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         of_recording, _ = pd.factorize(self.recordings["reader"].to_numpy())
-        numbers, _ = divided([of_recording[self._recording], self.montage_numbers, lengths])
+        numbers, _ = factorize_rows([of_recording[self._recording], self.montage_numbers, lengths])
         items = self.table["item"].to_numpy()
         return self.column("reader"), self.column("base"), items, lengths, numbers
 
     def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
-        """Return the samples of some windows, float32.
+        """Read the samples of the windows at the given positions, float32.
 
-        Windows of one store with the same channels and length are read in one call, as an array of
-        shape (n, n_chans, n_times). Others are a list of arrays.
+        Windows of a SignalStore with the same channels and length are read in one call, and
+        returned as an array of shape (n_windows, n_chans, n_times). Other windows are returned as a
+        list of arrays.
 
         Raises
         ------
         ValueError
-            When a window has no samples of two dimensions, or contains NaN or infinite samples.
+            If a window is not two-dimensional, or contains NaN or infinite samples.
         """
         positions = np.asarray(positions)
         readers, bases, items, lengths, numbers = (column[positions] for column in self._where)
@@ -426,7 +462,7 @@ class Windows(Sequence):
     def read_crops(
         self, positions: np.ndarray, channels: np.ndarray, starts: np.ndarray, n_times: int
     ) -> np.ndarray:
-        """Return a crop of one channel of each of some windows of stores, shape (n, n_times)."""
+        """Read one single-channel crop per window of a SignalStore, shape (n_crops, n_times)."""
         readers, bases, items, *_ = (column[positions] for column in self._where)
         chosen = [self.montage_of(i).rows for i in positions.tolist()]
         pairs = zip(chosen, channels.tolist(), strict=True)
@@ -438,15 +474,15 @@ class Windows(Sequence):
         return crops
 
     def batches(self, batch_size: int, *, any_montage: bool = False) -> Iterator[np.ndarray]:
-        """Read the windows in order, as float32 arrays of shape (<= batch_size, n_chans, n_times).
+        """Yield the windows in order, as float32 arrays of shape (<= batch_size, n_chans, n_times).
 
-        With ``any_montage``, windows of different montages may have different shapes, and a batch
-        contains windows of one montage.
+        If ``any_montage`` is True, windows of different montages may have different shapes, and
+        each batch contains windows of a single montage.
 
         Raises
         ------
         ValueError
-            When two windows have different shapes.
+            If two windows that must have the same shape differ in shape.
         """
         numbers = (self.montage_numbers if any_montage else np.zeros(len(self), int)).tolist()
         shapes: dict[int, tuple[int, ...]] = {}
@@ -459,7 +495,7 @@ class Windows(Sequence):
                 yield batch if isinstance(batch, np.ndarray) else np.stack(batch)
 
     def shortest(self) -> int:
-        """Return the length of the shortest window; read all windows if ``shapes`` is None."""
+        """Return the number of samples of the shortest window. May read all windows."""
         self.check_not_empty()
         if self.shapes is not None:
             return int(self.shapes[:, 1].min())
@@ -468,7 +504,7 @@ class Windows(Sequence):
     def check(self) -> tuple[int, int]:
         """Check that all windows are finite and have the same shape.
 
-        The windows are read once if ``shapes`` is None.
+        All windows are read once if ``shapes`` is None.
 
         Returns
         -------
@@ -478,21 +514,21 @@ class Windows(Sequence):
         Raises
         ------
         ValueError
-            When there is no window, a window has another shape, or contains NaN or infinite
-            samples. The message names the first such window.
+            If there are no windows, if windows differ in shape, or if a window contains NaN or
+            infinite samples. The message names the first invalid window.
         """
         self.check_not_empty()
         shapes = self.shapes
         if shapes is None:
             shapes = np.array([batch.shape[1:] for batch in self.batches(64)])
-        # The first window that differs; window 0 if none does.
+        # The first window that differs in shape from window 0; window 0 if all are equal.
         i = int((shapes != shapes[0]).any(axis=1).argmax())
         first, other = (tuple(shapes[j].tolist()) for j in (0, i))
         _check_shape(i, other, first)
         return first
 
     def read_by(self, source: Any) -> Self:
-        """Return the windows with other samples: ``source[i]`` is window ``i``, as picked."""
+        """Replace the samples: ``source[i]`` is window ``i`` with the picked channels."""
         picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
         readers = objects([ItemReader(source)] * len(self.recordings))
         recordings = self.with_montages(picked).recordings.assign(reader=readers)
@@ -500,20 +536,24 @@ class Windows(Sequence):
         return replace(self, recordings=recordings, table=table)
 
     def check_not_empty(self) -> None:
-        """Raise a ValueError when there is no window."""
+        """Raise a ValueError if there are no windows."""
         if len(self) == 0:
-            raise ValueError("There are no windows: the dataset has length 0.")
+            raise ValueError("There are no windows: X has length 0. Pass at least one window.")
 
 
 def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise ValueError(
-            f"Window {i} has shape {shape}, window 0 has {first}; all must have the same shape."
+            f"Window {i} has shape {shape}, but window 0 has shape {first}. All windows must have "
+            "the same shape: use the same channels and window length in all recordings."
         )
 
 
-def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Number the different rows of some columns, in order; return also where each is first."""
+def factorize_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return an integer code of each combination of column values, and where each code is first.
+
+    Codes are assigned in the order of first occurrence.
+    """
     numbers = np.zeros(len(columns[0]), dtype=int)
     for column in columns:
         codes, unique_values = pd.factorize(column, use_na_sentinel=False)
@@ -522,16 +562,16 @@ def divided(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def objects(values: Sequence[Any]) -> Any:
-    """Return values as a column of Python objects: pandas changes text, None and whole numbers."""
+    """Return values as a column of Python objects, without type conversion by pandas."""
     return pd.Index(np.fromiter(values, object), dtype=object, tupleize_cols=False)
 
 
 def as_column(values: Any) -> np.ndarray:
-    """Convert labels or subjects to an array; entries of mixed types keep their types.
+    """Convert labels or subjects to an array. Values of mixed types are not converted.
 
-    Masked entries become None.
+    Masked values become None.
     """
-    if hasattr(values, "columns"):  # a DataFrame; iterating over it would give names of columns
+    if hasattr(values, "columns"):  # a DataFrame, because iterating over it gives column names
         return np.asarray(values.squeeze(axis=1))
     if np.ma.is_masked(values):
         filled = np.ma.getdata(values).astype(object)
@@ -539,7 +579,7 @@ def as_column(values: Any) -> np.ndarray:
         return filled
     if hasattr(values, "dtype"):  # array, tensor, Series
         return plain_array(values)
-    # NumPy would convert mixed entries to strings, and tuples to a second dimension.
+    # NumPy would convert mixed types to strings, and tuples to a second dimension.
     values = list(values)
     kinds = {type(value) for value in values}
     if len(kinds) == 1 and tuple not in kinds:
@@ -552,7 +592,7 @@ def as_column(values: Any) -> np.ndarray:
 
 
 def known_column(name: str, values: Any) -> np.ndarray:
-    """Return values as an array, see :func:`as_column`.
+    """Convert values to an array without missing values, see :func:`as_column`.
 
     Raises
     ------
@@ -562,27 +602,28 @@ def known_column(name: str, values: Any) -> np.ndarray:
     column = as_column(values)
     if n_missing := int(pd.isna(column).sum()):
         raise ValueError(
-            f"{name}: {n_missing} missing values of {len(column)} (None or NaN). Leave these rows "
-            "out."
+            f"{name} contains {n_missing} missing values (None or NaN) in {len(column)} rows. "
+            "Remove these rows."
         )
     return column
 
 
-#: "nan" and "none" are what a missing value becomes when a column is converted to strings.
+#: Strings that mean a missing value: "n/a" in BIDS, and "nan" and "none", which result from
+#: converting a column with missing values to strings.
 _NO_NAME = {"", "n/a", "nan", "none"}
 
 
 def is_name(values: np.ndarray) -> np.ndarray:
-    """Whether each entry names something: it is not missing, and no "n/a" as in BIDS."""
+    """Return which values are names, that is, not missing and not a string such as "n/a"."""
     blank = [isinstance(v, str) and v.strip().casefold() in _NO_NAME for v in values.tolist()]
     return ~(pd.isna(values.astype(object)) | np.array(blank, dtype=bool))
 
 
 def plain_array(values: Any) -> np.ndarray:
-    """Convert a tensor, masked array or list to an array; masked samples become NaN."""
+    """Convert a tensor, masked array or list to a NumPy array. Masked samples become NaN."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
-        # NumPy has no bfloat16.
+        # NumPy does not support bfloat16.
         values = values.float() if values.is_floating_point() else values
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         values = np.ma.filled(values.astype(np.float32), np.nan)

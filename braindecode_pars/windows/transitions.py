@@ -1,4 +1,4 @@
-"""Which labels follow each other in the training, and predictions that are smoothed by that."""
+"""Transition probabilities between classes, and smoothing of predictions over time (HMM)."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,18 +12,19 @@ from braindecode_pars.windows.table import Windows
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    r"""Markov chain of the labels of the training windows, which smooths predictions.
+    r"""Markov chain of the classes of consecutive training windows, to smooth predictions.
 
     Attributes
     ----------
     matrix : ndarray, shape (n_classes, n_classes)
-        Probability of the class of a window (column), given that of the window before (row). It is
-        counted where two windows of one recording touch in time, with one added to each count.
+        Transition probabilities: probability of the class of a window (column), given the class of
+        the previous window (row). Estimated from pairs of consecutive windows of the same
+        recording, with one added to each count.
     shares : ndarray, shape (n_classes,)
-        Share of each class in the windows of ``fit``, with one added to each count: the
-        probability of the first window of a recording, which may begin at any time.
+        Proportion of each class in the training windows, with one added to each count. It is used
+        as the probability of the first window, because a recording may begin at any time.
     prior : ndarray, shape (n_classes,)
-        Share of each class that the classifier has learned to expect, see Notes.
+        Prior class probabilities that are implicit in the classifier, see Notes.
 
     Notes
     -----
@@ -35,10 +36,11 @@ class Transitions:
     A classifier that minimizes the cross entropy with class weights :math:`w_c` learns
     :math:`p(c \mid x) \propto \pi_c \, p(x \mid c)` with the prior :math:`\pi_c \propto w_c n_c`,
     where :math:`n_c` training windows have class :math:`c`. It is uniform with
-    ``class_weight="balanced"``, and the share of the class without weights. So
-    :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that all classes share (Bourlard
-    and Morgan 1994). Smoothed predictions have the shares of the classes in the training as their
-    prior, also those of a balanced classifier: rare classes are then predicted less often.
+    ``class_weight="balanced"``, and equal to the proportion of the class without class weights.
+    Therefore, :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that is the same for all
+    classes (Bourlard and Morgan 1994). The prior of smoothed predictions is the proportion of the
+    classes in the training data, also for a classifier with balanced class weights. Smoothing then
+    predicts rare classes less often.
 
     References
     ----------
@@ -66,13 +68,13 @@ class Transitions:
     def of(
         cls, windows: Windows, classes: np.ndarray, class_weight: str | dict | None
     ) -> Self | None:
-        """Count the transitions of training windows.
+        """Estimate transition probabilities from training windows.
 
         Parameters
         ----------
         windows : Windows
-            Labeled windows, with indices into ``classes`` as labels. Where the place in a
-            recording is unknown, as in an array, windows touch in the order in which they come.
+            Labeled windows, with indices into ``classes`` as labels. If their times are unknown, as
+            in an array, the windows of a recording are assumed to be consecutive in their order.
         classes : ndarray, shape (n_classes,)
             Labels.
         class_weight : "balanced" | dict | None
@@ -81,7 +83,7 @@ class Transitions:
         Returns
         -------
         Transitions | None
-            None when no two windows touch in time.
+            None if there are no consecutive windows.
         """
         codes, table = windows.labels, windows.table
         known = table["stop"] >= 0
@@ -106,7 +108,7 @@ class Transitions:
 
     @classmethod
     def from_json(cls, described: dict[str, Any] | None) -> Self | None:
-        """Return what :meth:`to_json` has described; None for None."""
+        """Create transitions from the result of :meth:`to_json`; None for None."""
         if described is None:
             return None
         return cls(**{name: np.array(values) for name, values in described.items()})
@@ -116,27 +118,27 @@ class Transitions:
         return {name: values.tolist() for name, values in vars(self).items()}
 
     def smooth(self, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Smooth the predictions of windows that follow each other.
+        """Smooth the predictions of consecutive windows.
 
         Parameters
         ----------
         probabilities : ndarray, shape (n_windows, n_classes)
-            Probabilities by the classifier. A row of NaN is a window without a prediction, of
-            which only its neighbors tell something.
+            Class probabilities predicted by the classifier. A row of NaN means a window without a
+            prediction, which is smoothed from the other windows only.
 
         Returns
         -------
         smoothed : ndarray, shape (n_windows, n_classes)
-            Probabilities given all windows, by the forward-backward algorithm.
+            Class probabilities given all windows (forward-backward algorithm).
         path : ndarray of int, shape (n_windows,)
-            Most probable sequence of classes, as indices, by the Viterbi algorithm. It may differ
-            from the most probable class of each window.
+            Most probable sequence of classes, as indices (Viterbi algorithm). A class in the
+            sequence may differ from the most probable class of the window.
         """
         with np.errstate(divide="ignore"):  # a probability of zero
             emissions = np.log(probabilities.astype(float)) - np.log(self.prior)
         emissions[np.isnan(emissions[:, 0])] = 0.0
         step = np.log(self.matrix)
-        # Forward: all paths to a class, for the sum and for the best one
+        # Forward pass: sum over all paths to a class, and the most probable path.
         best = total = np.log(self.shares) + emissions[0]
         forward, origins = [total], []
         for emission in emissions[1:]:
@@ -144,12 +146,12 @@ class Transitions:
             forward.append(total)
             origins.append((best[:, None] + step).argmax(axis=0))
             best = emission + (best[:, None] + step).max(axis=0)
-        # Backward: all paths from a class, and back along the best one
-        rest = np.zeros(len(step))
-        backward, path = [rest], [int(best.argmax())]
+        # Backward pass: sum over all paths from a class, and backtracking of the best path.
+        remaining = np.zeros(len(step))
+        backward, path = [remaining], [int(best.argmax())]
         for emission, origin in zip(emissions[:0:-1], origins[::-1], strict=True):
-            rest = np.logaddexp.reduce(step + emission + rest, axis=1)
-            backward.append(rest)
+            remaining = np.logaddexp.reduce(step + emission + remaining, axis=1)
+            backward.append(remaining)
             path.append(int(origin[path[-1]]))
         smoothed = softmax(np.array(forward) + np.array(backward[::-1]), axis=1)
         return smoothed, np.array(path[::-1])

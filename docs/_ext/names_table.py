@@ -24,7 +24,7 @@ class Names(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         rows = getattr(names, self.arguments[0]).values()
-        lines = [f"- ``{row.name}``: {row.says}{_link(row)}" for row in rows]
+        lines = [f"- ``{row.name}``: {row.description}{_link(row)}" for row in rows]
         return self.parse_text_to_nodes("\n".join(lines))
 
 

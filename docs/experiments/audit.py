@@ -24,7 +24,7 @@ from real_recordings import FORMER, PREPARED, SCORED
 from stored_table import store_table
 
 from braindecode_pars import datasets
-from braindecode_pars._common.model_files import packaged_folder, packaged_names
+from braindecode_pars._common.model_files import bundled_folder, bundled_names
 from braindecode_pars.cli.describing import recordings_text
 from braindecode_pars.evaluation import audit_encoder
 from braindecode_pars.evaluation.audits import audit_table
@@ -46,7 +46,7 @@ def main(eeg: Path, folder: Path) -> None:
         "imagery": ("Imagined movements and rest (PhysioNet, people 51 to 70)", imagery, 3.0),
         "both": ("Both corpora", BaseConcatDataset([arithmetic, imagery]), 3.0),
     }
-    encoders = {name: packaged_folder(name) for name in packaged_names()}
+    encoders = {name: bundled_folder(name) for name in bundled_names()}
     former = {name: folder / run for name, run in FORMER.items()}
     former = {"features-noise": folder / "noise", **former}
     found = []

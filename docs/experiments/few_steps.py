@@ -65,8 +65,8 @@ def _needed(X: np.ndarray, y: np.ndarray, rate: float) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         _classifier(rate, 1, 0).fit(X, y)
-    [message] = [str(w.message) for w in caught if "too few" in str(w.message)]
-    return int(re.search(r"takes about ([\d,]+) step", message)[1].replace(",", ""))
+    [message] = [str(w.message) for w in caught if "Fine-tuning runs for only" in str(w.message)]
+    return int(re.search(r"about ([\d,]+) steps? (is|are) needed", message)[1].replace(",", ""))
 
 
 if __name__ == "__main__":

@@ -160,7 +160,9 @@ def held_out_loss(
 
 def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
     remedy = "make the store with sfreq={expected:g}"
-    check_same_rate(store.sfreq, card.sfreq, "The store is", f"the run in {run}", remedy)
+    check_same_rate(
+        store.sfreq, card.sfreq, "The store is", f"the run in {run} was trained", remedy
+    )
     if card.subjects is None or store.recordings["subject"].isna().any():
         raise ValueError(
             f"Some subjects of {run if card.subjects is None else store.path} are unknown, so that "

@@ -23,7 +23,7 @@ import pandas as pd
 from held_out_loss import HeldOutLoss, held_out_loss
 
 from braindecode_pars._common.files import read_json, replace_file
-from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder
+from braindecode_pars._common.model_files import ALIASES, FOLDER, bundled_folder
 from braindecode_pars.baselines import CENTERED
 from braindecode_pars.pretext.base import params_of
 from braindecode_pars.pretrained import EncoderCard, Pretrained, load_encoder, save_encoder
@@ -66,30 +66,31 @@ _OTHER_OPTIONS = ("task_params", "exclude_subjects", "device", "num_workers")
 _README = """\
 # {name}
 
-{description} It contains
-information from the *EEG Motor Movement/Imagery Dataset* 1.0.0
+{description} It
+contains information from the *EEG Motor Movement/Imagery Dataset* 1.0.0
 (<https://physionet.org/content/eegmmidb/1.0.0/>), which is made available under the
 [Open Data Commons Attribution License 1.0](https://opendatacommons.org/licenses/by/1-0/)
 (ODC-BY 1.0). The encoder has the same license. Cite:
 
 {cite}
 
-What was changed: runs 4, 8 and 12 (imagery of the left or right fist) were resampled to
-{sfreq:g} Hz, filtered to {low:g}-{high:g} Hz without a notch filter, and referenced to the average
-of {n_chans} channels, the motor rows and the 10-20 system, which were kept. Subjects from 17 on
-were read from copies at 128 Hz. An encoder was trained on random crops of single channels, without
-labels. Its weights are here, and no recordings.
+What was changed: runs 4, 8 and 12 (imagery of the left or right fist) were resampled to {sfreq:g}
+Hz, band-pass filtered to {low:g}-{high:g} Hz without a notch filter, and re-referenced to the
+average of {n_chans} channels (the motor rows and the 10-20 system); only these channels were used.
+Subjects 17 and higher were read from copies at 128 Hz. The encoder was trained on random crops of
+single channels, without labels. This folder contains its weights, but no recordings.
 
-- Trained on: {people}
-- Loss relative to chance on {held_out_people}, who are held out:
+- Training subjects: {people}
+- Relative loss (1 = chance level) on held-out subjects, {held_out_people}:
   {loss:.3f} ({n_crops} random crops)
 - Date: {date}
 - Machine: {machine}
-- Development people: {development}
+- Development subjects: {development}
 - {limits}
 
-`encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
-it again on a store of the same recordings, and to make this folder:
+`encoder.safetensors` contains the weights and the encoder card; `encoder.json` is a human-readable
+copy of the card. To train the encoder again on a store of the same recordings, and to create this
+folder:
 
 ```sh
 {command}
@@ -133,7 +134,7 @@ def make(
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"The name {name!r} is not of lower-case letters, digits and hyphens.")
-    if packaged_folder(name) is not None:
+    if bundled_folder(name) is not None:
         raise ValueError(f"The package has an encoder {name!r}; remove its folder first.")
     run = Path(run)
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)

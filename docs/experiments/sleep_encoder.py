@@ -66,25 +66,26 @@ ABOUT: dict[str, Any] = {
 README = """\
 # {name}
 
-{description} It contains information from the *St. Vincent's
-University Hospital / University College Dublin Sleep Apnea Database* 1.0.0
+{description} It contains information from
+the *St. Vincent's University Hospital / University College Dublin Sleep Apnea Database* 1.0.0
 (<https://physionet.org/content/ucddb/1.0.0/>), which is made available under the
 [Open Data Commons Attribution License 1.0](https://opendatacommons.org/licenses/by/1-0/)
 (ODC-BY 1.0). The encoder has the same license. Cite:
 
 {cite}
 
-What was changed: one channel (C3-A2 or C4-A1) at 128 Hz was cut into the 30-s windows of the
-hypnogram. An encoder was trained on them without labels. Its weights are here, and no recordings.
+What was changed: one channel (C3-A2 or C4-A1) at 128 Hz was divided into the 30-s windows of the
+hypnogram. The encoder was trained on these windows without labels. This folder contains its
+weights, but no recordings.
 
-- Trained on: {people}
-- Loss relative to chance on {held_out_people}: {loss:.3f}
+- Training subjects: {people}
+- Relative loss (1 = chance level) on {held_out_people}: {loss:.3f}
 - Date: {date}
 - Machine: {machine}
 - {limits}
 
-`encoder.safetensors` has weights and card, `encoder.json` is a readable copy of the card. To train
-it again, and to make this folder:
+`encoder.safetensors` contains the weights and the encoder card; `encoder.json` is a human-readable
+copy of the card. To train the encoder again, and to create this folder:
 
 ```sh
 {command}

@@ -174,7 +174,7 @@ def test_every_method_is_compared_by_name(drifting, tmp_path):
     sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
     given = dict(encoder=folder, pretrain_epochs=1, finetune_epochs=1, **sizes)
     # The encoder of all channels has more weights than the others, and is compared on purpose.
-    with pytest.raises(ValueError, match="SpaceTimePARS has"):
+    with pytest.raises(ValueError, match=r"SpaceTimePARS.*equal_sizes"):
         compare(make_methods(["pars_space_time", "pars"], **given), drifting, verbose=0)
     methods = make_methods(METHODS, equal_sizes=False, **given)
     half = [(np.arange(0, 80, 4), np.arange(80, 160, 4))]
@@ -195,7 +195,7 @@ def test_slow_voltages_find_a_slow_lateral_drift(drifting):
 
 
 def test_a_task_of_the_user_is_a_method(own_task):
-    with pytest.raises(ValueError, match=r"'slope' is unknown"):
+    with pytest.raises(ValueError, match="'slope'"):
         make_methods(["slope"])
     (in_file,) = make_methods([f"{own_task}:Slope"]).items()
     assert in_file[0] == "Slope"
@@ -266,7 +266,7 @@ def test_few_labels_votes_with_each_encoder(tmp_path):
     assert (one["few labels"].encoder, one["scratch"].embed_dim) == (folder, 16)
     two = make_methods(["few-labels"], encoder={"A": folder, "B": folder})
     assert [*two][:2] == ["A few labels", "B few labels"]
-    with pytest.raises(ValueError, match="Setting of these methods 'C' is unknown"):
+    with pytest.raises(ValueError, match="setting of these methods 'C'"):
         make_methods(["scratch"], C=0.1)
 
 
@@ -299,5 +299,5 @@ def test_several_encoders_are_methods_of_their_names():
     assert methods["MAE probe"].transformer.encoder == "pars-sleep"
     centered = make_methods(["probe"], encoder=encoders, subject_centering=True)
     assert list(centered) == [f"{n}{CENTERED}" for n in ("PARS probe", "MAE probe", *networks)]
-    with pytest.raises(ValueError, match="Two methods are called 'scratch, frozen'"):
+    with pytest.raises(ValueError, match="'scratch, frozen'"):
         make_methods([], encoder={"scratch": "small"})

@@ -27,7 +27,7 @@ from braindecode_pars.pretext import SignalFeatures
 from braindecode_pars.windows.convert import as_windows
 
 #: Many windows here are flat on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore:.* do not change")
+pytestmark = pytest.mark.filterwarnings("ignore:Channels are flat")
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_the_sampling_rate_must_be_known_and_windows_long_enough():
     for n_times in (1, 2, 20):
         with pytest.raises(ValueError, match=r"delta \(0\.5 to 4 Hz\)"):
             LogBandPower(sfreq=100).transform(np.random.default_rng(0).normal(size=(3, 2, n_times)))
-    with pytest.raises(ValueError, match="one"):
+    with pytest.raises(ValueError, match="2 samples, got 1"):
         SpatialCovariance().transform(np.ones((2, 3, 1)))
 
 
@@ -285,12 +285,12 @@ def test_features_are_tables_with_names(features, column):
 
 def test_channel_features_at_low_rates(array):
     windows = array[:3]
-    with pytest.warns(UserWarning, match=r"leaves out the bands 30 to 45 Hz.* 40 Hz"):
+    with pytest.warns(UserWarning, match=r"30 to 45 Hz.* 40 Hz"):
         low = ChannelFeatures(sfreq=80).fit(windows)
     assert low.transform(windows).shape == (3, len(low.get_feature_names_out())) == (3, 3 * 28)
-    with pytest.raises(ValueError, match=r"100 Hz.* other bands"):
+    with pytest.raises(ValueError, match=r"100 Hz.* bands"):
         low.set_params(sfreq=100).transform(windows)
-    with pytest.raises(ValueError, match=r"30 Hz or more, not 20 Hz\.$"):
+    with pytest.raises(ValueError, match=r"30 Hz.* 20 Hz"):
         ChannelFeatures(sfreq=20).fit(windows)
     with pytest.raises(ValueError, match="two seconds"):
         ChannelFeatures(sfreq=100).transform(windows[:, :, :150])
@@ -355,7 +355,7 @@ def test_slow_voltages_are_those_of_frontal_channels(epochs):
     bad = epochs.copy()
     bad.info["bads"] = ["Fp2"]
     assert used(bad) == ["Fp1", "F7"]
-    with pytest.raises(ValueError, match=r"Fp1, Fp2, F7, F8.* has C3, Cz, C4\. List .*channels="):
+    with pytest.raises(ValueError, match=r"Fp1, Fp2, F7, F8.* C3, Cz, C4\. .*channels="):
         used(renamed("C3", "Cz", "C4"))
     picked = LowFrequencyAmplitude(channels=["Cz"]).fit(renamed("C3", "Cz", "C4"))
     assert [ch["ch_name"] for ch in picked.chs_info_] == ["Cz"]

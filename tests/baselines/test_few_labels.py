@@ -1,4 +1,4 @@
-"""FewLabelsClassifier: three views vote, against plain computations with scikit-learn."""
+"""FewLabelsClassifier: the ensemble, compared with plain computations with scikit-learn."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def centered(features, groups):
 
 
 def features_of(donor, X, train, test, groups=None):
-    """Features of each view for training and test windows, centered if there are groups."""
+    """Features of each feature set for training and test windows, centered if there are groups."""
     transformers = [
         PARSEmbedder(encoder=donor, pooling="channels", verbose=0),
         make_pipeline(SpatialCovariance(), TangentSpace()),
@@ -160,19 +160,21 @@ def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
     caplog.set_level("INFO")
     monkeypatch.setattr(linear_probe, "GRID", GRID[2:])
     clf = vote(donor, C=None, verbose=1)
-    few = "Subject 4 has 9 windows; recenter='subject' needs at least 10"
     for part, recenter, reason, n_folds in (
-        (groups > 0, "'subject'", "The subject of every window is known.", 4),
-        (groups < 2, "'subject'", "The subject of every window is known.", 0),
-        ((groups < 3) | (np.arange(96) > 86), "None", few, 3),
+        (groups > 0, "subject", "known", 4),
+        (groups < 2, "subject", "known", 0),
+        ((groups < 3) | (np.arange(96) > 86), None, "subject 4 has 9", 3),
     ):
         caplog.clear()
         clf.fit(X[part], y[part])
-        assert f"recenter='auto' is {recenter}. {reason}" in caplog.text
-        how = f"chosen in {n_folds} folds of subjects." if n_folds else "not searched, since"
-        assert f"(band_power): {how}" in caplog.text
+        assert clf.recenter_ == recenter
+        recenter_message, c_message = caplog.messages
+        assert "recenter='auto'" in recenter_message
+        assert reason in recenter_message
+        assert "(band_power)" in c_message
+        assert (f"{n_folds} folds" if n_folds else "default") in c_message
         assert {*clf.C_.values()} <= ({*GRID[2:]} if n_folds else {0.01})
-    with pytest.raises(ValueError, match=r"Subject 4 has 9 windows; recenter='subject' needs"):
+    with pytest.raises(ValueError, match=r"recenter='subject'.* 10 .*subject 4 has 9"):
         vote(donor, recenter="subject").fit(X[part], y[part])
 
 
@@ -181,12 +183,13 @@ def test_a_class_of_a_subject_is_not_centered_away(donor, data, caplog):
     X, _, groups = data
     clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
     assert (clf.recenter_, clf.test_subject_data_) == (None, TestSubjectData.NONE)
-    assert "recenter='auto' is None. Each subject has one class" in caplog.text
+    assert "recenter='auto'" in caplog.text
+    assert "one class" in caplog.text
     assert (
         vote(donor, C=0.1).fit(X, np.arange(96) % 2).test_subject_data_
         is TestSubjectData.ALL_UNLABELED
     )
-    with pytest.warns(UserWarning, match="Each subject has one class, which the mean"):
+    with pytest.warns(UserWarning, match="one class"):
         vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
 
 
@@ -194,7 +197,7 @@ def test_a_class_of_a_subject_is_not_centered_away(donor, data, caplog):
     ("names", "message"),
     [
         (["Math ", "math", "rest", "rest"], "'Math ' and 'math' look the same"),
-        (["17", "19", "21", "30"], "Each class has one subject, .* such as an age, .*Regressor"),
+        (["17", "19", "21", "30"], "one subject.*PARSRegressor"),
     ],
 )
 def test_classes_that_are_none_are_a_warning(donor, data, names, message):
@@ -205,8 +208,8 @@ def test_classes_that_are_none_are_a_warning(donor, data, names, message):
 
 def test_a_class_of_a_recording_that_is_centered_alone_is_a_finding(donor, data, nights, tmp_path):
     X, _, numbers = data
-    y, person = numbers % 2, (numbers - 1) // 2
-    clf = vote(donor, C=0.1).fit(X, y, groups=person)
+    y, subjects = numbers % 2, (numbers - 1) // 2
+    clf = vote(donor, C=0.1).fit(X, y, groups=subjects)
     with pytest.warns(UserWarning, match="not saved"):
         clf = FewLabelsClassifier.load(clf.save(tmp_path / "model"), device="cpu")
     raw = nights.datasets[0].raw
@@ -214,8 +217,8 @@ def test_a_class_of_a_recording_that_is_centered_alone_is_a_finding(donor, data,
         with pytest.warns(UserWarning, match="Of one recording alone, the mean removes its class"):
             assert alone.predict_raw(raw).attrs["findings"]["centered_alone"]
     known = np.where(np.arange(96) % 2, y, -1)
-    mine = as_windows(X, groups=person)[person == 0]
-    for whole in (clf.adapt(mine), clf.adapt(mine, known[person == 0])):
+    of_subject = as_windows(X, groups=subjects)[subjects == 0]
+    for whole in (clf.adapt(of_subject), clf.adapt(of_subject, known[subjects == 0])):
         assert "centered_alone" not in whole.predict_raw(raw).attrs["findings"]
 
 
@@ -234,19 +237,19 @@ def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):
     named = vote(donor, C=0.1, sfreq=100).fit(array, y, groups=groups)
     expected = vote(donor, C=0.1).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(named.predict_proba(array, groups=groups), expected, atol=1e-6)
-    with pytest.raises(ValueError, match=r"recenter='subject' needs the subject of every window"):
+    with pytest.raises(ValueError, match=r"recenter='subject'.* groups"):
         named.predict(array)
-    with pytest.raises(ValueError, match="Subject 1 has 3 windows"):
+    with pytest.raises(ValueError, match="subject 1 has 3"):
         named.predict(array[:3], groups=groups[:3])
-    with pytest.raises(ValueError, match="2 channels, those of fit had 3"):
+    with pytest.raises(ValueError, match=r"2 channels.* 3 channels"):
         named.predict(array[:, :2], groups=groups)
     unknown = vote(donor, sfreq=100).fit(array, y)
     assert (unknown.recenter_, unknown.C_) == (None, dict.fromkeys(VIEWS, 0.01))
     assert unknown.encoder_card_.finetune_subjects is None
     assert unknown.predict(array[:1]).shape == (1,)
-    with pytest.warns(UserWarning, match="400 samples, those of fit had 3000"):
+    with pytest.warns(UserWarning, match=r"400 samples.* 3000 samples"):
         assert unknown.predict(array[:, :, :400]).shape == (96,)
-    with pytest.raises(ValueError, match="recenter='subject' needs"):
+    with pytest.raises(ValueError, match="recenter='subject'"):
         vote(donor, sfreq=100, recenter="subject").fit(array, y)
 
 
@@ -270,7 +273,7 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
     objects = vote(donor, C=0.1, class_weight={1: 50.0}).fit(X, y.astype(object))
     for one in (digits, objects):
         np.testing.assert_array_equal(one.predict_proba(X), heavy.predict_proba(X))
-    with pytest.raises(ValueError, match="class_weight has 'asleep'"):
+    with pytest.raises(ValueError, match=r"class_weight .*'asleep'"):
         vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
     with pytest.raises(ValueError, match="one class"):
         vote(donor).fit(X, np.ones(48))
@@ -279,7 +282,7 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(encoder=None), ValueError, "^FewLabelsClassifier: encoder is None; pass"),
+        (dict(encoder=None), ValueError, "^FewLabelsClassifier.*encoder=None"),
         (dict(encoder="tiny"), FileNotFoundError, "small"),
         (dict(encoder="small"), ValueError, "100 Hz"),
         (dict(recenter="all"), ValueError, "recenter must be one of 'auto', 'subject', or None"),
@@ -307,7 +310,7 @@ def test_common_channels_are_used_and_needed(donor, nights):
     same.raw.drop_channels(["C4", "C3"])
     with (
         pytest.warns(UserWarning, match=r"C3, C4 are missing"),
-        pytest.raises(ValueError, match=r"none of the channels of fit \(C3, C4\)"),
+        pytest.raises(ValueError, match=r"\(C3, C4\)"),
     ):
         clf.predict(same)
 
@@ -339,7 +342,7 @@ def test_the_channels_that_are_there_vote(donor, data, recenter):
     other = other if recenter is None else other - other.mean(axis=0)
     of_views.append(probabilities_of(tangents[0], y[train], other, 0.1))
     lacking = X[test].with_montages([X.montages[0].pick([2, 0])])
-    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\) are used"):
+    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\)"):
         found = clf.predict_proba(lacking)
     np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
 
@@ -355,7 +358,7 @@ def test_windows_with_and_without_a_channel_in_one_call(donor, nights):
         np.testing.assert_allclose(found[24:], clf.predict_proba(lacking), atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:No window of fit has the label 3")
+@pytest.mark.filterwarnings("ignore:y contains labels that did not occur in fit.* 3")
 def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
     folder = str(donor.save(tmp_path / "encoder"))
     given = dict(encoder=folder, C=0.1, finetune_epochs=1)
@@ -413,7 +416,7 @@ def test_the_folder_is_an_encoder_too_and_no_other_model(fitted, nights, tmp_pat
     assert report.complete
     other = PARSEmbedder(encoder=str(folder), verbose=0).fit(nights)
     assert same_weights(other.encoder_, fitted.encoder_)
-    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, not a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, expected a PARSClassifier"):
         PARSClassifier.load(folder)
     with pytest.raises(ValueError, match="contains a saved FewLabelsClassifier"):
         embedder(pretext=None).fit(nights).save(folder)
@@ -424,7 +427,7 @@ def test_a_damaged_model_is_refused(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
     assert "views.encoder.mean" in load_file(folder / "model.safetensors")
     change_tensors(folder, {"views.encoder.mean": None})
-    with pytest.raises(ValueError, match=r"FewLabelsClassifier of this version: 'views.encoder"):
+    with pytest.raises(ValueError, match=r"FewLabelsClassifier.*: 'views.encoder"):
         FewLabelsClassifier.load(folder)
     change_tensors(folder, {"encoder.norm.weight": None})
     with pytest.raises(ValueError, match="tensors loaded; 1 missing"):
@@ -464,13 +467,13 @@ def test_a_shared_model_has_a_card_and_no_names(donor, nights, tmp_path):
 def test_an_encoder_of_the_package_is_fitted_again(tmp_path):
     rng = np.random.default_rng(0)
     windows, y = 1e-5 * rng.standard_normal((24, 2, 384)), np.arange(24) % 2
-    with pytest.warns(UserWarning, match="encoder's 128 Hz is assumed"):
+    with pytest.warns(UserWarning, match="128 Hz"):
         clf = FewLabelsClassifier(verbose=0).fit(windows, y)
     loaded = FewLabelsClassifier.load(clf.save(tmp_path), device="cpu")
     assert loaded.encoder == "small"
     assert loaded.get_params() == {**clf.get_params(), "device": "cpu"}
     assert not clf.encoder_.training
-    with pytest.warns(UserWarning, match="assumed"):
+    with pytest.warns(UserWarning, match="128 Hz"):
         again = clone(loaded).fit(windows, y)
     np.testing.assert_array_equal(again.predict_proba(windows), clf.predict_proba(windows))
 
@@ -487,7 +490,7 @@ def test_a_recording_is_one_subject(fitted, nights, tmp_path):
     again = loaded.predict_raw(raw).filter(like="probability_").to_numpy()
     np.testing.assert_allclose(again, found, atol=1e-6)
     short = mne.io.RawArray(raw.get_data()[:, :9100], raw.info, verbose="error")
-    with pytest.raises(ValueError, match=r"has 3 windows; recenter='subject' needs at least 10"):
+    with pytest.raises(ValueError, match=r"recenter='subject'.* 10 .* has 3"):
         fitted.predict_raw(short)
     with pytest.warns(UserWarning, match="F3 is missing"):
         frame = fitted.predict_raw(raw.copy().drop_channels(["F3"]))

@@ -105,7 +105,7 @@ def test_subjects_reach_a_transformer_that_centers(data):
     given = probe.fit(array, y, groups=groups).predict_proba(array, groups=groups)
     expected = LinearProbe(SubjectCentering(LogBandPower()), C=None).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(given, expected, rtol=1e-4)
-    with pytest.raises(ValueError, match="SubjectCentering needs the subject of every window"):
+    with pytest.raises(ValueError, match=r"SubjectCentering.* groups"):
         probe.predict(array)
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_fitted_or_predicted(data):
         LinearProbe(LogBandPower()).fit(X, y + 0.5)
     arrays = np.stack([X[i] for i in range(24)])
     probe = LinearProbe(LogBandPower(sfreq=X.sfreq)).fit(arrays, y[:24])
-    with pytest.raises(ValueError, match=r"1 channels.* had \d"):
+    with pytest.raises(ValueError, match=r"1 channels.* \d channels"):
         probe.predict(arrays[:, :1])
     n_times = arrays.shape[2]
     with pytest.warns(UserWarning, match=f"{n_times - 100} samples.* {n_times}"):
@@ -174,7 +174,7 @@ def test_unlabeled_windows_are_no_class(data, classifier):
     partly = np.where(np.arange(len(y)) % 3, y, -1)
     known = partly >= 0
     probe = LinearProbe(LogBandPower(), classifier=classifier, C=None)
-    with pytest.warns(UserWarning, match="count as unlabeled"):
+    with pytest.warns(UserWarning, match="unlabeled_label"):
         fitted = clone(probe).fit(X, partly, groups=groups)
     alone = clone(probe).fit(X[known], y[known], groups=groups[known])
     np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
@@ -187,7 +187,7 @@ def test_unlabeled_windows_are_no_class(data, classifier):
     assert fitted.score(X, partly, sample_weight=weights) == weighted
     with pytest.raises(ValueError, match="sample_weight"):
         fitted.score(X, partly, sample_weight=1.0 * ~known)
-    with pytest.warns(UserWarning, match="No window of fit has the label 9"):
+    with pytest.warns(UserWarning, match="did not occur in fit: 9"):
         assert fitted.score(X, np.full(len(y), 9)) == 0
 
 
@@ -195,7 +195,7 @@ def test_the_label_of_unlabeled_windows_is_that_of_the_user(data):
     X, y, _ = data
     names = np.array([f"stage {label}" for label in y], dtype=object)
     names[::4] = "?"
-    with pytest.raises(ValueError, match="No window is labeled"):
+    with pytest.raises(ValueError, match="unlabeled_label"):
         LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, np.full(len(y), "?"))
     probe = LinearProbe(LogBandPower(), unlabeled_label="?").fit(X, names)
     assert "?" not in probe.classes_
@@ -230,13 +230,13 @@ def test_classes_are_text_or_numbers(data, classes, classifier, C):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([Enum("Hand", "LEFT RIGHT").LEFT, Enum("Hand", "LEFT RIGHT").RIGHT], "neither text nor"),
-        ([("left", 1), ("right", 0)], "neither text nor numbers"),
-        ([date(2020, 1, 1), date(2020, 1, 2)], "neither text nor numbers"),
-        (np.arange(2).astype("datetime64[D]"), "neither text nor numbers"),
+        ([Enum("Hand", "LEFT RIGHT").LEFT, Enum("Hand", "LEFT RIGHT").RIGHT], "strings or numbers"),
+        ([("left", 1), ("right", 0)], "strings or numbers"),
+        ([date(2020, 1, 1), date(2020, 1, 2)], "strings or numbers"),
+        (np.arange(2).astype("datetime64[D]"), "strings or numbers"),
         (["left", 1], "cannot be sorted"),
         ([0, 0], "one class"),
-        (np.ma.array([0, 1], mask=[True, False]), "have no label"),
+        (np.ma.array([0, 1], mask=[True, False]), "1 of 2 windows are missing"),
     ],
 )
 def test_what_are_no_classes_is_said(labels, message):

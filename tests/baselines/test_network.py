@@ -116,7 +116,7 @@ def test_windows_of_another_shape_or_rate_raise(recordings, tones):
     clf = network().fit(recordings)
     with (
         pytest.raises(ValueError, match=r"\(2, 200\).* \(4, 300\)"),
-        pytest.warns(UserWarning, match="200 samples, those of fit had 300"),
+        pytest.warns(UserWarning, match=r"200 samples.* 300 samples"),
     ):
         clf.predict(tones[0])
     clf.sfreq_ = 200.0
@@ -171,5 +171,5 @@ def test_a_network_of_double_precision_is_trained(recordings):
     ],
 )
 def test_outputs_that_are_no_logits_are_refused(recordings, change, found):
-    with pytest.raises(ValueError, match=rf"Changed returns .*{found}, not logits.*one for each"):
+    with pytest.raises(ValueError, match=rf"Changed .*{found}"):
         network(network=Changed, network_params={"change": change}).fit(recordings)

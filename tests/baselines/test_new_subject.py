@@ -1,4 +1,4 @@
-"""A new person: recentering, T3A and a prior, on simulated people and against plain computations."""
+"""Adaptation to a new subject, on simulated subjects and compared with plain computations."""
 
 from __future__ import annotations
 
@@ -35,41 +35,42 @@ class Means(TransformerMixin, BaseEstimator):
         return np.asarray(X).mean(axis=2)
 
 
-def simulated_people(n_people, *, offset, turn, seed, n_windows=80, n_features=20):
-    """Windows of people whose features have offsets, and directions of the label of their own."""
+def simulated_subjects(n_subjects, *, offset, turn, seed, n_windows=80, n_features=20):
+    """Windows of subjects with different offsets and class directions of the features."""
     rng = np.random.default_rng(seed)
     common = np.arange(n_features) < 4
     windows, labels = [], []
-    for _ in range(n_people):
-        own = common + turn * rng.standard_normal(n_features) * np.sqrt(4 / n_features)
-        own *= 1.5 / np.linalg.norm(own)
+    for _ in range(n_subjects):
+        direction = common + turn * rng.standard_normal(n_features) * np.sqrt(4 / n_features)
+        direction *= 1.5 / np.linalg.norm(direction)
         y = rng.permutation(n_windows) % 2
-        features = rng.standard_normal((n_windows, n_features)) + (2 * y[:, None] - 1) * own
+        features = rng.standard_normal((n_windows, n_features)) + (2 * y[:, None] - 1) * direction
         windows.append(features + offset * rng.standard_normal(n_features))
         labels.append(y)
     wave = 1e-3 * np.array([-1, 1])  # no flat channel
     X = np.concatenate(windows)[:, :, None] + wave
-    return X, np.concatenate(labels), np.repeat(np.arange(n_people), n_windows)
+    return X, np.concatenate(labels), np.repeat(np.arange(n_subjects), n_windows)
 
 
-@pytest.mark.parametrize(("offset", "turn"), [(1, 1), (0, 0)], ids=["differing", "alike"])
-def test_a_prior_is_not_worse_than_others_only_or_own_only(offset, turn):
-    X, y, groups = simulated_people(20, offset=offset, turn=turn, seed=2)
-    Z, t, people = simulated_people(25, offset=offset, turn=turn, seed=3)
-    others = LinearProbe(Means(), prior_strength=None).fit(X, y, groups=groups)
-    clf = others.classifier_
+@pytest.mark.parametrize(("offset", "turn"), [(1, 1), (0, 0)], ids=["different", "similar"])
+def test_a_prior_is_not_worse_than_training_subjects_only_or_new_subject_only(offset, turn):
+    X, y, groups = simulated_subjects(20, offset=offset, turn=turn, seed=2)
+    Z, t, new_groups = simulated_subjects(25, offset=offset, turn=turn, seed=3)
+    probe = LinearProbe(Means(), prior_strength=None).fit(X, y, groups=groups)
+    clf = probe.classifier_
     for n in (1, 4, 16):
         scores = []
-        for person in range(25):
-            own, labels = Z[people == person].mean(axis=2), t[people == person]
-            first, rest = (new_subject.first_of_each_class(labels, k) for k in (n, 16))
-            train = own[first], labels[first]
-            own_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
-            given = others, clf, others.prior_strength_, *train
-            prior = new_subject.adapted(*given, is_centered=False)
-            scores.append([one.score(own[~rest], labels[~rest]) for one in (clf, own_only, prior)])
-        of_others, of_own, of_prior = np.mean(scores, axis=0)
-        assert of_prior > max(of_others, of_own) - 0.02, n
+        for subject in range(25):
+            features, labels = Z[new_groups == subject].mean(axis=2), t[new_groups == subject]
+            first, skipped = (new_subject.first_of_each_class(labels, k) for k in (n, 16))
+            train = features[first], labels[first]
+            subject_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
+            arguments = probe, clf, probe.prior_strength_, *train
+            prior = new_subject.adapted(*arguments, is_centered=False)
+            test = features[~skipped], labels[~skipped]
+            scores.append([model.score(*test) for model in (clf, subject_only, prior)])
+        training_score, subject_score, prior_score = np.mean(scores, axis=0)
+        assert prior_score > max(training_score, subject_score) - 0.02, n
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def running(min_windows=10):
     return SubjectCentering(LogBandPower(), running=True, min_windows=min_windows)
 
 
-def test_a_running_mean_is_shrunk_to_the_mean_of_the_people(data):
+def test_a_running_mean_is_shrunk_to_the_mean_of_the_training_subjects(data):
     X, _, groups = data
     train, new = groups != 1, groups == 1
     centering = running(4).fit(X[train])
@@ -204,14 +205,14 @@ def test_a_ridge_towards_weights_has_the_lowest_loss(n_classes):
     np.testing.assert_allclose(coef, linear.coef_, atol=1e-6)
 
 
-def test_people_who_differ_have_a_weak_prior():
+def test_the_prior_is_weak_if_subjects_differ():
     strengths = []
     for turn in (0, 3):
-        X, y, groups = simulated_people(12, offset=0, turn=turn, seed=6)
+        X, y, groups = simulated_subjects(12, offset=0, turn=turn, seed=6)
         searching = LinearProbe(Means(), prior_strength=None)
         strengths.append(searching.fit(X, y, groups=groups).prior_strength_)
-    alike, differing = strengths
-    assert differing < alike
+    similar_subjects, different_subjects = strengths
+    assert different_subjects < similar_subjects
     two = groups < 2
     unknown = searching.fit(X[two], y[two], groups=groups[two])
     assert unknown.prior_strength_ == new_subject.DEFAULT_STRENGTH
@@ -309,7 +310,7 @@ def vote(nights):
     return FewLabelsClassifier(donor, device="cpu", verbose=0).fit(nights)
 
 
-def of_first_person(data, n_labeled=4):
+def of_first_subject(data, n_labeled=4):
     X, y, groups = data
     own = np.flatnonzero(groups == 1)
     labels = y[own].copy()
@@ -323,7 +324,7 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
     X, y, _ = data
     features = LogBandPower() if kind == "probe" else SubjectCentering(LogBandPower())
     clf = vote if kind == "vote" else LinearProbe(features, C=0.01).fit(X, y)
-    own, labels = of_first_person(data)
+    own, labels = of_first_subject(data)
     before, predicted = pickle.dumps(clf), clf.predict_proba(X)
     adapted = clf.adapt(own, labels if given == "labels" else None)
     assert pickle.dumps(clf) == before
@@ -350,7 +351,7 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
 
 @pytest.mark.filterwarnings("ignore:These parameters are not saved")
 def test_an_adapted_vote_is_saved(data, vote, tmp_path):
-    own, labels = of_first_person(data)
+    own, labels = of_first_subject(data)
     adapted = vote.adapt(own, labels)
     adapted.save(tmp_path / "adapted")
     loaded = FewLabelsClassifier.load(tmp_path / "adapted")
@@ -360,13 +361,13 @@ def test_an_adapted_vote_is_saved(data, vote, tmp_path):
     assert vote.test_subject_data_ is TestSubjectData.ALL_UNLABELED
 
 
-@pytest.mark.filterwarnings("ignore:24 of 24 windows", "ignore:These parameters are not saved")
+@pytest.mark.filterwarnings("ignore:Channels are flat", "ignore:These parameters are not saved")
 @pytest.mark.parametrize("recenter", ["subject", None])
 def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_path, recenter):
     X, y, _ = data
     donor = embedder(pretext=None).fit(nights)
     clf = FewLabelsClassifier(donor, recenter=recenter, device="cpu", verbose=0).fit(X, y)
-    own, _ = of_first_person(data)
+    own, _ = of_first_subject(data)
     lacking = np.stack([own[i] for i in range(len(own))])
     lacking[:, 0] = 0
     adapted = clf.adapt(lacking)
@@ -382,24 +383,24 @@ def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_p
 
 def test_what_cannot_be_adapted_to_is_refused(data, vote):
     X, y, _ = data
-    own, labels = of_first_person(data)
+    own, labels = of_first_subject(data)
     few, two = (own[:4], labels[:4]), np.where(labels == labels.max(), labels, -1)
     for given, message in (
-        ((X,), r"one subject, got \['1', '2', '3', '4'\]"),
-        ((own, np.where(labels < 0, labels, 99)), r"\[0, 1, .*-1 for unlabeled.*got 99\."),
-        ((own, two), rf"two classes, got \[{labels.max()}\]"),
-        ((own, np.full(len(own), -1)), r"two classes, got \[\]"),
+        ((X,), r"4 subjects \(1, 2, 3, 4\)"),
+        ((own, np.where(labels < 0, labels, 99)), r"\[0, 1, .*-1 for unlabeled.* 99\."),
+        ((own, two), rf"two classes.* \[{labels.max()}\]"),
+        ((own, np.full(len(own), -1)), r"two classes.* \[\]"),
     ):
         with pytest.raises(ValueError, match=message):
             vote.adapt(*given)
     plain = LinearProbe(LogBandPower(), C=0.01).fit(X, y)
     assert plain.adapt(*few).test_subject_data_ is TestSubjectData.LABELED  # no mean is needed
     # The mean of few windows is better than that of other subjects, and not a good one.
-    with pytest.warns(UserWarning, match=r"mean of 4 windows.* 10 or more.*recenter=None"):
+    with pytest.warns(UserWarning, match=r"4 windows.* 10 windows.*recenter=None"):
         adapted = vote.adapt(*few)
     features = vote.adapt(own)._features(as_windows(few[0]))["band_power"]
     np.testing.assert_allclose(adapted.views_["band_power"][0].mean_, features.mean(axis=0))
-    with pytest.warns(UserWarning, match=r"mean of 4 windows.*also unlabeled\.$"):
+    with pytest.warns(UserWarning, match=r"4 windows.* 10 windows.*unlabeled windows\.$"):
         adapted = plain.adapt(few[0])
     mean = LogBandPower().fit(X).transform(few[0]).mean(axis=0)
     np.testing.assert_allclose(adapted.classifier_[0].mean_, mean)
@@ -428,13 +429,13 @@ def flat(covariances):
     return covariances.reshape(len(covariances), -1)
 
 
-def test_covariances_of_each_person_are_centered_and_scaled(data):
+def test_covariances_of_each_subject_are_centered_and_scaled(data):
     X, _, groups = data
     for rescale in (True, False):
-        found = RiemannianCentering(SpatialCovariance(), rescale=rescale).fit_transform(X)
-        for person in np.unique(groups):
-            own = found[groups == person]
-            identity = np.eye(own.shape[-1])
-            np.testing.assert_allclose(gmean(own, metric="riemann"), identity, atol=1e-6)
-            spread = np.mean(distance(own, identity, metric="riemann") ** 2)
-            assert (abs(spread - 1) < 1e-6) == rescale
+        centered = RiemannianCentering(SpatialCovariance(), rescale=rescale).fit_transform(X)
+        for subject in np.unique(groups):
+            covariances = centered[groups == subject]
+            identity = np.eye(covariances.shape[-1])
+            np.testing.assert_allclose(gmean(covariances, metric="riemann"), identity, atol=1e-6)
+            dispersion = np.mean(distance(covariances, identity, metric="riemann") ** 2)
+            assert (abs(dispersion - 1) < 1e-6) == rescale

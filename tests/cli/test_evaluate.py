@@ -72,9 +72,9 @@ def one_line(output: str) -> str:
         ),
         (
             [*SMALL, "--method", "band-power", "--method", "cbramod:no.pt"],
-            "no.pt of the weights does not exist",
+            "no.pt does not exist",
         ),
-        ([*SMALL, "--method", "band-power", "--method", "cbramod:bad.pt"], "damaged"),
+        ([*SMALL, "--method", "band-power", "--method", "cbramod:bad.pt"], "bad.pt"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
             "scratch is no method; methods are band power",

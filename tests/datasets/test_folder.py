@@ -75,7 +75,7 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     raw.set_annotations(mne.Annotations([0, 5], [5, 5], ["a", "b"]))
     raw.save(tmp_path / "P01_raw.fif", verbose="error")
     reading = dict(window_seconds=5, **KEEP)
-    told = r"Fz .*missing or marked as bad in 1\n +ECG .*EEG by the type and another signal by the"
+    told = r"Fz .*missing or marked as bad in 1\n +ECG .*EEG by channel type, but not EEG by name"
     with pytest.warns(UserWarning, match=told):
         windows = folder.load(tmp_path, reference="average", **reading)
     with pytest.warns(UserWarning, match="ECG"):
@@ -441,7 +441,7 @@ def test_blanks_and_upper_case_of_annotations(tmp_path):
     assert classes_of(windows)[:3] == ["left", "right", "Right"]
 
 
-@pytest.mark.filterwarnings("ignore:The amplitude of 1 of 2")  # one value in all of its windows
+@pytest.mark.filterwarnings("ignore:1 of 2 recordings")  # one is constant
 def test_bad_times_are_no_windows(tmp_path, caplog):
     """Those of the file and those of the table beside it."""
     root = events(bids(tmp_path), "0 4 left", "10 4 right", "20 4 left", "21 1 BAD_move")
@@ -457,7 +457,7 @@ def test_bad_times_are_no_windows(tmp_path, caplog):
     assert [len(part) for part in by_file.datasets] == [13, 15]
 
 
-@pytest.mark.filterwarnings("ignore:The same signals")
+@pytest.mark.filterwarnings("ignore:Duplicate recordings")
 def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     (tmp_path / "data").mkdir()
     root = bids(tmp_path / "data")
@@ -496,9 +496,9 @@ def test_a_recording_of_another_unit_is_named_once(tmp_path, load):
         warnings.simplefilter("always")
         windows = load(tmp_path, **{**reading, "sfreq": 128.0})
         train = FewLabelsClassifier(recenter=None).fit(windows)
-    (text,) = [str(each.message) for each in said if "20 times" in str(each.message)]
-    assert text.startswith("The amplitude of 1 of 4 recordings")
-    assert "of the others: P2_raw.fif. Their" in text
+    (text,) = [str(each.message) for each in said if "differs in amplitude" in str(each.message)]
+    assert text.startswith("1 of 4 recordings")
+    assert ": P2_raw.fif." in text
     assert train.amplitudes_.high > 1e-3
     # What a study says is the same.
     assert text in [finding.text for finding in check_data(windows).findings]

@@ -1,4 +1,4 @@
-"""The folder of an encoder is made from a run and a store of held-out people."""
+"""The folder of an encoder is made from a run and a store of held-out subjects."""
 
 from __future__ import annotations
 
@@ -145,7 +145,9 @@ def test_a_large_encoder_is_refused_and_nothing_is_written(finished, others, tmp
     assert not (tmp_path / "out").exists()
 
 
-def test_people_of_the_run_another_montage_and_a_wrong_name_are_refused(finished, folder, tmp_path):
+def test_subjects_of_the_run_another_montage_and_a_wrong_name_are_refused(
+    finished, folder, tmp_path
+):
     with pytest.raises(ValueError, match="1, 2, 3"):
         make(finished, folder / "seen", "spectral-noise", tmp_path / "out")
     noise = 1e-5 * np.random.default_rng(1).normal(size=(1, 900))

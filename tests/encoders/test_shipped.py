@@ -15,12 +15,12 @@ from make_encoder import LARGEST
 from support.stand_in import ABOUT
 
 from braindecode_pars import PARSEmbedder, datasets
-from braindecode_pars._common.model_files import ALIASES, FOLDER, packaged_folder, packaged_names
+from braindecode_pars._common.model_files import ALIASES, FOLDER, bundled_folder, bundled_names
 from braindecode_pars.pretrained import load_encoder, packaged_encoders
 from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.windows.preprocessing import Preprocessing
 
-NAMES = packaged_names()
+NAMES = bundled_names()
 FILES = ["README.md", "encoder.json", "encoder.safetensors"]
 
 
@@ -36,7 +36,7 @@ def test_files_are_declared_as_package_data():
 def test_aliases_name_encoders_in_the_package():
     assert "small" in ALIASES
     assert set(ALIASES.values()) <= set(NAMES)
-    assert packaged_folder("small") == FOLDER / ALIASES["small"]
+    assert bundled_folder("small") == FOLDER / ALIASES["small"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -124,8 +124,8 @@ def test_windows_with_another_reference_are_a_warning(reference):
         warnings.simplefilter("always")
         embedder.fit(X)
     texts = [str(each.message) for each in caught]
-    told = [f"reference {reference}, but average in pretraining." in text for text in texts]
-    assert any(told) == (reference != "average")
+    differs = [f"got reference '{reference}', expected 'average'." in text for text in texts]
+    assert any(differs) == (reference != "average")
     # An average of the channels that recordings share was asked for.
-    advised = any("in commands --reference average" in text for text in texts)
+    advised = any("--reference average" in text for text in texts)
     assert advised == (reference == "as recorded")

@@ -42,8 +42,8 @@ def test_auto_is_on_where_an_electrode_is_known_and_the_log_says_so(names, n_kno
         assert f"{n_known} of 4" not in caplog.text
         clf = scratch(head="attention", finetune_epochs=1, verbose=verbose).fit(windows)
         assert clf.net_.module_.electrode_position is (n_known > 0)
-    found = [one for one in caplog.records if f"{n_known} of 4" in one.getMessage()]
-    assert [one.levelno for one in found] == [logging.INFO]
+    records = [record for record in caplog.records if f"{n_known} of 4" in record.getMessage()]
+    assert [record.levelno for record in records] == [logging.INFO]
 
 
 def test_one_channel_has_no_position(caplog):
@@ -53,7 +53,8 @@ def test_one_channel_has_no_position(caplog):
     windows = mne.EpochsArray(signals, mne.create_info(["C3-A2"], 100.0, "eeg"), verbose="error")
     clf = scratch(finetune_epochs=1, verbose=1).fit(windows, [0, 1] * 4)
     assert not clf.net_.module_.electrode_position
-    assert "electrode_position='auto' is off: 1 of 1" in caplog.text
+    assert "electrode_position='auto'" in caplog.text
+    assert "1 of 1" in caplog.text
 
 
 def test_positions_on_demand_need_names():

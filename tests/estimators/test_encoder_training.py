@@ -13,7 +13,7 @@ from support.small_estimators import classifier
 from braindecode_pars import PARSClassifier, PARSNet, PatchEncoder, paper
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import (
-    MANY_PEOPLE,
+    MIN_SUBJECTS,
     FineTuningNet,
     fine_tune,
     fine_tuning_net,
@@ -196,25 +196,25 @@ def test_two_factors_are_those_of_the_tokens_and_of_the_last_layer():
         assert decay == (0.3 if name.endswith("weight") and "norm" not in name else 0.0), name
 
 
-#: One window of each subject, of one more than the fewest with which a given encoder is trained.
-PEOPLE = np.arange(MANY_PEOPLE + 1)
+#: Subjects with one window each: one more than the minimum for fine-tuning a pretrained encoder.
+SUBJECTS = np.arange(MIN_SUBJECTS + 1)
 
 
-def fit_given(n_people: int, **arguments) -> tuple[PatchEncoder, PARSClassifier]:
-    """Return a given encoder, and a classifier that was fitted with it on windows of people."""
+def fit_given(n_subjects: int, **arguments) -> tuple[PatchEncoder, PARSClassifier]:
+    """Return an encoder, and a classifier that was fitted with this encoder."""
     torch.manual_seed(0)
     given = PatchEncoder(100, 16, 2, 2, 16)
-    X = np.random.default_rng(1).normal(size=(n_people, 2, 300)).astype("float32")
+    X = np.random.default_rng(1).normal(size=(n_subjects, 2, 300)).astype("float32")
     clf = classifier(encoder=given, sfreq=100, validation=0, **{**TRAINING, **arguments})
-    return given, clf.fit(X, np.arange(n_people) % 2, groups=PEOPLE[:n_people])
+    return given, clf.fit(X, np.arange(n_subjects) % 2, groups=SUBJECTS[:n_subjects])
 
 
-def test_a_given_encoder_is_frozen_for_few_people_and_thawed_for_many():
-    given, few = fit_given(MANY_PEOPLE - 1)
+def test_a_pretrained_encoder_is_frozen_with_few_subjects_and_fine_tuned_with_many():
+    given, few = fit_given(MIN_SUBJECTS - 1)
     assert few.fine_tuning_["freeze_encoder"] is True
     assert equal(few.encoder_.state_dict(), given.state_dict(), "")
     states = States()
-    given, many = fit_given(MANY_PEOPLE, callbacks=[states])
+    given, many = fit_given(MIN_SUBJECTS, callbacks=[states])
     chosen = dict(freeze_encoder=False, head_epochs=1, encoder_lr_factor=(0.01, 0.1))
     assert many.fine_tuning_ == chosen | {"head": "attention"}  # no electrode is known
     assert equal(states.states[1], states.states[0], "encoder.")
@@ -230,7 +230,7 @@ def test_a_given_encoder_is_frozen_for_few_people_and_thawed_for_many():
     assert 0 < lower[0] < lower[1] < highest < moved["final_layer.weight"]
 
 
-def test_unknown_people_count_as_few():
+def test_unknown_subjects_are_treated_as_few():
     X = np.random.default_rng(1).normal(size=(60, 2, 300)).astype("float32")
     clf = classifier(encoder=PatchEncoder(100, 16, 1, 2, 16), sfreq=100, validation=0)
     assert clf.fit(X, np.arange(60) % 2).fine_tuning_["freeze_encoder"] is True
@@ -239,8 +239,8 @@ def test_unknown_people_count_as_few():
 @pytest.mark.parametrize("n_subjects", [None, 1, 100])
 def test_an_encoder_that_is_not_given_is_trained_as_the_head(n_subjects):
     everything = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)
-    people = n_subjects and [*range(n_subjects)]
-    assert fine_tuning_of(PARSClassifier().get_params(), people) == everything
+    subjects = n_subjects and [*range(n_subjects)]
+    assert fine_tuning_of(PARSClassifier().get_params(), subjects) == everything
 
 
 @pytest.mark.parametrize(
@@ -303,19 +303,19 @@ def test_the_paper_trains_all_weights_of_a_given_encoder_too():
 def test_the_choice_is_logged(caplog):
     caplog.set_level("INFO")
     fit_given(3, verbose=1)
-    told = "A given encoder and labels of 3 people: freeze_encoder=True, head='attention'."
-    assert told in caplog.text
+    assert "3 labeled subjects: freeze_encoder=True, head='attention'." in caplog.text
     caplog.clear()
-    fit_given(MANY_PEOPLE, verbose=1)
-    assert f"{MANY_PEOPLE} people: freeze_encoder=False, head_epochs=1, encoder" in caplog.text
+    fit_given(MIN_SUBJECTS, verbose=1)
+    text = f"{MIN_SUBJECTS} labeled subjects: freeze_encoder=False, head_epochs=1, encoder"
+    assert text in caplog.text
     caplog.clear()
     fit_given(3)
     fit(verbose=1)
-    assert "given encoder" not in caplog.text
+    assert "freeze_encoder" not in caplog.text
 
 
 def test_the_choice_is_saved(tmp_path):
-    _, clf = fit_given(MANY_PEOPLE, encoder_lr_factor=(0.1, 0.5))
+    _, clf = fit_given(MIN_SUBJECTS, encoder_lr_factor=(0.1, 0.5))
     with pytest.warns(UserWarning, match="encoder=PatchEncoder"):
         loaded = PARSClassifier.load(clf.save(tmp_path))
     assert loaded.fine_tuning_ == clf.fine_tuning_

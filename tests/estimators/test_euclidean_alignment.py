@@ -98,7 +98,7 @@ def test_what_is_refused(nights, array):
         EuclideanAlignment().fit_transform(array)
     with pytest.raises(
         ValueError,
-        match="Subject 1 has 9 windows",
+        match="subject 1 has 9",
     ):
         EuclideanAlignment().fit_transform(X[:9])
     with pytest.raises(ValueError, match="min_windows"):

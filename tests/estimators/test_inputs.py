@@ -383,7 +383,7 @@ def test_windows_that_may_be_continuous_recordings_are_a_warning(sfreq, n_times,
 def test_arrays_have_the_shape_of_those_of_fit():
     X = 1e-5 * np.random.default_rng(0).standard_normal((12, 4, 500)).astype(np.float32)
     clf = classifier(sfreq=100.0, pretext=None, validation=0).fit(X, np.arange(12) % 2)
-    with pytest.warns(UserWarning, match="3 channels, those of fit had 4"):
+    with pytest.warns(UserWarning, match=r"3 channels.* 4 channels"):
         clf.predict(X[:, :3])
-    with pytest.warns(UserWarning, match="400 samples, those of fit had 500"):
+    with pytest.warns(UserWarning, match=r"400 samples.* 500 samples"):
         clf.predict(X[..., :400])

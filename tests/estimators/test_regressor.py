@@ -68,10 +68,10 @@ def test_fit_and_predict_a_windows_dataset(fitted, nights, depth):
 
 
 def test_codes_of_classes_are_refused_and_numbers_of_a_dataset_are_taken(fitted, nights, depth):
-    told = r"codes of classes \(.*N1.*pass y, one number for each window"
-    with pytest.raises(ValueError, match=told):
+    message = r"codes of classes \(.*N1.* y\b"
+    with pytest.raises(ValueError, match=message):
         regressor().fit(nights)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         fitted.score(as_sklearn(nights)[0])
     numbers = as_windows(nights, depth + 0.5)
     assert same_weights(regressor().fit(numbers).net_.module_, fitted.net_.module_)
@@ -164,7 +164,7 @@ def test_validation_windows_without_subjects_need_no_classes(rhythm):
         regressor(**(QUICK | dict(validation=0.9))).fit(X[:2], y[:2])
 
 
-def test_a_given_encoder_is_frozen_with_few_people(fitted, nights, depth):
+def test_a_pretrained_encoder_is_frozen_with_few_subjects(fitted, nights, depth):
     few = regressor(encoder=fitted).fit(nights, depth)
     assert few.fine_tuning_["freeze_encoder"] is True
     assert same_weights(few.encoder_, fitted.encoder_)
@@ -186,7 +186,7 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path
     np.testing.assert_array_equal(unpickled.predict(nights), model.predict(nights))
     assert same_weights(load_encoder(tmp_path / "model").encoder, model.encoder_)
     assert PARSNet.from_pretrained(tmp_path / "model").n_outputs == 1
-    with pytest.raises(ValueError, match="a saved PARSRegressor, not a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved PARSRegressor, expected a PARSClassifier"):
         PARSClassifier.load(tmp_path / "model")
 
 
@@ -225,19 +225,19 @@ def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
     own = groups % 2
     model = regressor(**(QUICK | dict(validation=0.5)))
     *_, never = said(model.fit, X, np.where(own, y, 340 - y), groups=own)
-    assert "that of the mean target for every window" in never
+    assert "the mean target for every window" in never
 
 
 @pytest.mark.parametrize(
     ("y", "match"),
     [
-        (None, "There are no targets"),
-        (["young", "old"] * 48, "96 targets are no numbers, such as 'young'"),
-        (["21", "22"] * 48, "no numbers"),
-        (np.full(96, 1j), "no numbers"),
+        (None, "no targets"),
+        (["young", "old"] * 48, "96 .*'young'"),
+        (["21", "22"] * 48, "not real numbers"),
+        (np.full(96, 1j), "not real numbers"),
         (np.full(96, np.nan), "All targets are NaN"),
-        (np.where(np.arange(96) == 3, np.inf, 1.0), "1 targets are infinite"),
-        (np.full(96, 0.1), "All training targets are 0.1"),
+        (np.where(np.arange(96) == 3, np.inf, 1.0), "1 of 96 targets are infinite"),
+        (np.full(96, 0.1), "targets.* 0.1"),
         (np.zeros((96, 2)), r"\(96, 2\)"),
         (np.arange(95.0), "95"),
     ],
@@ -262,7 +262,7 @@ def test_parameters_that_are_refused(rhythm):
 def test_targets_that_differ_by_rounding_are_all_the_same(rhythm, age):
     X, _, _ = rhythm
     y = np.where(np.arange(len(X)) % 2, age, np.nextafter(age, 0))
-    with pytest.raises(ValueError, match="All training targets are"):
+    with pytest.raises(ValueError, match="one sample"):
         regressor(sfreq=100.0).fit(X, y)
 
 
@@ -270,5 +270,5 @@ def test_the_r2_of_one_subject_with_one_age_is_undefined(rhythm):
     X, y, _ = rhythm
     fitted = regressor(sfreq=100.0, pretext=None).fit(X, y)
     for same in (np.full(8, 23.7), np.where(np.arange(8) % 2, 0.3, 0.1 + 0.2)):
-        with pytest.warns(UserWarning, match="r2 .*not defined"):
+        with pytest.warns(UserWarning, match="R2 .*not defined"):
             assert np.isnan(fitted.score(X[:8], same))

@@ -138,7 +138,9 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     assert PARSClassifier.load(by_class).pretext == "pars"
 
 
-@pytest.mark.filterwarnings("ignore:Fine-tuning", "ignore:.*reference as recorded, but average")
+@pytest.mark.filterwarnings(
+    "ignore:Fine-tuning", "ignore:.*got reference 'as recorded', expected 'average'"
+)
 def test_an_encoder_of_the_package_is_saved_by_its_name(tmp_path, monkeypatch):
     """The same name is the same encoder everywhere, so another fit is the same one."""
     windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=128)
@@ -216,8 +218,8 @@ GONE = object()
         ("classifier", "pretraining", {"speed": "fast"}, "speed"),
         ("classifier", "transitions", GONE, r"model\.safetensors .* version: 'transitions'.* fit"),
         ("classifier", "fine_tuning", GONE, r"model\.safetensors .* version: 'fine_tuning'.* fit"),
-        ("network", "hidden", 3, "does not describe a model"),
-        ("network", "n_outputs", "five", "does not describe a model"),
+        ("network", "hidden", 3, "does not describe a valid model"),
+        ("network", "n_outputs", "five", "does not describe a valid model"),
         ("network", "recenter", None, "of this version: .*'recenter'.* fit again"),
         ("network", "recenter", "subject", "of this version: .*'recenter'.* fit again"),
     ],
@@ -241,7 +243,7 @@ def test_a_file_where_the_folder_should_be(fitted, tmp_path):
         PARSClassifier.load(tmp_path / "model")
 
 
-@pytest.mark.filterwarnings("ignore:Each class has one subject")
+@pytest.mark.filterwarnings("ignore:Class and subject are confounded")
 def test_bytes_as_labels_and_nan_weights_cannot_be_saved(nights, tmp_path):
     X, _, groups = as_sklearn(nights)
     clf = classifier(pretext=None, validation=0).fit(X, groups.astype("S"))
@@ -259,8 +261,8 @@ def test_the_amplitudes_of_the_training_windows_are_saved(fitted, folder, nights
     found = fitted.amplitudes_
     trained_on = fitted.encoder_card_.subjects
     assert len(trained_on) == 3
-    people = [night for night in nights.datasets if night.description["subject"] in trained_on]
-    amplitudes = [channel.std(dtype=float) for night in people for x, *_ in night for channel in x]
+    trained = [night for night in nights.datasets if night.description["subject"] in trained_on]
+    amplitudes = [channel.std(dtype=float) for night in trained for x, *_ in night for channel in x]
     expected = np.percentile(amplitudes, [5, 95])
     np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-5)
     assert PARSClassifier.load(folder).amplitudes_ == found

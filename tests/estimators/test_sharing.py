@@ -21,8 +21,8 @@ PEOPLE = ["Anna Ahlers", "Berta", "Carla:Conrad"]
 
 
 @pytest.fixture(scope="module")
-def people(nights):
-    """Three nights of three people with names."""
+def windows(nights):
+    """Three nights of three subjects with names."""
     subjects = copy.deepcopy(nights).split("subject")
     named = [subjects[key] for key in sorted(subjects)[:3]]
     for windows, name in zip(named, PEOPLE, strict=True):
@@ -31,16 +31,16 @@ def people(nights):
 
 
 @pytest.fixture(scope="module")
-def pretrained(people, tmp_path_factory):
+def pretrained(windows, tmp_path_factory):
     """An encoder in a folder whose path has a name."""
     folder = tmp_path_factory.mktemp("models") / "Dora" / "encoder"
-    return embedder().fit(people).save(folder)
+    return embedder().fit(windows).save(folder)
 
 
 @pytest.fixture(scope="module")
-def fitted(people, pretrained):
+def fitted(windows, pretrained):
     clf = classifier(encoder=str(pretrained), checkpoint_dir=str(pretrained.parent / "kept"))
-    clf.fit(people)
+    clf.fit(windows)
     clf.encoder_card_.about = {"people": PEOPLE, "description": "A test."}
     return clf
 
@@ -51,29 +51,29 @@ def names_in(folder):
     return [name for name in parts if name.encode().lower() in content.lower()]
 
 
-def test_a_shared_classifier_has_no_names_and_is_the_same_model(fitted, people, tmp_path):
+def test_a_shared_classifier_has_no_names_and_is_the_same_model(fitted, windows, tmp_path):
     named = names_in(fitted.save(tmp_path / "own"))
     assert named == ["Anna Ahlers", "Berta", "Carla", "Conrad", "Dora"]
     folder = fitted.save(tmp_path / "shared", share=True)
     assert names_in(folder) == []
     with pytest.warns(UserWarning, match=r"encoder=\.\.\."):
         loaded = PARSClassifier.from_pretrained(folder, device="cpu")
-    np.testing.assert_array_equal(loaded.predict_proba(people), fitted.predict_proba(people))
+    np.testing.assert_array_equal(loaded.predict_proba(windows), fitted.predict_proba(windows))
     text = (folder / "README.md").read_text()
     assert "classes: 0" in text
     assert "- Fine-tuning: 3 subjects" in text
 
 
-def test_the_subjects_of_a_shared_encoder_are_unknown(fitted, pretrained, people, tmp_path):
+def test_the_subjects_of_a_shared_encoder_are_unknown(fitted, pretrained, windows, tmp_path):
     folder = PARSEmbedder.load(pretrained).save(tmp_path / "shared", share=True)
     assert names_in(folder) == []
     clf = classifier(encoder=folder, validation=0)
     with pytest.warns(UserWarning, match="unknown"):
-        leave_one_subject_out({"shared": clf}, people, seeds=[0], verbose=0)
+        leave_one_subject_out({"shared": clf}, windows, seeds=[0], verbose=0)
     with pytest.warns(UserWarning, match="not saved"):
         shared = PARSClassifier.load(fitted.save(tmp_path / "clf", share=True))
     assert seen_before(shared, {"Berta": "Berta"}) == {"subjects": [], "unknown": True}
-    other = embedder(encoder=folder, continue_pretraining=True).fit(people.split([[0]])["0"])
+    other = embedder(encoder=folder, continue_pretraining=True).fit(windows.split([[0]])["0"])
     assert names_in(other.save(tmp_path / "again", share=True)) == []
 
 
@@ -113,18 +113,18 @@ def test_from_pretrained_downloads(pretrained, monkeypatch):
     assert calls[-1][1]["local_files_only"]
 
 
-def test_an_embedder_of_any_encoder(fitted, people, tmp_path):
+def test_an_embedder_of_any_encoder(fitted, windows, tmp_path):
     """Of the package, or of a classifier, without a fit: the columns of ``encoder=``."""
     model = PARSEmbedder.from_pretrained(fitted.save(tmp_path / "clf"))
     assert len(model.get_feature_names_out()) == 0  # the channels are not known yet
-    vectors = model.transform(people)
-    by_encoder = PARSEmbedder(encoder=tmp_path / "clf/model.safetensors", verbose=0).fit(people)
-    np.testing.assert_array_equal(vectors, by_encoder.transform(people))
+    vectors = model.transform(windows)
+    by_encoder = PARSEmbedder(encoder=tmp_path / "clf/model.safetensors", verbose=0).fit(windows)
+    np.testing.assert_array_equal(vectors, by_encoder.transform(windows))
     assert [*model.get_feature_names_out()] == [*by_encoder.get_feature_names_out()]
     assert vectors.shape[1] == len(model.get_feature_names_out())
     with pytest.warns(UserWarning, match="not saved"):
         loaded = PARSEmbedder.load(model.save(tmp_path / "copy", share=True))
-    np.testing.assert_array_equal(loaded.transform(people), vectors)
+    np.testing.assert_array_equal(loaded.transform(windows), vectors)
     small = PARSEmbedder.from_pretrained("small")
     assert (small.sfreq_, small.encoder_card_.task) == (128.0, "joint")
     with pytest.raises(ValueError, match="load_encoder"):

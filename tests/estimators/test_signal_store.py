@@ -18,7 +18,7 @@ from braindecode_pars.windows import SingleChannelWindows
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Return a store of two subjects who are not in ``nights``, with another montage."""
+    """Return a store of two subjects that are not in ``nights``, with another montage."""
     others = datasets.simulated.sleep(2, 0.1, n_chans=2, sfreq=100, random_state=8)
     others.set_description({"subject": ["anna", "bert"]}, overwrite=True)
     return SignalStore.create(tmp_path_factory.mktemp("store"), others, verbose=0)
@@ -84,7 +84,7 @@ def test_common_channels_are_used_in_the_embedder(nights, store, tmp_path):
     one = nights.datasets[0]
     fewer = type(one)(one.raw.copy().drop_channels(["F3"]), one.metadata, {"subject": "carl"})
     both = BaseConcatDataset([*nights.datasets, fewer])
-    with pytest.warns(UserWarning, match="same signals are in two recordings"):
+    with pytest.warns(UserWarning, match="[Dd]uplicate recordings"):
         both = SignalStore.create(tmp_path / "store", both, verbose=0)
     with pytest.warns(UserWarning, match="F3"):
         emb = embedder().fit(both.windows(3000))
@@ -109,7 +109,7 @@ def test_held_out_subjects_are_recognized_under_names_of_another_type(nights, tm
 
 
 @pytest.mark.parametrize("is_labeled", [True, False])
-def test_held_out_people_of_a_store_are_not_pretrained_on(nights, tmp_path, is_labeled):
+def test_held_out_subjects_of_a_store_are_not_used_for_pretraining(nights, tmp_path, is_labeled):
     """With or without labels, as further windows and alone; of windows of it, by their splits."""
     parts = []
     for one, split in zip(nights.datasets, ["train", "train", "valid", "test"], strict=True):
@@ -123,7 +123,7 @@ def test_held_out_people_of_a_store_are_not_pretrained_on(nights, tmp_path, is_l
         assert fitted.encoder_card_.subjects == [1, 2]
     assert embedder().fit(split["0"], unlabeled=store).encoder_card_.subjects == [1, 2]
     net = SingleChannelWindows(store, 1000)
-    assert len(net) == 2 * 24 * 3  # two people, three windows of 1000 samples in each of 3000
+    assert len(net) == 2 * 24 * 3  # two subjects, three windows of 1000 samples in each of 3000
 
 
 def _of(parts, nights):

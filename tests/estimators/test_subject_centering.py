@@ -132,10 +132,10 @@ def test_each_subject_needs_windows_of_its_own(nights, data, array):
     with pytest.raises(NotFittedError):
         features.transform(X)
     features.fit(X)
-    few = "Subject 2 has 3 windows"
-    with pytest.raises(ValueError, match=few):
+    message = "10 windows .*subject 2 has 3"
+    with pytest.raises(ValueError, match=message):
         features.transform(X[np.r_[:24, 24:27]])
-    with pytest.raises(ValueError, match=few):
+    with pytest.raises(ValueError, match=message):
         clone(features).fit(X[np.r_[:24, 24:27]])
     assert not clone(features).set_params(min_windows=1).fit_transform(X[:1]).any()
     unknown = "96 of 96"

@@ -73,5 +73,5 @@ def test_what_cannot_be_done_is_refused_before_anything_is_trained(nights, tmp_p
     with pytest.raises(ValueError, match=r"4 subjects are too few: .* 4 of the others have labels"):
         reproduce(nights, tmp_path / "new", verbose=0)
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"thesis\.txt, and is not the folder of a reproduction"):
+    with pytest.raises(ValueError, match=r"thesis\.txt.* not the folder of a reproduction"):
         reproduce(nights, tmp_path, verbose=0, **GIVEN)

@@ -174,9 +174,7 @@ def test_the_kernel_of_a_rate_is_made_once(monkeypatch, sfreq):
 def test_microvolts_are_known_by_their_scale_and_never_guessed(tmp_path):
     file = save(published("CBraMod").state_dict(), tmp_path)
     volts, micro = recording(), recording(volts=20)
-    with pytest.raises(
-        ValueError, match=r"24 to 25 V.*another unit.*preprocessing=\{'scale': 1e6\}"
-    ):
+    with pytest.raises(ValueError, match=r"24 to 25 V.*preprocessing=\{'scale': 1e6\}"):
         classifier("CBraMod", file).fit(micro)
     clf = classifier("CBraMod", file, preprocessing={"scale": 1e6}).fit(micro)
     expected = classifier("CBraMod", file).fit(volts).predict_proba(volts)
@@ -281,7 +279,7 @@ def test_the_hub_is_asked_only_when_told_so(tmp_path, monkeypatch):
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    with pytest.raises(FileNotFoundError, match="to download it, pass hf://someone/cbramod"):
+    with pytest.raises(FileNotFoundError, match="pass hf://someone/cbramod"):
         classifier("CBraMod", "someone/cbramod").fit(recording())
     clf = classifier("CBraMod", "hf://someone/cbramod", network_params=None).fit(recording())
     assert len(clf.load_report_.loaded) == 35
@@ -291,11 +289,11 @@ def test_the_hub_is_asked_only_when_told_so(tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("ignore:Validating sparse tensor")  # torch's own
 def test_weights_of_something_else_are_refused(tmp_path):
     tensors, windows = published("CBraMod").state_dict(), recording()
-    with pytest.raises(FileNotFoundError, match="nothing is not the folder of a saved model"):
+    with pytest.raises(FileNotFoundError, match="nothing does not exist"):
         classifier("CBraMod", "nothing").fit(windows)
-    with pytest.raises(FileNotFoundError, match=r"The file gone\.pt of the weights does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"gone\.pt does not exist"):
         classifier("CBraMod", "gone.pt").fit(windows)
-    with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
         classifier("CBraMod", tmp_path).fit(windows)
     torch.save(dict(enumerate(tensors.values())), tmp_path / "numbers.pt")  # no names
     for other in (save(nn.Linear(2, 3).state_dict(), tmp_path), tmp_path / "numbers.pt"):
@@ -303,7 +301,7 @@ def test_weights_of_something_else_are_refused(tmp_path):
             classifier("CBraMod", other).fit(windows)
     lost = "encoder.layers.0.linear1.weight"
     file = save({k: v for k, v in tensors.items() if k != lost}, tmp_path)
-    with pytest.raises(ValueError, match=rf"34 of 37 tensors loaded.*it lacks {lost};"):
+    with pytest.raises(ValueError, match=rf"34 of 37 tensors loaded.*: {lost}\."):
         classifier("CBraMod", file).fit(windows)
     file = save({**tensors, lost: torch.zeros(3)}, tmp_path)
     with pytest.raises(ValueError, match=rf"1 reshaped \(such as {lost}"):
@@ -311,12 +309,12 @@ def test_weights_of_something_else_are_refused(tmp_path):
     weights = tensors[lost]
     for broken in (weights * torch.nan, weights.long(), weights.to_sparse(), weights.to("meta")):
         torch.save({**tensors, lost: broken}, tmp_path / "broken.pt")
-        with pytest.raises(ValueError, match=rf"are not of finite real numbers: {lost}\."):
+        with pytest.raises(ValueError, match=rf"finite.*: {lost}\."):
             classifier("CBraMod", tmp_path / "broken.pt").fit(windows)
-    with pytest.raises(ValueError, match=r"is no CBraMod; use PARSClassifier\(encoder='small'\)"):
+    with pytest.raises(ValueError, match=r"CBraMod.*PARSClassifier\(encoder='small'\)"):
         classifier("CBraMod", "small").fit(windows)
     (tmp_path / "weights.safetensors").write_bytes(b"not tensors")
-    with pytest.raises(ValueError, match="is damaged"):
+    with pytest.raises(ValueError, match="corrupt"):
         classifier("CBraMod", tmp_path / "weights.safetensors").fit(windows)
 
 
@@ -328,7 +326,7 @@ class Code:
 def test_a_file_with_code_is_not_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"state_dict": published("CBraMod").state_dict(), "hook": Code()}, "evil.pt")
-    with pytest.raises(ValueError, match="has more than tensors"):
+    with pytest.raises(ValueError, match=r"evil\.pt.*state_dict"):
         classifier("CBraMod", "evil.pt").fit(recording())
     assert not Path("code-was-run").exists()
 
@@ -339,11 +337,11 @@ def test_tensors_that_are_not_used_are_named(tmp_path):
         classifier("CBraMod", file).fit(recording())
 
 
-@pytest.mark.filterwarnings("ignore:The amplitude of these windows")
+@pytest.mark.filterwarnings("ignore:The amplitude of X")
 def test_windows_to_predict_are_in_volts_too(tmp_path):
     clf = classifier("CBraMod", save(published("CBraMod").state_dict(), tmp_path)).fit(recording())
     assert len(clf.predict(recording())) == 8
-    with pytest.raises(ValueError, match="standard deviations of channels are"):
+    with pytest.raises(ValueError, match="standard deviations"):
         clf.predict(recording(volts=20.0))
 
 
@@ -353,21 +351,21 @@ def test_what_a_recording_cannot_have_is_an_error(tmp_path):
         with pytest.raises(ValueError, match=match):
             classifier(name, file, **arguments).fit(windows)
 
-    fails("CBraMod", recording(seconds=4.5), r"4\.5 s are 900 samples at 200 Hz.*1 or more s")
-    fails("Labram", recording(seconds=16), r"3200 samples.*accepts 1 to 15 s, in steps of 1 s")
-    fails("SignalJEPA_Contextual", recording(seconds=1), r"accepts 1\.1875 or more s")
+    fails("CBraMod", recording(seconds=4.5), r"4\.5 s \(900 samples at 200 Hz.*1 s or more")
+    fails("Labram", recording(seconds=16), r"3200 samples.*1 to 15 s, in steps of 1 s")
+    fails("SignalJEPA_Contextual", recording(seconds=1), r"1\.1875 s or more")
     odd = recording(names=[*TEN_TWENTY, "E17"])
-    fails("EEGPT", odd, r"does not know the channels E17; pick others with channels=")
+    fails("EEGPT", odd, r"channels E17\. .*channels=")
     some = recording(names=TEN_TWENTY[2:])
-    fails("BIOT", some, "needs the channels FP1-F7, FP2-F8, FP1-F3, FP2-F4, which")
+    fails("BIOT", some, "channels FP1-F7, FP2-F8, FP1-F3, FP2-F4,")
     ears = recording(names=["C3-M2", *(n for n in TEN_TWENTY if n != "C3")])
-    fails("BIOT", ears, "needs the channels F3-C3, C3-P3, which")
+    fails("BIOT", ears, "channels F3-C3, C3-P3,")
     X, y = recording().get_data(copy=True), np.arange(8) % 2
     file = save(published("EEGPT").state_dict(), tmp_path)
-    with pytest.raises(ValueError, match="knows channels by name, and these windows have none"):
+    with pytest.raises(ValueError, match="channel names"):
         classifier("EEGPT", file, sfreq=200).fit(X, y)
     file = save(published("CBraMod").state_dict(), tmp_path)
-    with pytest.raises(ValueError, match="need the rate of the windows; pass sfreq="):
+    with pytest.raises(ValueError, match="Pass sfreq"):
         classifier("CBraMod", file).fit(X, y)
     assert classifier("CBraMod", file, sfreq=200).fit(X, y).n_times_ == 800
 
@@ -376,7 +374,7 @@ def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
     channels = FOUNDATION_MODELS["BIOT"].channels
     chs_info = [{"ch_name": channel} for channel in channels]
     file = save(published("BIOT", n_chans=18, chs_info=chs_info).state_dict(), tmp_path)
-    with pytest.raises(ValueError, match="needs the channels C3-A2, C4-A1, which"):
+    with pytest.raises(ValueError, match="channels C3-A2, C4-A1,"):
         classifier("BIOT", file).fit(recording())
     clf = classifier("BIOT", file).fit(recording(names=[*TEN_TWENTY, "A1", "A2"]))
     assert clf.net_.module_.network.n_chans == 18
@@ -385,7 +383,7 @@ def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
 
 
 def test_an_unknown_network_needs_a_preparation():
-    with pytest.raises(ValueError, match=r"known for BIOT, CBraMod, .*EEGNet, pass input_format="):
+    with pytest.raises(ValueError, match=r"EEGNet.* BIOT, CBraMod, .*input_format="):
         classifier("EEGNet", "file.pt").fit(recording())
 
 
@@ -393,14 +391,14 @@ def test_the_preparation_is_told_before_use(tmp_path, caplog):
     file = save(published("EEGPT").state_dict(), tmp_path)
     with caplog.at_level(logging.INFO, logger="braindecode_pars"):
         classifier("EEGPT", file, verbose=1).fit(recording(names=["EEG C3-REF", "T5"]))
-    (told,) = [line for line in caplog.messages if "EEGPT" in line]
+    (message,) = [line for line in caplog.messages if "EEGPT" in line]
     for text in (
-        f"EEGPT from {file}: 18 of 23 tensors loaded; 5 missing",
-        "200 Hz -> 256 Hz; 1 stands for 0.001 V; channels C3, P7; average reference",
+        f"from {file}: 18 of 23 tensors loaded; 5 missing",
+        "200 Hz -> 256 Hz; input unit of 0.001 V; channels C3, P7; average reference",
         "pretrained on EEGMMIDB",
-        "on people of these windows is unknown",
+        "unknown",
     ):
-        assert text in told
+        assert text in message
 
 
 def test_own_weights_of_any_network_with_a_preparation(tmp_path):
@@ -437,9 +435,9 @@ def test_methods_by_name(tmp_path):
     assert list(methods) == ["CBraMod w", "CBraMod c", "SignalJEPA_Contextual d"]
     assert [m.weights for m in methods.values()] == ["a/w.pt", "hf://b/c", "d"]
     assert {m.head_epochs for m in methods.values()} == {2}
-    with pytest.raises(ValueError, match="'bendr:file' is unknown"):
+    with pytest.raises(ValueError, match="'bendr:file'"):
         make_methods(["bendr:file"])
-    with pytest.raises(ValueError, match="cbramod:w expects volts"):
+    with pytest.raises(ValueError, match=r"cbramod:w.*volts"):
         make_methods(["cbramod:w"], subject_centering=True)
 
 
@@ -480,7 +478,7 @@ def test_the_table_has_the_channels_of_braindecode():
 
 def test_a_rate_that_no_small_kernel_reaches_is_refused():
     for sfreq in (1e7, 2.1e6):
-        with pytest.raises(ValueError, match=r"cannot be brought to 200 Hz.*in Hz"):
+        with pytest.raises(ValueError, match=r"200 Hz.*in Hz"):
             Prepare(InputFormat(sfreq=200.0, volts=1.0), sfreq, [])
     assert Prepare(InputFormat(sfreq=200, volts=1.0), np.int16(250), []).ratio == Fraction(4, 5)
 
@@ -492,5 +490,5 @@ def test_a_file_without_tensors_by_name_is_refused(wrap, tmp_path):
     content = wrap(list(published("CBraMod").state_dict().values()))
     torch.save(content, tmp_path / "weights.pt")
     clf = NetworkClassifier("CBraMod", weights=tmp_path / "weights.pt", sfreq=200.0, verbose=0)
-    with pytest.raises(ValueError, match="not tensors by name; save the state_dict"):
+    with pytest.raises(ValueError, match="state_dict"):
         clf.fit(1e-5 * np.ones((4, 3, 400), np.float32) * np.arange(400), [0, 1, 0, 1])

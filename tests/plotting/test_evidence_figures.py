@@ -130,11 +130,11 @@ def test_small_and_negative_scores_have_two_digits():
 
 def test_tables_that_cannot_be_drawn():
     table = audits("one")
-    with pytest.raises(ValueError, match="audits lacks chance"):
+    with pytest.raises(ValueError, match=r"audits .*chance"):
         plotting.audit_map(table.drop(columns="chance"))
     with pytest.raises(ValueError, match="twice"):
         plotting.audit_map(pd.concat([table, table]))
-    with pytest.raises(ValueError, match="no row"):
+    with pytest.raises(ValueError, match="empty"):
         plotting.audit_map(table[:0])
 
 

@@ -227,7 +227,7 @@ def test_an_error_about_flat_channels_names_those_that_are_missing(clf):
 def test_missing_channels(clf):
     raw = recording(["C4", "F3"])
     lacks = pytest.warns(UserWarning, match="average reference of the recording lacks C3")
-    missing = r"C3 is missing.*other channels of the fit \(2 of 3\)"
+    missing = r"C3 is missing.*channels of fit \(2 of 3\)"
     with lacks, pytest.warns(UserWarning, match=missing):
         frame = clf.predict_raw(raw)
     assert frame.attrs["findings"]["missing_channels"] == ["C3"]
@@ -305,7 +305,7 @@ def test_files_that_cannot_be_read(clf, tmp_path):
         clf.predict_raw(waves)
 
 
-@pytest.mark.filterwarnings("ignore:The average reference is over 4 channels")
+@pytest.mark.filterwarnings("ignore:The average reference over 4 channels")
 @pytest.mark.parametrize("kind", ["eeg", "eog"])
 def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
     """With the type EEG it is a part of the average; with its own, MNE does not filter it."""

@@ -80,7 +80,7 @@ def test_stages_of_rechtschaffen_and_kales():
     names = ["W", "S1", "S2", "S3", "S4", "REM", "Movement time"]
     found = sleep_statistics(names)
     assert (found["N3"], found["TST"], found["UNS"]) == (1.0, 2.5, 0.5)
-    with pytest.raises(ValueError, match="Pass names"):
+    with pytest.raises(ValueError, match="class_names_"):
         sleep_statistics([0, 1, 2, 3, 4, 5, 6])
 
 
@@ -109,7 +109,7 @@ def test_what_a_coarse_scoring_does_not_tell_apart_is_nan(night, unknown):
     ("given", "message"),
     [
         (["W", "left"], "'left'"),
-        ([0, 1, 2, 3, 4], "'0', '1', '2', '3', '4' .* class_names_"),
+        ([0, 1, 2, 3, 4], "'0', '1', '2', '3', '4'.* class_names_"),
         ([], "0"),
         ([["W"]], r"\(1, 1\)"),
     ],

@@ -44,7 +44,7 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
     ("given", "message"),
     [
         (frame().drop(columns=["onset", "label"]), "onset, label"),
-        (frame().iloc[:0], "no row"),
+        (frame().iloc[:0], "is empty"),
         (frame(onset=[30.0, 0.0]), "order"),
         (frame(duration=31.0), "overlap"),
         (frame(duration=0.0), "duration"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars.datasets import folder
-from braindecode_pars.windows.marks import continuous_stretches, kind_of_text
+from braindecode_pars.windows.marks import continuous_segments, kind_of_text
 
 NO_FILTERS = dict(low=None, high=None, mains=None, verbose=0)
 
@@ -91,4 +91,4 @@ def test_gaps_of_a_raw(tmp_path):
     raw.set_annotations(
         mne.Annotations([5, 10, 20], [3, 1, 5], ["-99", "bad_acq_skip", "Boundary"])
     )
-    assert continuous_stretches(raw) == [(0, 500), (500, 1000), (1100, 2000), (2000, 3000)]
+    assert continuous_segments(raw) == [(0, 500), (500, 1000), (1100, 2000), (2000, 3000)]

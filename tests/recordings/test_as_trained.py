@@ -329,7 +329,7 @@ def test_a_model_of_other_electrodes_of_the_same_names(names):
     raw = mne.io.RawArray(noise, mne.create_info(names, 100.0, "eeg"), verbose="error")
     for wanted in (["C3", "C4"], ["C3-M2", "C4-M1"], ["A1-A2"]):
         chs = mne.create_info(wanted, 100.0, "eeg")["chs"]
-        with pytest.raises(ValueError, match=r"BioSemi's .*raw\.rename_channels"):
+        with pytest.raises(ValueError, match=r"BioSemi .*raw\.rename_channels"):
             prepare_as_trained(raw, "night", Preprocessing(), 100.0, chs)
     # A model of the same names receives its own channels, against the electrode of that name.
     chs = mne.create_info(names[::-1], 100.0, "eeg")["chs"]

@@ -18,7 +18,7 @@ from braindecode_pars.recordings.cutting import (
     split_at_gaps,
 )
 from braindecode_pars.windows.convert import as_windows
-from braindecode_pars.windows.marks import continuous_stretches, usable_stretches
+from braindecode_pars.windows.marks import continuous_segments, usable_segments
 
 
 def recording(signals, sfreq=250.0, names=None):
@@ -115,7 +115,7 @@ def ramp(n_times: int = 1000, first_samp: int = 0) -> mne.io.RawArray:
 def test_a_recording_without_gaps_is_not_copied():
     raw = ramp()
     raw.set_annotations(mne.Annotations([2, 3], [1, 0], ["BAD blink", "N2"]))
-    assert continuous_stretches(raw) == [(0, 1000)]
+    assert continuous_segments(raw) == [(0, 1000)]
     (part,) = split_at_gaps(raw)
     assert part is raw
 
@@ -126,22 +126,22 @@ def test_pauses_within_a_recording_are_cut_out(first_samp):
     raw = ramp(first_samp=first_samp)
     skips = mne.Annotations([0, 3, 4, 9.5], [0.5, 1.5, 0.5, 0.5], "BAD_ACQ_SKIP")
     raw.set_annotations(skips)
-    assert continuous_stretches(raw) == [(50, 300), (450, 950)]
+    assert continuous_segments(raw) == [(50, 300), (450, 950)]
     # One within another does not end it.
     nested = mne.Annotations([2, 3], [3, 0], ["BAD_ACQ_SKIP", "BAD boundary"])
-    assert continuous_stretches(raw.copy().set_annotations(nested)) == [(0, 200), (500, 1000)]
+    assert continuous_segments(raw.copy().set_annotations(nested)) == [(0, 200), (500, 1000)]
     first, second = split_at_gaps(raw)
     assert first.get_data()[0, [0, -1]].tolist() == [50, 299]
     assert second.get_data()[0, [0, -1]].tolist() == [450, 949]
     assert second.first_samp == first_samp + 450
     raw.set_annotations(mne.Annotations([0], [10], "BAD_ACQ_SKIP"))
-    assert continuous_stretches(raw) == split_at_gaps(raw) == []
+    assert continuous_segments(raw) == split_at_gaps(raw) == []
 
 
 @pytest.mark.parametrize("first", [37, 500, 501])
 def test_a_gap_of_eeglab_is_half_a_sample_before_the_next(first):
     raw = ramp().set_annotations(mne.Annotations((first - 0.5) / 100, 0.5, "boundary"))
-    assert continuous_stretches(raw) == [(0, first), (first, 1000)]
+    assert continuous_segments(raw) == [(0, first), (first, 1000)]
 
 
 def test_concatenated_recordings_are_split():
@@ -227,4 +227,4 @@ def test_a_bad_moment_is_one_sample():
     info = mne.create_info(["C3"], 100.0, "eeg")
     raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
     raw.set_annotations(mne.Annotations([2.0], [0.0], ["BAD_jump"]))
-    assert usable_stretches(raw, ["C3"]) == [(0, 200), (201, 1000)]
+    assert usable_segments(raw, ["C3"]) == [(0, 200), (201, 1000)]

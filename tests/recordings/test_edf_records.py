@@ -13,7 +13,7 @@ from braindecode_pars.recordings.readers import (
     read_edf,
     read_recording,
 )
-from braindecode_pars.windows.marks import continuous_stretches
+from braindecode_pars.windows.marks import continuous_segments
 
 #: Six records of a second; two seconds are missing after the second, an hour after the fifth.
 ONSETS = [0, 1, 4, 5, 6, 3607]
@@ -48,7 +48,7 @@ def test_a_raw_of_a_file_with_gaps_is_doubtful(tmp_path):
 )
 def test_files_without_gaps_are_read_as_by_mne(tmp_path, onsets, kind):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, onsets, kind=kind)
-    assert continuous_stretches(read_edf(file)) == [(0, 600)]
+    assert continuous_segments(read_edf(file)) == [(0, 600)]
 
 
 def test_records_without_or_in_disorder_of_times_are_refused(tmp_path):

@@ -164,5 +164,5 @@ def test_splits_that_cannot_be_set(tmp_path):
     with pytest.raises(ValueError, match=r"01 .*'train' and 'test'"):
         set_splits(windows, {1: "train", "01": "test"})
     (tmp_path / "splits.csv").write_text("subject,part\n1,train\n")
-    with pytest.raises(ValueError, match="lacks split"):
+    with pytest.raises(ValueError, match="columns split"):
         set_splits(windows, tmp_path / "splits.csv")

@@ -14,7 +14,7 @@ from braindecode_pars.recordings.preparation import (
     pick_electrodes,
     set_reference,
 )
-from braindecode_pars.windows.marks import continuous_stretches
+from braindecode_pars.windows.marks import continuous_segments
 from braindecode_pars.windows.preprocessing import Preprocessing
 from braindecode_pars.windows.recorded_steps import recorded
 
@@ -65,7 +65,7 @@ def test_filters_end_at_gaps_as_in_a_prediction(text, first_samp, duration):
     before = raw.annotations.copy()
     filter_and_resample(raw, low=0.5, high=40)
     assert raw.annotations == before
-    for start, stop in continuous_stretches(raw):
+    for start, stop in continuous_segments(raw):
         expected = raw.get_data(start=start, stop=stop)
         np.testing.assert_allclose(found.signals[:, start:stop], expected, atol=1e-5)
 

@@ -487,10 +487,10 @@ COARSE[0, :1000] = np.resize([-1.0, 1.0], 1000)
     ("signals", "message"),
     [
         ([COARSE], r"int16 .*recording-0.* \(E0\)"),
-        ([NOISE, 2e-6 * NOISES[0]], r"recording-1.* 2e-11; .* by 1e6"),  # scaled twice
+        ([NOISE, 2e-6 * NOISES[0]], r"recording-1.* 2e-11.* by 1e6"),  # scaled twice
         (
             [NOISE, NOISES[0], 1e3 * NOISES[1], NOISES[2]],
-            r"^The amplitude of 1 of 4 .* others: recording-2 \(subject 2\)\. Their",
+            r"^1 of 4 recordings .*: recording-2 \(subject 2\)\.",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from support.small_runs import make_store, run
 from support.stand_in import NAME, ship
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
-from braindecode_pars._common.model_files import model_folder, packaged_folder, packaged_names
+from braindecode_pars._common.model_files import bundled_folder, bundled_names, model_folder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, packaged_encoders, save_encoder
 
 WINDOWS = np.random.default_rng(0).normal(size=(8, 2, 600)).astype(np.float32)
@@ -53,7 +53,7 @@ def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
     net.save_pretrained(hub)
     assert load_encoder("owner/eeg").encoder.config == net.encoder.config
     card = load_encoder("owner/eeg").card
-    assert (card.subjects, card.sfreq) == (None, 100.0)  # the people are unknown
+    assert (card.subjects, card.sfreq) == (None, 100.0)  # the subjects are unknown
     loaded = PARSNet.from_pretrained("owner/eeg", local_files_only=True)
     assert loaded.load_report.complete
 
@@ -122,8 +122,8 @@ def test_a_name_and_its_alias_are_found(shipped, name):
 
 def test_names_cards_and_folders(shipped, tmp_path):
     (tmp_path / "package" / "empty").mkdir()
-    assert packaged_names() == [NAME]
-    assert packaged_folder("empty") is None
+    assert bundled_names() == [NAME]
+    assert bundled_folder("empty") is None
     cards = packaged_encoders()
     assert list(cards) == [NAME]
     assert cards[NAME].subjects == [1, 2, 3]

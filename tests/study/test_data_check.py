@@ -203,7 +203,7 @@ def test_amplitudes_that_tell_classes():
 def test_an_amplitude_of_another_unit():
     parts = [part(f"P{i}", MIXED, seed=i, scale=1e6 if i == 3 else 1.0) for i in range(8)]
     [warning] = texts(BaseConcatDataset(parts), "warning")
-    assert warning.startswith("The amplitude of 1 of 8 recordings is more than 20 times")
+    assert warning.startswith("1 of 8 recordings differs in amplitude")
     assert "recording 4 (subject P3)" in warning
 
 
@@ -212,10 +212,10 @@ def test_a_channel_of_another_unit_and_amplitudes_that_no_eeg_has():
     raw = parts[2].raw
     raw.load_data()._data[3] *= 1e3
     [warning] = texts(BaseConcatDataset(parts), "warning")
-    assert "more than 30 times" in warning
-    assert "clipped: D of recording 3 (subject P2). Their unit" in warning
+    assert "more than 30" in warning
+    assert "clipped: D of recording 3 (subject P2)." in warning
     [warning] = texts(within(scale=1e-6), "warning")
-    assert warning.startswith("The standard deviation of the signal is 1e-11; EEG has about")
+    assert warning.startswith("The standard deviation of the signal is 1e-11")
 
 
 def ordered(dates=None, files=("a", "b"), swap=()):

@@ -109,7 +109,7 @@ class RecipeContract:
             [subject] = [r.subject for r in self.recipe.recordings(tmp_path) if r.file == first]
             assert set(windows.description["subject"]) == {subject}
 
-    @pytest.mark.filterwarnings("ignore:The same signals")
+    @pytest.mark.filterwarnings("ignore:Duplicate recordings")
     def test_a_store_has_the_same_labeled_windows(self, corpus, tmp_path):
         if self.recipe.cut is None:
             with pytest.raises(ValueError, match=rf"{self.recipe.card['name']} has no labels"):

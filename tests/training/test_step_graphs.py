@@ -311,10 +311,10 @@ def test_a_step_of_another_kind_has_a_graph_of_its_own(on_cpu):
         before = on_cpu["replayed"]
         assert captured_after_two() == 4
         assert on_cpu["replayed"] == before
-    for n in range(1, 2 * StepGraphs.MOST):  # no more than so many
+    for n in range(1, 2 * StepGraphs.MAX_KINDS):  # no more than so many
         for _ in range(2):
             run_one(graphs, net, x[:1].repeat(n, 1))
-    assert on_cpu["captured"] == len(graphs.steps) == StepGraphs.MOST
+    assert on_cpu["captured"] == len(graphs.steps) == StepGraphs.MAX_KINDS
 
 
 def log_of(caplog):
@@ -329,7 +329,7 @@ def test_what_cannot_be_captured_trains_without_a_graph(monkeypatch, caplog):
         torch.manual_seed(0)
         graphs = small_net().fit(signals())
     (line,) = log_of(caplog)
-    assert line.startswith("Training steps of PARS run without a CUDA graph (")
+    assert line.startswith("Training of PARS runs without CUDA graphs (")
     monkeypatch.undo()
     torch.manual_seed(0)
     assert graphs.history[:, "train_loss"] == small_net().fit(signals()).history[:, "train_loss"]
@@ -483,7 +483,7 @@ def test_what_cannot_be_captured_trains_on(kind, caplog):
         net = small_net(kind(1000, 100, **SIZES), compile=True, device="cuda").fit(signals())
     (line,) = log_of(caplog)
     print(line)
-    assert line.startswith(f"Training steps of {kind.__name__} run without a CUDA graph (")
+    assert line.startswith(f"Training of {kind.__name__} runs without CUDA graphs (")
     assert np.isfinite(net.history[:, "train_loss"]).all()
     assert torch.rand(3, device="cuda").isfinite().all()
     # The next training is captured again.

@@ -179,7 +179,7 @@ def in_corpora(nights, *corpora):
     return BaseConcatDataset(parts)
 
 
-def test_subject_1_of_two_corpora_is_two_people(nights):
+def test_subject_1_of_two_corpora_is_two_subjects(nights):
     windows = as_windows(in_corpora(nights, "day", "day", "night", None))
     names = ["day:1", "day:2", "night:1", 2]
     assert list(dict.fromkeys(windows.groups.tolist())) == names
@@ -192,8 +192,8 @@ def test_subjects_of_one_corpus_keep_their_names(nights):
     windows = as_windows(of_one)
     assert list(dict.fromkeys(windows.groups.tolist())) == [1, 2]
     assert list(dict.fromkeys(windows.corpus_subjects.tolist())) == ["day:1", "day:2"]
-    given = as_windows(of_one, groups=np.repeat(["A", "B"], 48))
-    assert list(dict.fromkeys(given.corpus_subjects.tolist())) == ["day:A", "day:B"]
+    regrouped = as_windows(of_one, groups=np.repeat(["A", "B"], 48))
+    assert list(dict.fromkeys(regrouped.corpus_subjects.tolist())) == ["day:A", "day:B"]
 
 
 def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):
@@ -226,10 +226,14 @@ def test_preprocessing_of_each_window():
     filtered = epochs(np.random.default_rng(0).normal(size=(4, 2, 500))).filter(
         1, 40, verbose="error"
     )
-    (found,) = set(as_windows(filtered).column("preprocessing"))
-    assert (found.band, found.notch, found.window_seconds) == ((1.0, 40.0), None, 5.0)
+    (description,) = set(as_windows(filtered).column("preprocessing"))
+    assert (description.band, description.notch, description.window_seconds) == (
+        (1.0, 40.0),
+        None,
+        5.0,
+    )
     singles = [filtered[i] for i in range(4)]
-    assert set(as_windows(singles).column("preprocessing")) == {found}
+    assert set(as_windows(singles).column("preprocessing")) == {description}
     assert set(as_windows(ARRAY).column("preprocessing")) == {None}
 
 
@@ -239,7 +243,7 @@ def test_preprocessing_follows_the_windows(nights):
     filtered.raw_preproc_kwargs = [{"fn": "filter", "kwargs": {"l_freq": 1, "h_freq": 20}}]
     joined = ConcatDataset([night, filtered])
     part = as_windows(Subset(joined, [3, len(night) + 3]))
-    assert [each.band for each in part.column("preprocessing")] == [None, (1.0, 20.0)]
+    assert [description.band for description in part.column("preprocessing")] == [None, (1.0, 20.0)]
     assert part.take([1]).column("preprocessing")[0].notch == ()
     filtered.transform = np.negative  # its effect on the signal is unknown
     assert as_windows(filtered).column("preprocessing")[0].notch is None

@@ -168,13 +168,15 @@ def test_as_sklearn_needs_labels():
 def test_crops_lie_within_the_windows_of_a_store(nights, store):
     """A crop of 2990 samples has eleven starts in each of three channels of 3000 samples."""
     single = SingleChannelWindows(store.windows(3000), n_times=2990)
-    found = set()
+    found_starts = set()
     for _ in range(300):
         signal, _ = single[30]
         for channel, samples in enumerate(nights[30][0]):
             starts = np.flatnonzero(samples[:11] == signal[0].item())
-            found |= {(channel, s) for s in starts if np.array_equal(samples[s : s + 2990], signal)}
-    assert found == {(channel, start) for channel in range(3) for start in range(11)}
+            found_starts |= {
+                (channel, s) for s in starts if np.array_equal(samples[s : s + 2990], signal)
+            }
+    assert found_starts == {(channel, start) for channel in range(3) for start in range(11)}
 
 
 def test_a_store_can_be_combined_with_windows(nights, store):
@@ -200,13 +202,13 @@ def test_a_list_of_windows_is_one_dataset_and_a_list_of_arrays_several(item):
     assert len(several.corpora) == 2
 
 
-@pytest.mark.parametrize(("numbers", "found"), [(range(4), "96 of 96"), ([1], "24 of 96")])
-def test_missing_subjects_are_counted(nights, numbers, found):
+@pytest.mark.parametrize(("numbers", "counts"), [(range(4), "96 of 96"), ([1], "24 of 96")])
+def test_missing_subjects_are_counted(nights, numbers, counts):
     parts = [
         type(part)(part.raw, part.metadata, {"night": 1} if i in numbers else part.description)
         for i, part in enumerate(nights.datasets)
     ]
-    with pytest.raises(ValueError, match=f"{found} .*'subject'"):
+    with pytest.raises(ValueError, match=f"{counts} .*'subject'"):
         as_sklearn(type(nights)(parts))
 
 

@@ -23,12 +23,12 @@ class CountedDataset(EEGWindowsDataset):
 
     def __getattribute__(self, name):
         if name == "description":
-            person = super().__getattribute__("person")
-            super().__getattribute__("described")[person] += 1
+            subject = super().__getattribute__("subject")
+            super().__getattribute__("described")[subject] += 1
         return super().__getattribute__(name)
 
     def __getitem__(self, index):
-        self.read[self.person, index] += 1
+        self.read[self.subject, index] += 1
         return super().__getitem__(index)
 
 
@@ -37,7 +37,7 @@ def counted(nights):
     described, read, parts = Counter(), Counter(), []
     for night in nights.datasets:
         one = EEGWindowsDataset(night.raw, night.metadata, dict(night.description))
-        vars(one).update(person=night.description["subject"], described=described, read=read)
+        vars(one).update(subject=night.description["subject"], described=described, read=read)
         one.__class__ = CountedDataset
         parts.append(one)
     windows = BaseConcatDataset(parts)

@@ -51,7 +51,7 @@ def test_rows_are_selected_as_those_of_an_array(nights):
     assert len(list(X[90:])) == 6
 
 
-def test_the_tables_show_what_is_known(nights):
+def test_columns_of_the_tables(nights):
     metadata = nights.datasets[1].metadata.assign(quality=0.5)
     second = EEGWindowsDataset(nights.datasets[1].raw, metadata, {"subject": 2, "session": "b"})
     X = as_windows(BaseConcatDataset([nights.datasets[0], second]))
@@ -69,10 +69,10 @@ def test_the_tables_show_what_is_known(nights):
 @pytest.mark.parametrize("y", [["a", "bc"], [1.5, 2.0], [True, False], [1, "a"], ["a", None]])
 def test_labels_keep_their_type(y):
     """Tables of pandas change text, and NumPy changes mixed labels; classes must not change."""
-    given = np.array(y) if len({type(label) for label in y}) == 1 else np.array(y, object)
-    found = as_windows(np.zeros((2, 1, 5)), y).take([1, 0]).y
-    assert found.dtype == given.dtype
-    assert found.tolist() == given[::-1].tolist()
+    expected = np.array(y) if len({type(label) for label in y}) == 1 else np.array(y, object)
+    labels = as_windows(np.zeros((2, 1, 5)), y).take([1, 0]).y
+    assert labels.dtype == expected.dtype
+    assert labels.tolist() == expected[::-1].tolist()
 
 
 def test_subjects_divide_a_recording():
@@ -127,9 +127,9 @@ def test_batches_are_the_items_of_a_dataset(labeled_store, rows):
 def test_a_batch_of_several_montages_is_read_by_channel_names(nights, tmp_path):
     one, other = nights.datasets[:2]
     reordered = other.raw.copy().reorder_channels(other.raw.ch_names[::-1])
-    given = [one, EEGWindowsDataset(reordered, other.metadata, {"subject": 2})]
+    recordings = [one, EEGWindowsDataset(reordered, other.metadata, {"subject": 2})]
     store = SignalStore.create(
-        tmp_path / "store", BaseConcatDataset(given), dtype="float32", verbose=0
+        tmp_path / "store", BaseConcatDataset(recordings), dtype="float32", verbose=0
     )
     windows = pick_for_fit(as_windows(store.labeled_windows()))
     for x, i in zip(windows.read([30, 2, 25]), [30, 2, 25], strict=True):
@@ -140,10 +140,10 @@ def test_a_batch_that_was_read_as_one_array_is_not_copied(labeled_store, nights)
     """Its tensors are those of torch's own collate function."""
     for dataset in (labeled_store.labeled_windows(), nights):
         examples = Examples(as_windows(dataset))
-        (found,) = WindowLoader(examples, batch_sampler=[[8, 2, 40]])
+        (batch,) = WindowLoader(examples, batch_sampler=[[8, 2, 40]])
         expected = default_collate([examples[i] for i in (8, 2, 40)])
-        assert [x.dtype for x in found] == [x.dtype for x in expected]
-        assert all(torch.equal(x, y) for x, y in zip(found, expected, strict=True))
+        assert [x.dtype for x in batch] == [x.dtype for x in expected]
+        assert all(torch.equal(x, y) for x, y in zip(batch, expected, strict=True))
     stored = Examples(as_windows(labeled_store.labeled_windows()))
     batch = stored.__getitems__([8, 2, 40])
     assert WindowLoader(stored).collate_fn(batch)[0].data_ptr() == batch.windows.ctypes.data
