@@ -7,7 +7,7 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 
-def said(function, *arguments, **named) -> list[str]:
+def convergence_warnings(function, *arguments, **named) -> list[str]:
     """Call a function, and return the messages of its ConvergenceWarnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

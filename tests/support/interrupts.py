@@ -9,7 +9,7 @@ from skorch.callbacks import Callback
 from braindecode_pars._common.training import ProgressBar
 
 
-def draw_with_an_own_lock() -> None:
+def create_progress_bar_lock() -> None:
     """Create a new lock for the progress bars of this forked process.
 
     Forked processes share the lock of tqdm with the parent process. If a child process is killed

@@ -39,7 +39,7 @@ def cut(recording: Recording, *, seconds: float = 2.0, **preparation: Any) -> An
 RECIPE = Recipe("own_recipe", CARD, recordings, prepare, cut)
 
 
-def killed(recording: Recording) -> mne.io.BaseRaw:
+def kill_this_process(recording: Recording) -> mne.io.BaseRaw:
     """Kill this process, as the system does when memory is exhausted."""
     os.kill(os.getpid(), signal.SIGKILL)
 

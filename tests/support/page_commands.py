@@ -17,7 +17,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
-from support.interrupts import draw_with_an_own_lock
+from support.interrupts import create_progress_bar_lock
 
 
 class Command(NamedTuple):
@@ -80,7 +80,7 @@ def run_until_killed(arguments: list[str], moment: str, nth: int) -> int | None:
 
 
 def _run_until(arguments: list[str], moment: str, nth: int) -> None:
-    draw_with_an_own_lock()
+    create_progress_bar_lock()
     module, _, path = moment.partition(":")
     owner: Any = import_module(module)
     *owners, name = path.split(".")
