@@ -101,9 +101,8 @@ def test_a_validation_loss_that_never_fell():
     (text,) = convergence_warnings(warn_of_validation, [1.0, 1.2, 1.0], chance=1.6)
     assert "after the first of 3 epochs" in text
     assert convergence_warnings(warn_of_validation, [1.0, 0.9], chance=1.6) == []
-    assert (
-        convergence_warnings(warn_of_validation, [1.0], chance=1.6) == []
-    )  # there is no other epoch
+    # There is only one epoch.
+    assert convergence_warnings(warn_of_validation, [1.0], chance=1.6) == []
 
 
 def test_a_validation_loss_that_was_never_below_chance():
