@@ -1,4 +1,4 @@
-"""Sphinx configuration: the site builds without a network, from what lies in the repository."""
+"""Sphinx configuration. The documentation builds offline, from files in the repository only."""
 
 import configparser
 import os
@@ -15,7 +15,7 @@ import gallery
 
 project = "braindecode_pars"
 author = "the braindecode_pars developers"
-copyright = "2026, " + author  # noqa: A001  the name that Sphinx reads
+copyright = "2026, " + author  # noqa: A001  Sphinx requires this name
 release = version = braindecode_pars.__version__
 
 extensions = [
@@ -38,10 +38,10 @@ exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_ignore_module_all = False  # modules document the names in their __all__
-autodoc_typehints = "none"  # numpydoc's Parameters say the types
+autodoc_typehints = "none"  # numpydoc shows the types
 numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"  # the table of contents is narrow
-# Cards of datasets and the paper's settings are shown as tables.
+# Dataset cards and the settings of the paper are shown as tables.
 autosummary_context = {
     "values": {
         module.__name__: {
@@ -62,10 +62,10 @@ def reachable(host: str) -> bool:
     return True
 
 
-# A page shows a warning without the path of the machine that has built it.
+# Warnings on a page do not show the file path on the computer that built the page.
 warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
 
-# Links into other projects' pages need their inventories; offline the site goes without.
+# Links to other projects need their inventories from the network; offline, there are no links.
 intersphinx_mapping = {}
 if reachable("docs.python.org"):
     intersphinx_mapping = {
@@ -79,7 +79,8 @@ if reachable("docs.python.org"):
         "pandas": ("https://pandas.pydata.org/docs", None),
     }
 
-# Pages on real recordings are shown, but not run, where there are none: a build never downloads.
+# Examples with real recordings run only if the recordings are available; others are only shown,
+# because a build never downloads data.
 examples = Path(__file__).parents[1] / "examples"
 runnable = [
     page.name
@@ -103,7 +104,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "write_computation_times": False,
 }
-# Plots read what is stored below "docs", whatever the folder of their page is.
+# Plot directives read files relative to "docs", for pages in any folder.
 plot_working_directory = str(Path(__file__).parent)
 plot_html_show_formats = False
 plot_html_show_source_link = False

@@ -1,4 +1,4 @@
-"""Fixtures that many test files share."""
+"""Configuration of the tests, and fixtures that several test files share."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from braindecode_pars.signal_store import SignalStore
 
 matplotlib.use("Agg")
 
-#: Folder of the package that is tested: as installed, unless tests run by ``python -m pytest``, or
-#: with PYTHONPATH, in a clone.
+#: Folder of the package that is tested. This is the installed package, except if the tests run in a
+#: clone with ``python -m pytest`` or with PYTHONPATH.
 TESTED = Path(braindecode_pars.__file__).parent
-# Processes that tests start import the same one, whatever folder they run in.
+# Processes that tests start import the same package, in any current folder.
 os.environ["PYTHONSAFEPATH"] = "1"
 if TESTED.parent == Path(__file__).parents[1]:
-    others = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTED.parent), others)))
+    python_path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTED.parent), python_path)))
 
 
 def pytest_report_header() -> str:
@@ -36,10 +36,10 @@ def pytest_report_header() -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each of several test processes (``-n 2``) one thread, since they share the cores."""
+    """Limit parallel test processes (``-n 2``) to one thread each, because they share the cores."""
     if config.getoption("numprocesses", None):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
-    gc.disable()  # modules and tests stay: looking for garbage among them takes seconds
+    gc.disable()  # garbage collection during imports and test collection takes seconds
 
 
 def pytest_collection_finish() -> None:
@@ -48,12 +48,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    gc.collect()  # pytest reports errors in what the tests have left
-    gc.unfreeze()  # Hypothesis, which may be imported now, asks who refers to a generator
+    gc.collect()  # pytest reports errors of objects that are deleted here
+    gc.unfreeze()  # Hypothesis, if it is imported now, searches for references to a generator
 
 
 def pytest_unconfigure() -> None:
-    gc.freeze()  # pytest would look for garbage among the modules again, five times
+    gc.freeze()  # pytest runs garbage collection five times; without freeze, this takes seconds
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def seeded():
     rng = check_random_state(None)  # the global state of NumPy
     state = rng.get_state()
     with torch.random.fork_rng():
-        # torch.manual_seed formats the stack for each kind of device that is not there.
+        # torch.manual_seed is slow: it formats the stack for each type of device that is missing.
         torch.default_generator.manual_seed(0)
         if torch.cuda.is_available():
             torch.cuda.manual_seed_all(0)
@@ -73,7 +73,7 @@ def seeded():
 
 @pytest.fixture(autouse=True, scope="session")
 def no_power_loss():
-    """What is written need not reach the disk, since no test ends in a power loss."""
+    """Disable os.fsync, which makes tests slow and protects only against a power failure."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
@@ -81,19 +81,19 @@ def no_power_loss():
 
 @pytest.fixture(scope="session")
 def plain_log():
-    """Return the level and the handlers of the log before any command."""
+    """Return the level and the handlers of the package's logger before any command runs."""
     log = logging.getLogger("braindecode_pars")
     return log.level, list(log.handlers)
 
 
 @pytest.fixture(autouse=True)
-def own_log(plain_log):
-    """Take away what commands have added to the log, in this test or in a fixture of a module."""
+def reset_log(plain_log):
+    """Undo changes of the logger by commands that run in a test or in a module-scoped fixture."""
     log = logging.getLogger("braindecode_pars")
     level, handlers = plain_log
 
     def reset():
-        if log.level != level:  # setting it clears the caches of all logs
+        if log.level != level:  # setting the level clears the caches of all loggers
             log.setLevel(level)
         log.handlers[:] = handlers
 
@@ -116,7 +116,7 @@ def uneven():
 
 @pytest.fixture
 def own_task(tmp_path, monkeypatch):
-    """Path of a Python file with the pretext task "slope", class Slope, which is not known yet."""
+    """Path of a Python file with the pretext task "slope" (class Slope), not imported yet."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     file = tmp_path / "own" / "my_task.py"
     file.parent.mkdir()
@@ -127,7 +127,7 @@ def own_task(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def eeg_folder() -> Path:
-    """Folder of real recordings: the environment variable BRAINDECODE_PARS_EEG."""
+    """Folder of real recordings, from the environment variable BRAINDECODE_PARS_EEG."""
     folder = os.environ.get("BRAINDECODE_PARS_EEG")
     if not folder:
         pytest.skip("real recordings: the environment variable BRAINDECODE_PARS_EEG is not set")
@@ -140,11 +140,12 @@ TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
 
 @pytest.fixture
 def tiny() -> dict:
+    """Sizes of a very small transformer encoder."""
     return dict(TINY)
 
 
 @pytest.fixture(scope="session")
 def labeled_store(nights, tmp_path_factory):
-    """A store of ``nights`` with their labels, in single precision."""
+    """A store of the labeled windows of ``nights``, in single precision."""
     path = tmp_path_factory.mktemp("labeled") / "store"
     return SignalStore.create(path, nights, dtype="float32", verbose=0)

@@ -1,4 +1,4 @@
-"""Imports between the parts of the package: one way, without circles."""
+"""Dependencies between the parts of the package: layers, no import cycles, unique names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = "braindecode_pars"
 
 
 def layers() -> list[set[str]]:
-    """The folders of each layer in setup.cfg, the highest first."""
+    """Return the folders of each layer in setup.cfg, from the highest to the lowest layer."""
     settings = ConfigParser()
     settings.read(ROOT.parent / "setup.cfg", encoding="utf-8")
     lines = settings["importlinter:contract:parts"]["layers"].strip().splitlines()
@@ -25,42 +25,42 @@ def layers() -> list[set[str]]:
 
 
 def checked_contracts(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Check the contracts in a folder; in another process, since this changes loggers."""
+    """Check the import contracts in a folder; in another process, because this changes loggers."""
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     return subprocess.run([*command, "--no-cache"], cwd=folder, capture_output=True, text=True)
 
 
-def test_the_contracts_of_imports_hold():
-    found = checked_contracts(ROOT.parent)
-    assert found.returncode == 0, found.stdout
+def test_the_import_contracts_hold():
+    result = checked_contracts(ROOT.parent)
+    assert result.returncode == 0, result.stdout
 
 
 def test_an_import_of_a_higher_part_breaks_a_contract(tmp_path):
-    """Else the contracts would hold whatever the code does."""
+    """Check that the contracts can fail."""
     shutil.copytree(
         ROOT, tmp_path / PACKAGE, ignore=shutil.ignore_patterns("sample_data", "shipped")
     )
     shutil.copy(ROOT.parent / "setup.cfg", tmp_path)
     with (tmp_path / PACKAGE / "tokens.py").open("a", encoding="utf-8") as file:
         file.write("\n\ndef late():\n    import braindecode_pars.evaluation\n")
-    found = checked_contracts(tmp_path)
-    assert found.returncode == 1
-    assert f"{PACKAGE}.tokens -> {PACKAGE}.evaluation" in found.stdout
+    result = checked_contracts(tmp_path)
+    assert result.returncode == 1
+    assert f"{PACKAGE}.tokens -> {PACKAGE}.evaluation" in result.stdout
 
 
-def test_the_picture_of_the_parts_is_that_of_the_contract():
+def test_the_diagram_of_the_parts_matches_the_contract():
     text = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    parts, way = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    parts, data_flow = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
     drawn = [set(line.split()[1:]) for line in parts.strip().splitlines()]
-    of_study, others = layers()[:3], layers()[3:]
-    assert drawn == [set().union(*of_study) - {"__main__"}, *others]
-    columns = [re.split(r"\s{2,}", line.strip())[0] for line in way.strip().splitlines()[1:]]
-    named = [name for column in columns for name in column.split(", ")]
-    assert len(named) >= 12
-    assert {f"{PACKAGE}.{name}" for name in named} <= MODULES.keys()
+    study_layers, lower_layers = layers()[:3], layers()[3:]
+    assert drawn == [set().union(*study_layers) - {"__main__"}, *lower_layers]
+    columns = [re.split(r"\s{2,}", line.strip())[0] for line in data_flow.strip().splitlines()[1:]]
+    names = [name for column in columns for name in column.split(", ")]
+    assert len(names) >= 12
+    assert {f"{PACKAGE}.{name}" for name in names} <= MODULES.keys()
 
 
-def test_a_folder_of_the_package_is_seen_at_one_glance():
+def test_the_package_has_few_folders_and_files_at_the_top():
     entries = [p for p in ROOT.iterdir() if p.suffix != ".typed" and p.name != "__pycache__"]
     assert len(entries) <= 23
 
@@ -70,14 +70,14 @@ def test_no_two_modules_share_a_name():
     assert sorted(stems) == sorted(set(stems))
 
 
-def test_there_are_no_circles():
+def test_there_are_no_import_cycles():
     graph = {name: imports(name) for name in MODULES if name != "braindecode_pars"}
-    graph = {name: {d for d in found if d != "braindecode_pars"} for name, found in graph.items()}
+    graph = {name: {d for d in used if d != "braindecode_pars"} for name, used in graph.items()}
     assert list(TopologicalSorter(graph).static_order())
 
 
 def test_parts_that_use_braindecode_import_hosts():
-    """Else a user sees a warning about montages, or torchaudio's long error."""
+    """hosts silences a warning about montages, and shortens an error of torchaudio."""
     use_braindecode = {
         part_of(name)
         for name, path in MODULES.items()
@@ -95,30 +95,40 @@ def test_no_module_is_named_utils_or_the_like():
     assert stems.isdisjoint({"utils", "util", "helpers", "misc", "common", "tools"})
 
 
-#: Names that several modules have, and why each has one meaning all the same.
+#: Reasons why several modules may define the same name, and these names.
 SHARED_NAMES = {
-    "a recipe of a corpus has these": {"CARD", "Settings", "cut", "load", "prepare", "recordings"},
-    "a command has the name of the function it calls": {
+    "every recipe of a corpus defines these names": {
+        "CARD",
+        "Settings",
+        "cut",
+        "load",
+        "prepare",
+        "recordings",
+    },
+    "a command has the name of the function that it calls": {
         *("evaluate", "plan", "pretrain", "reproduce", "study"),
     },
-    "a figure has the name of what it shows": {"control_gains", "label_efficiency"},
-    "both return nights of sleep": {"sleep"},
+    "a plotting function has the name of the result that it shows": {
+        "control_gains",
+        "label_efficiency",
+    },
+    "both return sleep recordings": {"sleep"},
 }
 
 
 def test_a_public_name_has_one_meaning():
-    """No two functions or classes of the package share a name, but for these."""
-    of_name: dict[str, set[str]] = {}
+    """No two functions or classes of the package have the same name, except SHARED_NAMES."""
+    modules_by_name: dict[str, set[str]] = {}
     for module in MODULES:
         for node in tree(module).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                of_name.setdefault(node.name, set()).add(module)
-    twice = {name for name, modules in of_name.items() if len(modules) > 1}
-    assert twice - set().union(*SHARED_NAMES.values()) == set()
+                modules_by_name.setdefault(node.name, set()).add(module)
+    repeated = {name for name, modules in modules_by_name.items() if len(modules) > 1}
+    assert repeated - set().union(*SHARED_NAMES.values()) == set()
 
 
-def test_nothing_private_is_imported():
-    found = []
+def test_no_private_names_of_host_libraries_are_imported():
+    private_imports = []
     for name in MODULES:
         for node in ast.walk(tree(name)):
             modules = []
@@ -131,5 +141,5 @@ def test_nothing_private_is_imported():
                 if parts[0] in {"sklearn", "skorch", "braindecode", "mne", "torch"} and any(
                     part.startswith("_") and part != "__version__" for part in parts
                 ):
-                    found.append(module)
-    assert found == []
+                    private_imports.append(module)
+    assert private_imports == []

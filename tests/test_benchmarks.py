@@ -1,4 +1,4 @@
-"""The functions behind the benchmarks: rows, ratios, memory, operations, and the table."""
+"""Functions of the benchmarks: rows and table of results, ratios, memory, operations."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from docutils.core import publish_doctree
 from braindecode_pars.pretext import PARS
 
 ROWS = [
-    Row("slow / fast", 2.345, aim=3.0, under=2.0),
-    Row("step / bare step", 1.5, aim=1.1, over=1.2),
+    Row("slow / fast", 2.345, goal=3.0, under=2.0),
+    Row("step / encoder", 1.5, goal=1.1, over=1.2),
     Row("reading", 12345.6, "windows/s"),
 ]
 
 
 def test_a_row_fails_beyond_its_bound():
     assert [row.failed for row in ROWS] == [False, True, False]
-    assert str(ROWS[0]) == "slow / fast: 2.35 (aim 3, fails under 2)"
-    assert str(ROWS[1]) == "step / bare step: 1.5 (aim 1.1, fails over 1.2)"
+    assert str(ROWS[0]) == "slow / fast: 2.35 (goal 3, fails if under 2)"
+    assert str(ROWS[1]) == "step / encoder: 1.5 (goal 1.1, fails if over 1.2)"
     assert str(ROWS[2]) == "reading: 12,346 windows/s"
 
 
 def test_the_table_is_valid_restructuredtext():
-    document = publish_doctree(as_rst(ROWS, "Measured somewhere."))
+    document = publish_doctree(as_rst(ROWS, "Measured on a computer."))
     cells = [entry.astext() for entry in document.findall() if entry.tagname == "entry"]
-    assert cells[:8] == ["what", "measured", "aim", "fails", "slow / fast", "2.35", "3", "under 2"]
+    assert cells[:4] == ["Measurement", "Result", "Goal", "Fails if"]
+    assert cells[4:8] == ["slow / fast", "2.35", "3", "under 2"]
     assert cells[-4:] == ["reading", "12,346 windows/s", "", ""]
 
 
-def test_the_circumstances_have_date_machine_and_versions():
+def test_the_circumstances_contain_date_machine_and_versions():
     message = circumstances(date(2026, 11, 21))
     assert message.startswith("Measured on 2026-11-21, ")
     assert f"torch {torch.__version__.partition('+')[0]}" in message
     assert f"{torch.get_num_threads()} threads" in message
 
 
-def test_a_ratio_is_that_of_the_fastest_rounds(monkeypatch):
-    """A simulated clock; other programs slow down the first round."""
+def test_a_ratio_uses_the_fastest_rounds(monkeypatch):
+    """The clock is simulated; the first round is slower, as with other programs running."""
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     costs = {"slow": iter([9, 9, 9, 6, 9, 6]), "fast": iter([8, 8, 2, 2, 2, 2])}
@@ -67,8 +68,8 @@ def test_peak_memory_counts_simultaneous_tensors():
     assert 12 * 2**20 <= peak_bytes(together) < 14 * 2**20
 
 
-def test_operations_are_counted_forward_and_backward():
-    """Two operations per product, for the encoder's linear layers and attention."""
+def test_operations_of_forward_and_backward_passes_are_counted():
+    """The expected number has two operations per product in linear layers and attention."""
     n, width, layers = 40, 64, 2
     task = PARS(6000, embed_dim=width, num_layers=layers, num_heads=4, mlp_dim=width)
     tokenizer = n * 200 * width

@@ -1,18 +1,21 @@
-"""The core works without the other parts and without the packages of the extras."""
+"""The core works without the other parts of the package and without optional dependencies.
+
+Both tests check the output of one process, because importing the core takes several seconds.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
-#: Packages that the core does without: those of the extras, and that of the evaluation.
+import pytest
+
+#: Packages that the core does not import: the optional dependencies, and torchmetrics.
 BLOCKED = ("accelerate", "pyriemann", "rich", "torchmetrics", "typer")
 
-#: Makes the import of these packages fail as if they were not installed.
-BLOCK = "import sys\nsys.modules.update(dict.fromkeys({}))\n"
+#: Makes the import of these packages fail, as if they were not installed.
+BLOCK = f"import sys\nsys.modules.update(dict.fromkeys({BLOCKED}))\n"
 
 USE = """
 import configparser
@@ -37,47 +40,26 @@ for file in files:
 rng = np.random.default_rng(0)
 X, subjects = rng.normal(size=(24, 2, 400)), np.repeat(["a", "b", "c"], 8)
 sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
-few = dict(pretrain_epochs=1, finetune_epochs=1, sfreq=100, random_state=0, verbose=0, **sizes)
+training = dict(pretrain_epochs=1, finetune_epochs=1, sfreq=100, random_state=0, verbose=0)
 for estimator, y in (
-    (estimators.PARSClassifier(**few), np.tile([0, 1], 12)),
-    (estimators.PARSRegressor(**few), rng.normal(size=24)),
+    (estimators.PARSClassifier(**training, **sizes), np.tile([0, 1], 12)),
+    (estimators.PARSRegressor(**training, **sizes), rng.normal(size=24)),
 ):
     estimator.fit(X, y, groups=subjects)
-    place = folder / type(estimator).__name__
-    estimator.save(place)
-    again = type(estimator).load(place)
-    assert np.array_equal(again.predict(X), estimator.predict(X))
+    model_folder = folder / type(estimator).__name__
+    estimator.save(model_folder)
+    loaded = type(estimator).load(model_folder)
+    assert np.array_equal(loaded.predict(X), estimator.predict(X))
 
-others = {name for name in sys.modules if name.startswith("braindecode_pars.")}
-others = {name.split(".")[1] for name in others} - {*core}
-assert others == set(), others
-print(len(files), "modules")
+imported = {name for name in sys.modules if name.startswith("braindecode_pars.")}
+other_parts = {name.split(".")[1] for name in imported} - {*core}
+assert other_parts == set(), other_parts
+print("Imported modules:", len(files))
 """
 
-
-def run_blocked(
-    code: str, *arguments: str | Path, cwd: Path, packages: Sequence[str] = BLOCKED
-) -> str:
-    """Run code in a process without some packages, and return its output."""
-    command = [sys.executable, "-c", BLOCK.format(packages) + code, *map(str, arguments)]
-    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert process.returncode == 0, process.stderr[-3000:]
-    return process.stdout
-
-
-def test_the_core_fits_predicts_saves_and_loads_without_the_other_parts(tmp_path, pytestconfig):
-    output = run_blocked(USE, pytestconfig.rootpath / "setup.cfg", tmp_path, cwd=tmp_path)
-    assert int(output.split()[-2]) >= 50
-
-
 MISSING = """
-import numpy as np
-
-def reply(use):
-    try:
-        use()
-    except (ImportError, SystemExit) as error:
-        print(error)
+sys.argv[1:] = []  # arguments of a command
+del sys.modules["torchmetrics"]  # it is a required dependency
 
 def commands():
     from braindecode_pars.cli import main
@@ -91,12 +73,32 @@ def evaluation():
     SpatialCovariance().fit_transform(np.zeros((2, 3, 9)))
 
 for use in commands, scale, evaluation:
-    reply(use)
+    try:
+        use()
+    except (ImportError, SystemExit) as error:
+        print(error)
 """
 
 
-def test_a_missing_package_is_answered_with_its_extra(tmp_path):
-    optional = [name for name in BLOCKED if name != "torchmetrics"]  # which is required
-    lines = run_blocked(MISSING, packages=optional, cwd=tmp_path).splitlines()
-    extras = [re.search(r"pip install 'braindecode_pars\[(\w+)\] @", line)[1] for line in lines]
+@pytest.fixture(scope="module")
+def output_lines(pytestconfig, tmp_path_factory) -> list[str]:
+    """Use the core, then the other parts, in a process without optional dependencies."""
+    folder = tmp_path_factory.mktemp("core")
+    command = [sys.executable, "-c", BLOCK + USE + MISSING]
+    command += [str(pytestconfig.rootpath / "setup.cfg"), str(folder)]
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr[-3000:]
+    lines = process.stdout.splitlines()
+    (first,) = (i for i, line in enumerate(lines) if line.startswith("Imported modules:"))
+    return lines[first:]
+
+
+def test_the_core_fits_predicts_saves_and_loads_without_the_other_parts(output_lines):
+    assert int(output_lines[0].split()[-1]) >= 50
+
+
+def test_the_error_about_a_missing_package_names_the_extra_to_install(output_lines):
+    messages = output_lines[1:]
+    commands = [re.search(r"pip install 'braindecode_pars\[(\w+)\] @", m) for m in messages]
+    extras = [command[1] for command in commands]
     assert extras == ["commands", "scale", "evaluation"]

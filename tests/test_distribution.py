@@ -1,4 +1,4 @@
-"""The source distribution and the wheel: what they hold, and that the wheel works elsewhere."""
+"""Contents of the source distribution and the wheel, and use of the installed wheel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import braindecode_pars
 
 ROOT = Path(__file__).parents[1]
-#: Parts of a path that no distribution has: tests, what a build of the site writes, caches.
+#: Folders that must not be in a distribution: tests, files of the documentation, caches.
 UNWANTED = {"tests", "docs", "examples", "__pycache__", ".git", ".hypothesis", ".pytest_cache"}
 DATA = {
     "braindecode_pars/py.typed",
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*command: str | Path, **options: object) -> str:
-    """Return what a command prints, without the paths by which this process finds the package."""
+    """Run a command without PYTHONPATH, and return its output."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     result = subprocess.run(command, capture_output=True, text=True, env=environment, **options)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -45,28 +45,29 @@ def run(*command: str | Path, **options: object) -> str:
 
 
 def build(source: Path, out: Path, *kinds: str) -> None:
-    """Build in the environment of the tests; an isolated one would need the network."""
+    """Build distributions in the current environment, since an isolated build needs the network."""
     run(sys.executable, "-m", "build", "--no-isolation", "-o", out, *kinds, source)
 
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory) -> dict[str, Path]:
+    """Build a wheel from the sources, a source distribution, and a wheel from the latter."""
     folder = tmp_path_factory.mktemp("distribution")
     source = folder / "source"
-    written = shutil.ignore_patterns("_build", "auto_examples", "generated")
+    generated = shutil.ignore_patterns("_build", "auto_examples", "generated")
     for name in ("braindecode_pars", "docs", "tests", "examples"):
-        shutil.copytree(ROOT / name, source / name, ignore=written)
+        shutil.copytree(ROOT / name, source / name, ignore=generated)
     for file in ROOT.iterdir():
         if file.is_file():
             shutil.copy(file, source)
-    # A cache, though the tests may run without one.
+    # Add a cache file, since the tests may run without bytecode files.
     (source / "braindecode_pars" / "__pycache__").mkdir(exist_ok=True)
     (source / "braindecode_pars" / "__pycache__" / "stale.cpython-311.pyc").touch()
     build(source, folder / "direct", "--wheel")
-    # Neither may come from what the first build has left.
+    # Remove the files of the first build, so that the second build cannot use them.
     shutil.rmtree(source / "build")
     shutil.rmtree(source / "braindecode_pars.egg-info")
-    build(source, folder / "both")  # the source distribution, and from it the wheel
+    build(source, folder / "both")  # source distribution, and a wheel built from it
     (direct,) = (folder / "direct").glob("*.whl")
     (sdist,) = (folder / "both").glob("*.tar.gz")
     (wheel,) = (folder / "both").glob("*.whl")
@@ -74,36 +75,44 @@ def distributions(tmp_path_factory) -> dict[str, Path]:
 
 
 def contents(wheel: Path) -> dict[str, str]:
+    """Return the checksum of each file in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
 
 
 def members(sdist: Path) -> set[str]:
-    """Return the paths of the files below the only folder of a source distribution."""
+    """Return the paths of all files in a source distribution, relative to its root folder."""
     with tarfile.open(sdist) as archive:
         return {file.name.partition("/")[2] for file in archive.getmembers() if file.isfile()}
 
 
-def test_the_wheel_from_the_source_distribution_equals_that_of_the_checkout(distributions):
+def test_wheels_from_the_source_distribution_and_the_checkout_are_equal(distributions):
     assert contents(distributions["wheel"]) == contents(distributions["direct"])
     assert distributions["wheel"].name == distributions["direct"].name
 
 
-def test_both_hold_the_package_with_license_and_data(distributions):
+def test_both_contain_the_package_with_license_and_data(distributions):
     modules = {str(file.relative_to(ROOT)) for file in (ROOT / "braindecode_pars").rglob("*.py")}
     wheel = set(contents(distributions["wheel"]))
     assert modules | DATA <= wheel
     info = f"braindecode_pars-{braindecode_pars.__version__}.dist-info"
     assert f"{info}/licenses/LICENSE" in wheel
-    top = {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", "setup.cfg"}
-    assert modules | DATA | top <= members(distributions["sdist"])
+    root_files = {
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "pyproject.toml",
+        "setup.cfg",
+    }
+    assert modules | DATA | root_files <= members(distributions["sdist"])
 
 
 def test_the_wheel_is_small(distributions):
     assert distributions["wheel"].stat().st_size < 9e6
 
 
-def test_neither_holds_tests_builds_or_caches(distributions):
+def test_neither_contains_tests_builds_or_caches(distributions):
     for names in (set(contents(distributions["wheel"])), members(distributions["sdist"])):
         assert [name for name in names if UNWANTED.intersection(Path(name).parts)] == []
         assert [name for name in names if name.endswith((".pyc", ".csv", ".svg"))] == []
@@ -111,14 +120,15 @@ def test_neither_holds_tests_builds_or_caches(distributions):
 
 @pytest.fixture(scope="module")
 def environment(distributions, tmp_path_factory) -> Path:
-    """A new environment with the wheel, which sees the dependencies of the tests."""
+    """Create a virtual environment with the wheel and access to the installed dependencies."""
     folder = tmp_path_factory.mktemp("environment")
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     python = folder / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q")
     run(*pip, "--no-deps", "--no-index", distributions["wheel"])
     (packages,) = folder.glob("lib/python*/site-packages")
-    # After the folder of the environment itself; the packages' own .pth files are not read.
+    # These folders are searched after the site-packages of the environment; their .pth files are
+    # not read.
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     return folder
 
@@ -135,13 +145,13 @@ print(len(datasets.mental_arithmetic()) + len(datasets.sleep()))
 for name in ("small", "pars-sleep"):
     print(load_encoder(name).encoder.embed_dim)
 """
-    printed = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
-    assert Path(printed[0]).is_relative_to(environment)
-    assert int(printed[1]) > 0
-    assert [int(size) > 0 for size in printed[2:]] == [True] * 2
+    lines = run(environment / "bin" / "python", "-c", code, cwd=tmp_path).splitlines()
+    assert Path(lines[0]).is_relative_to(environment)
+    assert int(lines[1]) > 0
+    assert [int(size) > 0 for size in lines[2:]] == [True] * 2
 
 
 def test_the_command_lists_the_encoders_of_the_wheel(environment, tmp_path):
-    printed = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
-    assert "features-eegmmidb" in printed
-    assert "pars-sleep" in printed
+    output = run(environment / "bin" / "braindecode-pars", "encoders", cwd=tmp_path)
+    assert "features-eegmmidb" in output
+    assert "pars-sleep" in output

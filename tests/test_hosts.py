@@ -1,4 +1,4 @@
-"""The host libraries: a torchaudio that does not match torch, and private methods in use."""
+"""Host libraries: a torchaudio that does not match torch, and private names that are used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.structure import MODULES
 
 @pytest.fixture
 def mismatched(tmp_path):
-    """A folder with a torchaudio that cannot be imported."""
+    """Folder with a torchaudio module that cannot be imported."""
     (tmp_path / "torchaudio.py").write_text(
         "raise RuntimeError('Detected that PyTorch and TorchAudio were compiled with different "
         "CUDA versions.\\nMore lines.')"
@@ -28,23 +28,23 @@ def mismatched(tmp_path):
     return tmp_path
 
 
-SENTENCE = (
+ERROR_PATTERN = (
     r"^torch .*pip install --force-reinstall 'torch>=2\.11,<2\.15' 'torchaudio>=2\.11,<2\.12'$"
 )
 
 
-def test_a_torchaudio_that_does_not_match_torch_raises_one_sentence(mismatched, monkeypatch):
+def test_a_torchaudio_that_does_not_match_torch_raises_a_short_error(mismatched, monkeypatch):
     for name in ("torchaudio", "braindecode_pars._common.hosts"):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(mismatched)
-    with pytest.raises(ImportError, match=SENTENCE) as raised:
+    with pytest.raises(ImportError, match=ERROR_PATTERN) as raised:
         importlib.import_module("braindecode_pars._common.hosts")
     assert raised.value.__suppress_context__
     assert raised.value.__cause__ is None
 
 
 def test_the_warnings_of_torchs_schedulers_are_not_silenced(monkeypatch):
-    """accelerate silences them when it is imported, as here."""
+    """accelerate adds a filter for these warnings when it is imported."""
     run = "braindecode_pars.runs.run"
     importlib.import_module(run)
     loaded = [name for name in sys.modules if name.partition(".")[0] == "accelerate"]
@@ -53,7 +53,7 @@ def test_the_warnings_of_torchs_schedulers_are_not_silenced(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     with warnings.catch_warnings():
         importlib.import_module("accelerate.scheduler")
-        assert any("lr_scheduler" in str(each[3]) for each in warnings.filters)
+        assert any("lr_scheduler" in str(entry[3]) for entry in warnings.filters)
     for name in [*(name for name in loaded if name in sys.modules), run]:
         monkeypatch.delitem(sys.modules, name)
     importlib.import_module(run)
@@ -62,23 +62,24 @@ def test_the_warnings_of_torchs_schedulers_are_not_silenced(monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_way_in_raises_it(mismatched):
+def test_every_import_raises_the_error_about_torchaudio(mismatched):
     statements = (
         "from braindecode_pars.callbacks import Pretraining",
         "from braindecode_pars import PARSClassifier",
         "from braindecode_pars.models import PARSNet",
     )
     code = f"import sys\nsys.path.insert(0, {str(mismatched)!r})\n" + "".join(
-        f"try:\n    {each}\nexcept ImportError as error:\n    print(error)\n" for each in statements
+        f"try:\n    {statement}\nexcept ImportError as error:\n    print(error)\n"
+        for statement in statements
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    lines = found.stdout.splitlines()
-    assert len(lines) == len(statements), found.stderr
-    assert all(re.search(SENTENCE, line) for line in lines)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = result.stdout.splitlines()
+    assert len(lines) == len(statements), result.stderr
+    assert all(re.search(ERROR_PATTERN, line) for line in lines)
 
 
-#: Every private name that is used: of which library, where it is defined, and what for. It was
-#: last seen in the version that is given.
+#: Private methods that the package calls or overrides: library, last version that was checked,
+#: class, name, and use.
 INTERNALS = [
     ("skorch", "1.4.0", skorch.NeuralNet, "_default_callbacks", "PretrainingNet adds RelativeLoss"),
     ("skorch", "1.4.0", skorch.NeuralNet, "_validate_params", "TrainingNet checks its argument"),
@@ -88,37 +89,36 @@ INTERNALS = [
     ("braindecode", "1.8.1", EEGModuleMixin, "_set_n_outputs", "PARSNet.reset_head"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_deserialize_chs_info", "PARSNet.from_pretrained"),
 ]
-#: Attributes that the constructors of these classes set.
+#: Private attributes that the constructors of these classes set, with the same entries.
 ATTRIBUTES = [
     ("skorch", "1.4.0", skorch.NeuralNet, "_criteria", "RunNet hides the criterion"),
-    ("braindecode", "1.8.1", util, "_braindecode_init_kwargs", "PARSNet saves NumPy's numbers"),
+    ("braindecode", "1.8.1", util, "_braindecode_init_kwargs", "PARSNet saves NumPy numbers"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_n_times", "PARSNet.get_torchinfo_statistics"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_chs_info", "electrode positions of PARSNet"),
-    ("braindecode", "1.8.1", EEGModuleMixin, "_sfreq", "the card of a bare PARSNet"),
+    ("braindecode", "1.8.1", EEGModuleMixin, "_sfreq", "card of a PARSNet without an estimator"),
 ]
 
 
-def broken(library: str, last_seen: str, owner: type, name: str, use: str) -> str:
+def missing_name(library: str, checked_version: str, owner: type, name: str, use: str) -> str:
     return (
-        f"{library} {version(library)} has no {owner.__name__}.{name}, which {last_seen} had; "
-        f"it is used for: {use}"
+        f"{owner.__name__}.{name} is missing from {library} {version(library)}, but was present in "
+        f"version {checked_version}. It is used for: {use}."
     )
 
 
 @pytest.mark.parametrize("entry", INTERNALS, ids=lambda entry: entry[3])
-def test_a_private_method_is_still_there(entry):
-    assert hasattr(entry[2], entry[3]), broken(*entry)
+def test_a_private_method_exists(entry):
+    assert hasattr(entry[2], entry[3]), missing_name(*entry)
 
 
 @pytest.mark.parametrize("entry", ATTRIBUTES, ids=lambda entry: entry[3])
-def test_a_private_attribute_is_still_set(entry):
-    assert f"self.{entry[3]} " in inspect.getsource(entry[2]), broken(*entry)
+def test_a_private_attribute_is_set(entry):
+    assert f"self.{entry[3]} " in inspect.getsource(entry[2]), missing_name(*entry)
 
 
-def test_there_are_no_others():
-    """Private methods that are called through super() or overridden are in the list."""
-    known = {name for _, _, _, name, _ in INTERNALS}
+def test_all_private_methods_that_are_called_with_super_are_listed():
+    listed = {name for _, _, _, name, _ in INTERNALS}
     code = [file.read_text(encoding="utf-8") for file in MODULES.values()]
-    found = {name for text in code for name in re.findall(r"super\(\)\.(_[a-z]\w*)", text)}
-    # Those of our own base classes.
-    assert found - {"_remember", "_restore"} <= known
+    called = {name for text in code for name in re.findall(r"super\(\)\.(_[a-z]\w*)", text)}
+    package_methods = {"_remember", "_restore"}  # of base classes of the package
+    assert called - package_methods <= listed

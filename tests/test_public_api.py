@@ -47,9 +47,9 @@ def test_signatures():
         (Pretraining, "task epochs lr batch_size ..."),
         (datasets.simulated.sleep, "n_subjects hours n_chans sfreq random_state"),
     ):
-        found = parameters(thing)
+        actual = parameters(thing)
         *expected, last = names.split()
-        assert (found[: len(expected)] if last == "..." else found) == (
+        assert (actual[: len(expected)] if last == "..." else actual) == (
             expected if last == "..." else [*expected, last]
         )
     for estimator in (PARSClassifier, PARSRegressor):
@@ -69,24 +69,24 @@ def public_modules():
 
 
 @pytest.fixture(scope="module")
-def made_once():
-    """Data that many examples begin with are made once; each example has its own copy."""
+def cached_datasets():
+    """Create the datasets of the examples once; every example receives a copy."""
 
-    def once(function):
-        made: dict[str, Any] = {}
+    def cached(function):
+        results: dict[str, Any] = {}
 
         @functools.wraps(function)
         def call(*args, **kwargs):
             key = repr((args, kwargs))
-            if key not in made:
-                made[key] = function(*args, **kwargs)
-            return copy.deepcopy(made[key])
+            if key not in results:
+                results[key] = function(*args, **kwargs)
+            return copy.deepcopy(results[key])
 
         return call
 
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in ((datasets, "mental_arithmetic"), (datasets.simulated, "sleep")):
-            patch.setattr(owner, name, once(getattr(owner, name)))
+            patch.setattr(owner, name, cached(getattr(owner, name)))
         yield
 
 
@@ -104,7 +104,7 @@ def test_public_names_are_documented(name):
 @pytest.mark.parametrize("name", sorted(public_modules()))
 def test_examples_of_public_names_run(name, request):
     if name != "braindecode_pars.datasets.simulated":  # doctest would not find its examples
-        request.getfixturevalue("made_once")
+        request.getfixturevalue("cached_datasets")
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     plt.close("all")
@@ -112,14 +112,15 @@ def test_examples_of_public_names_run(name, request):
 
 
 def thing_of(name: str) -> Any:
-    whole = f"braindecode_pars.{name}"
-    parent = importlib.import_module(whole.rpartition(".")[0])
+    """Return the object, or the module, with a name in the package."""
+    path = f"braindecode_pars.{name}"
+    parent = importlib.import_module(path.rpartition(".")[0])
     last = name.rpartition(".")[2]
-    return getattr(parent, last) if hasattr(parent, last) else importlib.import_module(whole)
+    return getattr(parent, last) if hasattr(parent, last) else importlib.import_module(path)
 
 
 def public_names() -> Iterator[str]:
-    """Names in the ``__all__`` of a part, or of a module in it: others have none."""
+    """Yield the names in ``__all__`` of all public packages and modules."""
     for module in ("braindecode_pars", *public_modules()):
         path = module.removeprefix("braindecode_pars").removeprefix(".")
         if not any(part.startswith("_") for part in path.split(".")):
@@ -128,30 +129,30 @@ def public_names() -> Iterator[str]:
 
 
 def reference() -> list[str]:
-    """Names that the pages of docs/api list."""
+    """Return the names that the pages of docs/api list."""
     listed, current = [], ""
     entry = r"(?: {3}~?|\.\. (?:autodata|py:data):: )([\w.]+)"
     for page in sorted((DOCS / "api").glob("*.rst")):
         if page.name == "index.rst":
-            continue  # names of the other pages
+            continue  # it repeats names of other pages
         for line in page.read_text(encoding="utf-8").splitlines():
-            if found := re.fullmatch(r"\.\. currentmodule:: braindecode_pars\.?([\w.]*)", line):
-                current = found[1]
-            elif found := re.fullmatch(r"\.\. pages:: (\w+)", line):
-                listed += documented_names(found[1])
-            elif found := re.fullmatch(entry, line):
-                listed.append(f"{current}.{found[1]}".lstrip("."))
+            if match := re.fullmatch(r"\.\. currentmodule:: braindecode_pars\.?([\w.]*)", line):
+                current = match[1]
+            elif match := re.fullmatch(r"\.\. pages:: (\w+)", line):
+                listed += documented_names(match[1])
+            elif match := re.fullmatch(entry, line):
+                listed.append(f"{current}.{match[1]}".lstrip("."))
     return listed
 
 
 REFERENCE = reference()
-#: Modules whose page documents all of their names.
-WHOLE = [name for name in REFERENCE if isinstance(thing_of(name), ModuleType)]
+#: Modules with a page that documents all names of the module.
+WHOLE_MODULES = [name for name in REFERENCE if isinstance(thing_of(name), ModuleType)]
 DOCUMENTED = [
-    *(name for name in REFERENCE if name not in WHOLE),
-    *(f"{module}.{name}" for module in WHOLE for name in thing_of(module).__all__),
+    *(name for name in REFERENCE if name not in WHOLE_MODULES),
+    *(f"{module}.{name}" for module in WHOLE_MODULES for name in thing_of(module).__all__),
 ]
-#: What modules of the package have for each other, and a user does not need: not in the reference.
+#: Names that modules of the package share but users do not need; they are not in the reference.
 INTERNAL = {
     *("cli.main", "encoder.MultiHeadAttention", "encoder.TransformerBlock"),
     *("models.AmplitudeCode", "models.SpatialFilter"),
@@ -167,15 +168,15 @@ INTERNAL = {
 
 
 def test_the_reference_has_every_public_name_and_nothing_internal():
-    # Perhaps under another name.
-    listed = [thing_of(name) for name in [*DOCUMENTED, *WHOLE]]
-    found = {
+    # Compare objects, because an object may be listed under another name.
+    listed = [thing_of(name) for name in [*DOCUMENTED, *WHOLE_MODULES]]
+    unlisted = {
         name
         for name in public_names()
         if not any(thing_of(name) is thing for thing in listed)
         and not isinstance(thing_of(name), ModuleType)
     }
-    assert found == INTERNAL
+    assert unlisted == INTERNAL
 
 
 def test_a_name_is_listed_once():
@@ -183,13 +184,13 @@ def test_a_name_is_listed_once():
 
 
 def test_internal_functions_are_in_no_public_module():
-    """Readers and writers of files are shared, not public."""
+    """Functions that read and write files are shared between modules, but not public."""
     names = {name.rpartition(".")[2] for name in public_names()}
     assert names.isdisjoint({"as_rst", "draw_steps", "read_json", "write_folder", "write_json"})
 
 
 def sections(thing: Any) -> dict[str, list[str]]:
-    """Lines below each heading of a docstring."""
+    """Return the lines below each heading of a docstring."""
     parts = re.split(r"^(\w+)\n-+$", inspect.getdoc(thing), flags=re.MULTILINE)
     return {head: body.splitlines() for head, body in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -199,12 +200,12 @@ def test_listed_names_exist_with_parameters_and_an_example():
         thing = thing_of(name)
         if not callable(thing):
             continue
-        found = sections(thing)
-        assert any(line.lstrip().startswith(">>>") for line in found["Examples"]), name
+        body = sections(thing)
+        assert any(line.lstrip().startswith(">>>") for line in body["Examples"]), name
         if not (isinstance(thing, type) and issubclass(thing, Exception)):
-            entries = [*found.get("Parameters", []), *found.get("Attributes", [])]
+            entries = [*body.get("Parameters", []), *body.get("Attributes", [])]
             heads = [line.partition(" : ")[0] for line in entries if not line.startswith(" ")]
-            documented = {each.strip(" *") for head in heads for each in head.split(",")}
+            documented = {part.strip(" *") for head in heads for part in head.split(",")}
             assert set(parameters(thing)) - documented == set(), name
 
 
@@ -212,7 +213,7 @@ FIGURES = [name for name in REFERENCE if name.startswith("plotting.") and "page"
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_of_the_reference_has_a_picture_that_is_described(name):
+def test_a_plotting_function_has_an_example_figure_with_alternative_text(name):
     doc = inspect.getdoc(thing_of(name))
     assert ".. plot::" in doc
     assert re.search(r"^ +:alt: (\S+ ){5}", doc, re.MULTILINE)
@@ -225,39 +226,41 @@ def pages(monkeypatch):
 
 
 def test_the_page_of_parsnet_shows_its_signature(pages):
-    """Sphinx would show the signature of a mixin of braindecode's models."""
+    """By default, Sphinx shows the signature of the mixin class of braindecode models."""
     shown = pages.signature_of(braindecode_pars.PARSNet)
     real = inspect.signature(braindecode_pars.PARSNet).parameters.values()
-    plain = inspect.Signature([one.replace(annotation=one.empty) for one in real])
+    plain = inspect.Signature([p.replace(annotation=p.empty) for p in real])
     assert shown.replace("torch.nn.GELU", repr(torch.nn.GELU)) == str(plain)
     assert pages.signature_of(braindecode_pars.PARSClassifier) == ""
 
 
-def test_the_page_of_a_class_has_its_own_members_and_folds_those_of_the_hosts(pages):
+def test_the_page_of_a_class_shows_its_members_and_folds_inherited_members(pages):
     from braindecode_pars.pretraining import PretrainingNet
 
-    own = pages.own_members(braindecode_pars.PARSClassifier)
-    assert {"fit", "predict_raw", "save", "from_pretrained"} <= set(own)
+    members = pages.own_members(braindecode_pars.PARSClassifier)
+    assert {"fit", "predict_raw", "save", "from_pretrained"} <= set(members)
     assert pages.inherited_members(braindecode_pars.PARSClassifier) == {
         "sklearn.base.BaseEstimator": ["get_metadata_routing", "get_params", "set_params"]
     }
     folded = pages.inherited_members(braindecode_pars.PARSNet)
     assert list(folded) == ["braindecode.models.EEGModuleMixin", "torch.nn.Module"]
-    assert "forward" in pages.own_members(braindecode_pars.PARSNet)  # has a docstring of ours
+    assert "forward" in pages.own_members(
+        braindecode_pars.PARSNet
+    )  # has a docstring in the package
     assert not any("forward" in members for members in folded.values())
-    # Hooks that override those of skorch, without a docstring.
+    # Hooks that override hooks of skorch, without a docstring
     assert "train_step" not in pages.own_members(PretrainingNet)
     assert "train_step" in pages.inherited_members(PretrainingNet)["skorch.net.NeuralNet"]
 
 
-def test_tests_take_no_package_from_the_folder_they_run_in(request, tmp_path):
-    """A clone has a folder of this name too, which would hide the installed package."""
+def test_tests_do_not_import_a_package_from_the_current_folder(request, tmp_path):
+    """A clone contains a folder of the same name, which would hide the installed package."""
     (tmp_path / "braindecode_pars").mkdir()
     (tmp_path / "braindecode_pars" / "__init__.py").write_text("__version__ = 'another'")
     code = "import braindecode_pars; print(braindecode_pars.__file__)"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert found.stdout.strip() == braindecode_pars.__file__
+    assert result.stdout.strip() == braindecode_pars.__file__
     lines = request.config.hook.pytest_report_header(config=request.config, start_path=tmp_path)
     assert f"testing {Path(braindecode_pars.__file__).parent}" in lines

@@ -1,4 +1,4 @@
-"""Synthetic signals of an experiment: their equations and spectra, their seeds, and training."""
+"""Synthetic signals of an experiment: equations, spectra, random seeds, and pretraining."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.mark.parametrize("n_times", [40, 64, 65, 300])
 def test_noise_is_a_sum_of_waves(n_times):
-    """Of frequencies in the band, with these powers; of at least a period of the lower edge."""
+    """The waves have frequencies in the band, and powers that depend on exponent and knee."""
     exponent, knee, sfreq = np.array([0.0, 1.3, 3.0]), np.array([0.0, 5.0, 2.0]), 32
-    found = noise(n_times, sfreq, exponent, knee, BAND, rng())
+    signals = noise(n_times, sfreq, exponent, knee, BAND, rng())
 
     period = max(n_times, 64)  # two seconds
     frequencies = [i * sfreq / period for i in range(period // 2 + 1)]
@@ -40,16 +40,16 @@ def test_noise_is_a_sum_of_waves(n_times):
         for j, f in enumerate(frequencies):
             if 0.5 <= f <= 45:
                 p = 1 / (f**chi + k**chi)
-                is_last = 2 * f == sfreq  # it has no sine, and half the power
+                is_last = 2 * f == sfreq  # no sine, and half of the amplitude
                 for t in range(period):
                     wave = 2 * math.pi * f * t / sfreq
                     value = real[i, j] * math.cos(wave) - imaginary[i, j] * math.sin(wave)
                     x[t] += (0.5 if is_last else 1) * math.sqrt(p) * value
-        assert np.allclose(found[i], (x / x.std())[:n_times])
+        assert np.allclose(signals[i], (x / x.std())[:n_times])
 
 
-def test_the_default_is_noise_of_the_published_experiments():
-    """Normalized, it is the generator of which the scores of encoders without EEG are."""
+def test_the_default_is_the_noise_of_the_published_experiments():
+    """Encoders in the published experiments were pretrained on this noise, normalized."""
     draws = rng(3)
     f = np.fft.rfftfreq(384, 1 / 128)
     exponent = draws.uniform(0, 3, (50, 1))
@@ -57,23 +57,23 @@ def test_the_default_is_noise_of_the_published_experiments():
     amplitude = ((f >= 0.5) & (f <= 45)) / np.sqrt(np.maximum(f, 0.5) ** exponent + knee**exponent)
     z = draws.standard_normal((50, len(f))) + 1j * draws.standard_normal((50, len(f)))
     expected = np.fft.irfft(z * amplitude, 384)
-    found = SyntheticSignals().draw(50, 384, rng(3))
-    assert np.allclose(found / 1e-5, expected / expected.std(axis=1, keepdims=True), atol=1e-4)
+    signals = SyntheticSignals().draw(50, 384, rng(3))
+    assert np.allclose(signals / 1e-5, expected / expected.std(axis=1, keepdims=True), atol=1e-4)
 
 
 def test_half_of_the_signals_have_a_knee(monkeypatch):
     drawn = {}
 
-    def remembered(n_times, sfreq, exponent, knee, band, rng):
+    def recording_noise(n_times, sfreq, exponent, knee, band, rng):
         drawn.update(exponent=exponent, knee=knee)
         return np.zeros((len(knee), n_times))
 
-    monkeypatch.setattr(synthetic_signals, "noise", remembered)
+    monkeypatch.setattr(synthetic_signals, "noise", recording_noise)
     SyntheticSignals(exponent=(1, 2), knee=(4, 6)).draw(4000, 10, rng())
     assert (drawn["knee"] > 0).mean() == pytest.approx(0.5, abs=0.03)
-    some = drawn["knee"][drawn["knee"] > 0]
-    assert (some.min(), some.max()) == pytest.approx((4, 6), abs=0.01)
-    assert some.mean() == pytest.approx(5, abs=0.05)
+    knees = drawn["knee"][drawn["knee"] > 0]
+    assert (knees.min(), knees.max()) == pytest.approx((4, 6), abs=0.01)
+    assert knees.mean() == pytest.approx(5, abs=0.05)
     assert (drawn["exponent"].min(), drawn["exponent"].max()) == pytest.approx((1, 2), abs=0.01)
     assert drawn["exponent"].mean() == pytest.approx(1.5, abs=0.03)
 
@@ -82,17 +82,17 @@ def test_half_of_the_signals_have_a_knee(monkeypatch):
 
 
 @pytest.mark.parametrize("n_times", [1, 2, 3, 77, 384])
-def test_crops_of_any_length_follow_the_seed(n_times):
+def test_crops_of_any_length_depend_on_the_seed(n_times):
     source = SyntheticSignals(100)
-    one, same, other = (source.draw(5, n_times, rng(seed)) for seed in (1, 1, 2))
-    assert (one.dtype, one.shape) == (np.float32, (5, n_times))
-    assert np.array_equal(one, same)
-    assert not np.allclose(one, other, atol=1e-7)
-    assert np.isfinite(one).all()
+    crops, repeated, other_seed = (source.draw(5, n_times, rng(seed)) for seed in (1, 1, 2))
+    assert (crops.dtype, crops.shape) == (np.float32, (5, n_times))
+    assert np.array_equal(crops, repeated)
+    assert not np.allclose(crops, other_seed, atol=1e-7)
+    assert np.isfinite(crops).all()
     assert source.draw(0, n_times, rng()).shape == (0, n_times)
 
 
-def test_a_low_rate_has_what_is_below_half_of_it():
+def test_the_band_ends_at_half_of_a_low_sampling_rate():
     assert SyntheticSignals(250).preprocessing.band == (0.5, 45)
     assert SyntheticSignals(64).preprocessing.band == (0.5, None)
     assert SyntheticSignals(64).draw(3, 200, rng()).std(axis=1) == pytest.approx(1e-5)
@@ -101,19 +101,19 @@ def test_a_low_rate_has_what_is_below_half_of_it():
 # Training -----------------------------------------------------------------------------------------
 
 
-def test_a_run_on_noise_has_no_subjects_and_resumes_on_the_same_signals_only(tmp_path):
+def test_a_run_on_noise_has_no_subjects_and_resumes_only_on_the_same_signals(tmp_path):
     source = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
     config = small_config(task="features", epochs=2, steps_per_epoch=2, window_seconds=(3.0, 2.0))
-    whole = pretrain_on(source, tmp_path / "whole", config)
-    card = load_encoder(whole).card
+    run = pretrain_on(source, tmp_path / "run", config)
+    card = load_encoder(run).card
     assert (card.subjects, card.n_windows, card.sfreq) == ([], 20, 100)
     assert card.preprocessing.known() == dict(sfreq=100.0, band=[0.5, 40.0], window_seconds=3.0)
-    again = load_encoder(pretrain_on(source, tmp_path / "again", config)).encoder
-    assert same_weights(again, load_encoder(whole).encoder)
-    other = pretrain_on(source, tmp_path / "other", replace(config, seed=1))
-    assert not same_weights(load_encoder(other).encoder, again)
-    with pytest.raises(ValueError, match="checksum of the store"):
-        pretrain_on(replace(source, knee=(0, 0)), whole, config, resume=True)
+    encoder = load_encoder(pretrain_on(source, tmp_path / "again", config)).encoder
+    assert same_weights(encoder, load_encoder(run).encoder)
+    other_run = pretrain_on(source, tmp_path / "other", replace(config, seed=1))
+    assert not same_weights(load_encoder(other_run).encoder, encoder)
+    with pytest.raises(ValueError, match="checksum"):
+        pretrain_on(replace(source, knee=(0, 0)), run, config, resume=True)
 
 
 def test_no_crop_of_a_run_occurs_twice():
@@ -125,6 +125,6 @@ def test_no_crop_of_a_run_occurs_twice():
     assert not np.isclose(store.crops(np.zeros(24, int), starts + 1, 40), crops).any()
 
 
-def test_the_settings_are_those_of_the_encoder_small():
+def test_the_default_settings_are_the_settings_of_the_encoder_small():
     command = load_encoder("small").card.about["command"]
     assert command_of(NOISE) == command

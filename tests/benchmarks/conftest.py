@@ -1,4 +1,4 @@
-"""``pytest tests/benchmarks --table FILE`` writes the results as a table for the documentation."""
+"""Option ``--table FILE``: write the results of the benchmarks as a table for the documentation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from benchmarks.measuring import Row, as_rst, circumstances
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--table", type=Path, help="file for the table of results")
+    parser.addoption("--table", type=Path, help="file to which the table of results is written")
 
 
 @pytest.fixture(scope="session")
 def rows(pytestconfig: pytest.Config):
-    """The rows of all benchmarks; written at the end, where ``--table`` names a file."""
+    """Collect the rows of all benchmarks, and write them at the end if ``--table`` is used."""
     measured: list[Row] = []
     yield measured
     if file := pytestconfig.getoption("--table"):

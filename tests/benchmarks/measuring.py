@@ -1,6 +1,6 @@
-"""Measure times, ratios of times and memory, and print the results as a table.
+"""Measure durations, ratios of durations and memory, and format the results as a table.
 
-Synthetic recordings are noise: speed does not depend on the values.
+Synthetic recordings contain noise, because speed does not depend on the values.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from braindecode_pars.signal_store import SignalStore
 class Row:
     """One row in the table of results.
 
-    A value that is ``over`` or ``under`` its bound fails. Bounds are so far from the aim that noise
-    alone does not reach them. ``what`` is ``"this / that"`` for a ratio, whose unit is empty.
+    A benchmark fails if the value is above ``over`` or below ``under``. These bounds are far enough
+    from the goal that measurement noise alone does not exceed them. The title of a ratio is
+    ``"this / that"``, and its unit is empty.
     """
 
-    what: str
+    title: str
     value: float
     unit: str = ""
-    aim: float | None = None
+    goal: float | None = None
     over: float | None = None
     under: float | None = None
 
@@ -48,32 +49,32 @@ class Row:
 
     @property
     def bound(self) -> str:
-        """The bound in words, such as "over 1.25"; empty without a bound."""
+        """The bound as text, such as "over 1.25"; empty if there is no bound."""
         if self.over is not None:
             return f"over {self.over:g}"
         return "" if self.under is None else f"under {self.under:g}"
 
     @property
     def measured(self) -> str:
-        """The value with three digits or more, and its unit."""
+        """The value with at least three digits, and its unit."""
         number = f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
         return f"{number} {self.unit}".strip()
 
     def __str__(self) -> str:
-        notes = [f"aim {self.aim:g}"] if self.aim is not None else []
-        notes += [f"fails {self.bound}"] if self.bound else []
-        return f"{self.what}: {self.measured}" + (f" ({', '.join(notes)})" if notes else "")
+        notes = [f"goal {self.goal:g}"] if self.goal is not None else []
+        notes += [f"fails if {self.bound}"] if self.bound else []
+        return f"{self.title}: {self.measured}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def fastest(*runs: Callable[[], object], rounds: int) -> list[float]:
     """Return the shortest time of each function in seconds.
 
-    The functions alternate, so that all are measured under the same load. The shortest time is the
-    best estimate, because other programs on the machine can only add time.
+    The functions run alternately, so that all are measured under the same load. The shortest time
+    is the best estimate, because other programs on the computer can only add time.
     """
 
     def seconds(run: Callable[[], object]) -> float:
-        # Warm-up: otherwise this function would pay for memory that the previous one released.
+        # Warm up: the first run has to allocate memory that the previous function released.
         run()
         wait_for_device()
         start = time.perf_counter()
@@ -92,18 +93,18 @@ def ratio(slow: Callable[[], object], fast: Callable[[], object], rounds: int) -
 
 
 def wait_for_device() -> None:
-    """Wait until CUDA has finished all operations, which run asynchronously."""
+    """Wait until all asynchronous CUDA operations are finished."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
 
 def peak_bytes(run: Callable[[], object]) -> int:
-    """Return the peak memory of tensors during a run, in bytes."""
+    """Return the peak memory of all tensors during a run, in bytes."""
     run()  # warm-up
     with torch.profiler.profile(profile_memory=True) as profile:
         run()
 
-    # Sum the events of the allocator; memory that is released has a negative size.
+    # Sum the events of the allocator; released memory has a negative size.
     allocated = peak = 0
     for event in profile.profiler.kineto_results.events():
         if event.name() == "[memory]":
@@ -113,7 +114,7 @@ def peak_bytes(run: Callable[[], object]) -> int:
 
 
 def circumstances(day: date | None = None) -> str:
-    """Return date, machine and versions as one sentence."""
+    """Return date, processor and versions as one sentence."""
     devices = [f"{_processor()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"]
     if torch.cuda.is_available():
         devices.append(torch.cuda.get_device_name())
@@ -125,11 +126,11 @@ def circumstances(day: date | None = None) -> str:
 
 
 def as_rst(rows: Iterable[Row], where: str) -> str:
-    """Return the results as a list-table in reStructuredText, below a sentence."""
+    """Return a sentence and the results as reStructuredText; the results are a list-table."""
     lines = [where, "", ".. list-table::", "   :header-rows: 1", ""]
     for cells in [
-        ("what", "measured", "aim", "fails"),
-        *((row.what, row.measured, _number(row.aim), row.bound) for row in rows),
+        ("Measurement", "Result", "Goal", "Fails if"),
+        *((row.title, row.measured, _number(row.goal), row.bound) for row in rows),
     ]:
         lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
     return "\n".join(lines) + "\n"
@@ -140,20 +141,22 @@ def _number(value: float | None) -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name on Linux, else its architecture."""
+    """Return the name of the processor on Linux, and its architecture on other systems."""
     file = Path("/proc/cpuinfo")
     lines = file.read_text().splitlines() if file.exists() else []
     names = [line for line in lines if line.startswith("model name")]
     return names[0].partition(":")[2].strip() if names else platform.processor()
 
 
-N_CHANS, SFREQ, SECONDS = 6, 200, 1800
+N_CHANS = 6  # number of channels
+SFREQ = 200  # sampling rate in Hz
+SECONDS = 1800  # duration of a recording in seconds
 #: Number of samples in a window of 30 s.
 N_TIMES = 30 * SFREQ
 
 
 def fif_recordings(folder: Path, n_recordings: int) -> BaseConcatDataset:
-    """Write recordings of half an hour as FIF, and return them without loading their samples."""
+    """Write recordings of 30 minutes as FIF files, and return them without loading the samples."""
     info = mne.create_info(N_CHANS, SFREQ, "eeg")
     rng = np.random.default_rng(0)
     datasets = []
@@ -168,7 +171,7 @@ def fif_recordings(folder: Path, n_recordings: int) -> BaseConcatDataset:
 
 @contextmanager
 def synthetic_store(n_recordings: int = 4) -> Iterator[SignalStore]:
-    """Make a store in a temporary folder."""
+    """Create a store of synthetic recordings in a temporary folder."""
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
         recordings = fif_recordings(Path(folder), n_recordings)
         yield SignalStore.create(Path(folder) / "store", recordings, verbose=0)

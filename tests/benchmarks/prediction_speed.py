@@ -1,4 +1,4 @@
-"""Time of the estimators, of PARSNet beside models of braindecode, and of a predicted night."""
+"""Speed of the estimators, of PARSNet compared with braindecode models, and of predict_raw."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ from braindecode_pars.tokens import grid_patches, instance_norm
 from braindecode_pars.windows import as_sklearn
 from braindecode_pars.windows.recorded_steps import remember_steps
 
-#: Sizes of the encoder in the package.
+#: Sizes of the bundled encoder
 SIZES = dict(embed_dim=128, num_layers=4, num_heads=8, mlp_dim=256)
 BATCH_SIZE = 32
 
 
 def estimators(n_epochs: int = 8, rounds: int = 2) -> Iterator[Row]:
-    """Time fine-tuning on all subjects of the sample, and embedding their windows.
+    """Measure fine-tuning on all subjects of the sample dataset, and embedding of their windows.
 
-    A fit predicts its windows once at the end, for a warning: a fifth of three epochs, and little
-    of the sixty or more of a real fit.
+    At the end, ``fit`` predicts the training windows once, for a warning. This takes as long as a
+    fifth of three epochs, which is negligible in a typical training of 60 or more epochs.
     """
     windows = mental_arithmetic()
     X, y, _ = as_sklearn(windows)
     x = torch.from_numpy(np.stack(list(X)).astype("float32"))
     labels = torch.from_numpy(np.asarray(y))
 
-    # Fine-tuning: the same number of steps, without the estimator.
+    # Fine-tuning, compared with the same number of training steps without the estimator
     clf = PARSClassifier(None, **SIZES, finetune_epochs=n_epochs, device="cpu", verbose=0)
-    with quiet():  # such a short training learns little
+    with quiet():  # ignore warnings about a short training
         module = clf.fit(windows).net_.module_.train()
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
 
     def bare_steps() -> None:
         for _ in range(n_epochs):
             batches = torch.randperm(len(x)).split(BATCH_SIZE)
-            for chosen in batches:
+            for batch in batches:
                 optimizer.zero_grad()
-                F.cross_entropy(module(x[chosen]), labels[chosen]).backward()
+                F.cross_entropy(module(x[batch]), labels[batch]).backward()
                 optimizer.step()
 
     with quiet():
         fit, bare = fastest(lambda: clf.fit(windows), bare_steps, rounds=rounds)
-    what = "fine-tuning on 24 subjects of the sample / bare steps"
-    yield Row(what, fit / bare, aim=1.2, over=1.5)
+    title = "duration of fine-tuning on 24 subjects / training steps alone"
+    yield Row(title, fit / bare, goal=1.2, over=1.5)
 
-    # Embedding: the same windows through the encoder, without the estimator.
+    # Embedding, compared with the encoder without the estimator
     embedder = PARSEmbedder(encoder="small", device="cpu", verbose=0).fit(windows)
     encoder = load_encoder("small").encoder.eval()
 
@@ -76,24 +76,24 @@ def estimators(n_epochs: int = 8, rounds: int = 2) -> Iterator[Row]:
 
     embed, bare = fastest(lambda: embedder.transform(windows), bare_encoding, rounds=rounds)
     rate = x.shape[0] * x.shape[1] / embed
-    yield Row("embedding channels of 10 s with the encoder in the package", rate, "per second")
-    yield Row("embedding / bare encoder", embed / bare, aim=1.2, over=1.5)
+    yield Row("embedding of channels of 10 s with a bundled encoder", rate, "channels/s")
+    yield Row("duration of embedding / encoder alone", embed / bare, goal=1.2, over=1.5)
 
 
 BRAINDECODE_MODELS = ("CBraMod", "Labram", "BIOT", "EEGNet")
 
 
 def inference(batch_size: int = 4) -> Iterator[Row]:
-    """Time windows of 19 channels and 30 s at 200 Hz, with each model at its default size."""
+    """Measure prediction of windows (19 channels, 30 s, 200 Hz) with models of default size."""
     x = torch.randn(batch_size, len(COMMON_CHANNELS), 6000)
     models: dict[str, Callable[..., nn.Module]] = {
         "PARSNet": PARSNet,
-        "PARSNet of the paper's size": partial(PARSNet, **paper.MODEL),
+        "PARSNet (size of the paper)": partial(PARSNet, **paper.MODEL),
     }
     models |= {name: getattr(braindecode.models, name) for name in BRAINDECODE_MODELS}
     runs = [_prediction(model, x) for model in models.values()]
     for name, seconds in zip(models, fastest(*runs, rounds=2), strict=True):
-        yield Row(f"inference, {name}, 19 channels x 30 s", batch_size / seconds, "windows/s")
+        yield Row(f"inference with {name}, 19 channels x 30 s", batch_size / seconds, "windows/s")
 
 
 def _prediction(model: Callable[..., nn.Module], x: Tensor) -> Callable[[], Tensor]:
@@ -101,13 +101,13 @@ def _prediction(model: Callable[..., nn.Module], x: Tensor) -> Callable[[], Tens
     info = mne.create_info(list(COMMON_CHANNELS), 200.0, "eeg")
     torch.manual_seed(0)
     with warnings.catch_warnings():
-        # MNE warns that it renames a montage, the models that they adapt sizes to the windows.
+        # MNE warns about a renamed montage, models about sizes that they adapt to the windows.
         warnings.simplefilter("ignore")
         info.set_montage("standard_1020")
         net = model(n_outputs=5, n_chans=19, n_times=6000, sfreq=200.0, chs_info=info["chs"])
     net.eval()
 
-    # LaBraM finds the embedding of each electrode by its name in capitals.
+    # LaBraM selects the embedding of an electrode by its name in capital letters.
     names = {"ch_names": [name.upper() for name in COMMON_CHANNELS]}
     arguments = names if type(net).__name__ == "Labram" else {}
 
@@ -120,22 +120,24 @@ def _prediction(model: Callable[..., nn.Module], x: Tensor) -> Callable[[], Tens
 
 
 CHANNELS = ["F3", "F4", "C3", "C4", "O1", "O2"]
-SFREQ, SECONDS = 100.0, 30
-BAND = (0.3, 35.0)
+SFREQ = 100.0  # sampling rate of the model in Hz
+SECONDS = 30  # duration of a window in seconds
+BAND = (0.3, 35.0)  # passband of the model in Hz
 
-#: Where Linux says how much memory a process had at most.
+#: File in which Linux reports the peak memory of this process.
 STATUS = Path("/proc/self/status")
 
 
 def predict_raw(hours: float = 8.0, rounds: int = 2) -> Iterator[Row]:
-    """Time the default model on a night of six channels, against passes over its windows.
+    """Measure predict_raw of the default model, compared with forward passes on all windows.
 
-    The first night has the rate and the band of the model. The second has 256 Hz and no filter; it
-    is compared with the same passes and MNE's own resampling and filter, channel by channel.
+    The first recording has the sampling rate and the band of the model. The second recording is
+    unfiltered and sampled at 256 Hz; it is compared with the same forward passes after resampling
+    and filtering with MNE, channel by channel.
     """
     clf = _fitted()
-    ready, other = _night(hours, SFREQ), _night(hours, 256.0)
-    remember_steps(ready, [("filter", dict(zip(("l_freq", "h_freq"), BAND, strict=True)))])
+    preprocessed, unfiltered = _recording(hours, SFREQ), _recording(hours, 256.0)
+    remember_steps(preprocessed, [("filter", dict(zip(("l_freq", "h_freq"), BAND, strict=True)))])
     module = clf.net_.module_.eval()
     n_windows = int(hours * 3600 / SECONDS)
     windows = torch.randn(n_windows, len(CHANNELS), int(SECONDS * SFREQ)) * 1e-5
@@ -146,45 +148,57 @@ def predict_raw(hours: float = 8.0, rounds: int = 2) -> Iterator[Row]:
                 module(batch)
 
     def passes_after_mne() -> None:
-        for (signal,) in (other[i][0] for i in range(len(CHANNELS))):
+        for (signal,) in (unfiltered[i][0] for i in range(len(CHANNELS))):
             signal = mne.filter.resample(signal, SFREQ, 256.0, npad="auto", verbose="error")
             mne.filter.filter_data(signal, SFREQ, *BAND, copy=False, verbose="error")
         passes()
 
-    # More rounds for the short ones, of which a busy moment would decide the ratio.
-    predicting, bare = fastest(lambda: clf.predict_raw(ready), passes, rounds=4 * rounds)
-    prepared, bare_prepared = fastest(
-        lambda: clf.predict_raw(other), passes_after_mne, rounds=rounds
+    # The first two measurements are short, and need more rounds for a reliable ratio.
+    seconds, passes_seconds = fastest(
+        lambda: clf.predict_raw(preprocessed), passes, rounds=4 * rounds
     )
-    what = f"predict_raw, {hours:g} h of 6 channels"
-    yield Row(f"{what} at the model's rate", predicting, "s")
-    # Processors with faster matrix products have faster passes and the same preparation: 1.3 to
-    # 1.46 on an AMD EPYC; 1.72 on an Intel Xeon with AVX-512, 1.58 since units are compared faster.
-    yield Row(f"{what} / bare passes", predicting / bare, aim=1.3, over=1.75)
-    yield Row(f"{what} at 256 Hz, with filter", prepared, "s")
-    ratio = prepared / bare_prepared
-    yield Row(f"{what} at 256 Hz / MNE's preparation and bare passes", ratio, aim=1.0, over=1.5)
+    unfiltered_seconds, mne_seconds = fastest(
+        lambda: clf.predict_raw(unfiltered), passes_after_mne, rounds=rounds
+    )
+    title = f"predict_raw, {hours:g} h of 6 channels"
+    yield Row(f"{title} at the sampling rate of the model", seconds, "s")
+    # Faster matrix products increase the ratio, because they make forward passes faster but not
+    # preprocessing: 1.3 to 1.46 on an AMD EPYC; 1.72 on an Intel Xeon with AVX-512, and 1.58 there
+    # after units were compared faster.
+    ratio = seconds / passes_seconds
+    yield Row(f"duration of {title} / forward passes alone", ratio, goal=1.3, over=1.75)
+    yield Row(f"{title} at 256 Hz, with filter", unfiltered_seconds, "s")
+    ratio = unfiltered_seconds / mne_seconds
+    yield Row(
+        f"duration of {title} at 256 Hz / preprocessing with MNE and forward passes",
+        ratio,
+        goal=1.0,
+        over=1.5,
+    )
     if not STATUS.is_file():
         return  # not Linux
-    # A process of its own: the largest memory of a process never falls.
+    # Use a new process, because the reported peak memory of a process never decreases.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        megabytes = pool.submit(_memory, hours).result()
-    yield Row(f"{what} at 256 Hz, memory above the recording's", megabytes, "MB", over=350)
+        megabytes = pool.submit(_additional_memory, hours).result()
+    yield Row(f"{title} at 256 Hz, additional peak memory", megabytes, "MB", over=350)
 
 
 def _fitted() -> PARSClassifier:
-    """Return a classifier of the default size, whose training is of no interest."""
+    """Return a classifier of default size, after one epoch of training on noise."""
     rng = np.random.default_rng(0)
     windows = 1e-5 * rng.standard_normal((20, len(CHANNELS), int(SECONDS * SFREQ)))
     info = mne.create_info(CHANNELS, SFREQ, "eeg")
     epochs = mne.EpochsArray(windows, info, np.c_[np.arange(20), np.zeros((20, 2), int)], verbose=0)
-    prepared = dict(band=BAND, notch=[], reference="as recorded", scale=1.0)
-    clf = PARSClassifier(None, finetune_epochs=1, preprocessing=prepared, device="cpu", verbose=0)
-    with quiet():  # it learns nothing
+    preprocessing = dict(band=BAND, notch=[], reference="as recorded", scale=1.0)
+    clf = PARSClassifier(
+        None, finetune_epochs=1, preprocessing=preprocessing, device="cpu", verbose=0
+    )
+    with quiet():  # ignore warnings about a short training
         return clf.fit(epochs, np.arange(20) % 5)
 
 
-def _night(hours: float, sfreq: float) -> mne.io.BaseRaw:
+def _recording(hours: float, sfreq: float) -> mne.io.BaseRaw:
+    """Return a recording of noise in volts."""
     rng = np.random.default_rng(0)
     samples = np.empty((len(CHANNELS), int(hours * 3600 * sfreq)))
     for channel in samples:
@@ -193,17 +207,17 @@ def _night(hours: float, sfreq: float) -> mne.io.BaseRaw:
     return mne.io.RawArray(samples, mne.create_info(CHANNELS, sfreq, "eeg"), verbose="error")
 
 
-def _memory(hours: float) -> float:
-    """Return how many megabytes this process has at most above those of a night at 256 Hz."""
+def _additional_memory(hours: float) -> float:
+    """Return the increase of the peak memory during predict_raw of a recording at 256 Hz, in MB."""
 
-    def largest() -> float:
-        # Not that of resource.getrusage, which a new process inherits from the one that starts it.
+    def peak_memory() -> float:
+        # A new process inherits the value of resource.getrusage from its parent process.
         (line,) = re.findall(r"^VmHWM:\s*(\d+) kB$", STATUS.read_text(), re.MULTILINE)
         return int(line) * 1024 / 1e6
 
     clf = _fitted()
-    clf.predict_raw(_night(0.5, 256.0))  # what is loaded and allocated once
-    night = _night(hours, 256.0)
-    before = largest()
-    clf.predict_raw(night)
-    return largest() - before
+    clf.predict_raw(_recording(0.5, 256.0))  # memory that is allocated only once
+    raw = _recording(hours, 256.0)
+    before = peak_memory()
+    clf.predict_raw(raw)
+    return peak_memory() - before

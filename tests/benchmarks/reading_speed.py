@@ -18,13 +18,14 @@ from braindecode_pars.windows import SingleChannelWindows
 from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.examples import Examples, WindowLoader
 
-BATCH, N_BATCHES = 512, 20
+BATCH = 512  # number of crops per batch
+N_BATCHES = 20  # number of batches per measurement
 
 
 def reading() -> Iterator[Row]:
-    """Compare a SignalStore with lazily read braindecode windows, and with copies in memory."""
+    """Compare a SignalStore with lazily loaded braindecode windows, and with copies in memory."""
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
-        # The same recordings as lazy windows and as stores.
+        # The same recordings as lazily loaded windows and as stores
         recordings = fif_recordings(Path(folder), n_recordings=8)
         lazy = create_fixed_length_windows(
             recordings,
@@ -38,11 +39,11 @@ def reading() -> Iterator[Row]:
             for dtype in ("int16", "float32")
         }
 
-        # Seconds per window of a DataLoader over the lazy windows.
+        # Seconds per window of a DataLoader over the lazily loaded windows
         loader = DataLoader(SingleChannelWindows(lazy, N_TIMES), batch_size=BATCH, shuffle=True)
         loader_seconds = fastest(lambda: list(loader), rounds=3)[0] / len(loader.dataset)
 
-        # Seconds per window of the stores, and of plain copies from one array in memory.
+        # Seconds per window of the stores, and of copies from one array in memory
         store = stores["float32"]
         n_times = store.recordings["n_times"].min()
         array = store.crops(range(len(store)), [0] * len(store), n_times).ravel()
@@ -50,13 +51,22 @@ def reading() -> Iterator[Row]:
         times = fastest(*runs, _copies(array), rounds=5)
         int16_seconds, float32_seconds, copy_seconds = (t / (BATCH * N_BATCHES) for t in times)
 
-    yield Row("reading, SignalStore of int16", 1 / int16_seconds, "windows/s")
-    yield Row("reading, DataLoader over lazy windows of FIF", 1 / loader_seconds, "windows/s")
+    yield Row("reading crops from an int16 SignalStore", 1 / int16_seconds, "windows/s")
+    yield Row(
+        "reading crops with a DataLoader over lazily loaded FIF windows",
+        1 / loader_seconds,
+        "windows/s",
+    )
     value = loader_seconds / int16_seconds
-    yield Row("reading, SignalStore / lazy windows", value, aim=15, under=15)
+    yield Row(
+        "speed of reading crops, int16 SignalStore / lazily loaded windows",
+        value,
+        goal=15,
+        under=15,
+    )
     for dtype, seconds in (("int16", int16_seconds), ("float32", float32_seconds)):
-        what = f"reading, SignalStore of {dtype} / copies within memory"
-        yield Row(what, copy_seconds / seconds, aim=0.5, under=0.5)
+        title = f"speed of reading crops, {dtype} SignalStore / copies within memory"
+        yield Row(title, copy_seconds / seconds, goal=0.5, under=0.5)
 
 
 def _batches(store: SignalStore) -> Callable[[], None]:
@@ -83,19 +93,22 @@ def _copies(array: np.ndarray) -> Callable[[], None]:
     return run
 
 
-LABELED_BATCH = 64
+LABELED_BATCH = 64  # number of labeled windows per batch
 
 
 def labels() -> Iterator[Row]:
-    """Compare labeled windows of stores with those of files of FIF.
+    """Compare labeled windows from stores with labeled windows from FIF files.
 
-    FIF is in single precision, as a store of float32 is. One of int16 has half the bytes, but
+    FIF files and float32 stores have single precision. An int16 store has half of the bytes, but
     its samples have to be scaled.
     """
     with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
         recordings = fif_recordings(Path(folder), n_recordings=8)
         lazy = BaseConcatDataset(
-            [fixed_windows(one.raw, target=i % 2) for i, one in enumerate(recordings.datasets)]
+            [
+                fixed_windows(recording.raw, target=i % 2)
+                for i, recording in enumerate(recordings.datasets)
+            ]
         )
         stored = {
             dtype: SignalStore.create(Path(folder) / dtype, lazy, dtype=dtype, verbose=0)
@@ -103,14 +116,14 @@ def labels() -> Iterator[Row]:
         }
         runs = [_epoch(store.labeled_windows()) for store in stored.values()]
         times = fastest(_epoch(lazy), *runs, rounds=3)
-        lazy_seconds, *of_stores = (seconds / len(lazy) for seconds in times)
+        lazy_seconds, *store_seconds = (seconds / len(lazy) for seconds in times)
 
-    yield Row("labeled windows, of FIF", 1 / lazy_seconds, "windows/s")
-    bounds = dict(float32=dict(aim=20, under=10), int16=dict(under=5))
-    for (dtype, bound), seconds in zip(bounds.items(), of_stores, strict=True):
-        yield Row(f"labeled windows, of a store of {dtype}", 1 / seconds, "windows/s")
-        what = f"labeled windows, store of {dtype} / FIF"
-        yield Row(what, lazy_seconds / seconds, **bound)
+    yield Row("reading labeled windows from FIF files", 1 / lazy_seconds, "windows/s")
+    bounds = dict(float32=dict(goal=20, under=10), int16=dict(under=5))
+    for (dtype, bound), seconds in zip(bounds.items(), store_seconds, strict=True):
+        yield Row(f"reading labeled windows from a {dtype} store", 1 / seconds, "windows/s")
+        title = f"speed of reading labeled windows, {dtype} store / FIF files"
+        yield Row(title, lazy_seconds / seconds, **bound)
 
 
 def _epoch(windows: BaseConcatDataset) -> Callable[[], object]:

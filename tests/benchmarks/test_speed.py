@@ -1,7 +1,7 @@
-"""Run and print all benchmarks; their bounds are so wide that noise alone does not fail them.
+"""Run all benchmarks, print the results, and check them against wide bounds.
 
-Run it with ``pytest tests/benchmarks -s``; ``-k cuda`` takes one, and ``--table FILE`` writes a
-table.
+Run it with ``pytest tests/benchmarks -s``. Select a benchmark with ``-k``, such as ``-k cuda``, and
+write a table of the results with ``--table FILE``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BENCHMARKS = {
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_no_value_is_beyond_its_bound(name, rows, capsys):
     if name == "cuda" and not torch.cuda.is_available():
-        pytest.skip("there is no CUDA device")
+        pytest.skip("no CUDA device is available")
     measured = []
     for row in BENCHMARKS[name]():
         measured.append(row)

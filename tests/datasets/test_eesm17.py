@@ -1,4 +1,4 @@
-"""EESM17: the tests write a BIDS folder with the file names of ds004348."""
+"""EESM17: recipe, with BIDS folders that the tests write with the file names of ds004348."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braindecode_pars.datasets import eesm17
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> Path:
-    """Three nights, and a recording of the task wake for one subject."""
+    """Three sleep recordings, and a recording of the task wake for one subject."""
     root = tmp_path_factory.mktemp("ds004348")
     for subject in ("001", "002", "009"):
         write(root, subject)
@@ -30,19 +30,19 @@ def windows(corpus):
 
 
 def test_twelve_ear_channels_in_volts(windows):
-    (night, *_) = windows.datasets
+    (recording, *_) = windows.datasets
     left, right = ["ELA", "ELB", "ELE", "ELG", "ELI", "ELK"], ["ERA", "ERB", "ERE", "ERG"]
-    assert night.raw.ch_names == [*left, *right, "ERI", "ERK"]
-    assert night.raw.info["sfreq"] == 200.0
-    assert set(night.raw.get_channel_types()) == {"eeg"}
-    # 40 uV at 10 Hz times the level of the channel; the mains are filtered out.
+    assert recording.raw.ch_names == [*left, *right, "ERI", "ERK"]
+    assert recording.raw.info["sfreq"] == 200.0
+    assert set(recording.raw.get_channel_types()) == {"eeg"}
+    # The amplitude at 10 Hz is 40 µV times the factor of the channel; line noise is filtered out.
     expected = [40e-6 / np.sqrt(2) * level(name) for name in eesm17.CHANNELS]
-    assert night[2][0].shape == (12, 6000)
-    np.testing.assert_allclose(night[2][0].std(axis=1), expected, rtol=0.01)
+    assert recording[2][0].shape == (12, 6000)
+    np.testing.assert_allclose(recording[2][0].std(axis=1), expected, rtol=0.01)
 
 
 def test_windows_agree_with_the_scoring(windows):
-    """The scoring starts at lights off; windows with artifact or unknown stage are dropped."""
+    """The scoring starts at lights off; windows with artifacts or unknown stages are excluded."""
     metadata = windows.datasets[1].metadata
     stages = [eesm17.CARD["classes"][target] for target in metadata["target"]]
     assert stages == ["W", "W", "N1", "N2", "N3", "R"]
@@ -53,54 +53,54 @@ def test_windows_agree_with_the_scoring(windows):
     assert set(groups) == {"001", "002", "009"}
 
 
-def test_only_the_nights_are_read(corpus, windows):
+def test_only_sleep_recordings_are_read(corpus, windows):
     assert len(windows.datasets) == 3
     assert windows.description["session"].tolist() == ["001"] * 3
-    (night,) = eesm17.load(corpus, ["009"], verbose=0).datasets
-    assert night.description["subject"] == "009"
+    (recording,) = eesm17.load(corpus, ["009"], verbose=0).datasets
+    assert recording.description["subject"] == "009"
 
 
-def test_scoring_may_count_from_the_start_of_the_recording(tmp_path, windows):
+def test_onsets_of_the_scoring_may_be_relative_to_the_start_of_the_recording(tmp_path, windows):
     write(tmp_path, "001", first=LIGHTS_OFF)
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
     expected = windows.datasets[0].metadata
-    assert night.metadata["i_start_in_trial"].equals(expected["i_start_in_trial"])
+    assert recording.metadata["i_start_in_trial"].equals(expected["i_start_in_trial"])
 
 
-@pytest.mark.parametrize(("first", "begin"), [(0.4, 1.4), (0.6, 0.6), (0.9, 0.9)])
-def test_a_first_onset_counts_from_what_it_is_closer_to(tmp_path, first, begin):
-    """From lights off if it is closer to 0, else from the start of the recording."""
+@pytest.mark.parametrize(("first", "onset"), [(0.4, 1.4), (0.6, 0.6), (0.9, 0.9)])
+def test_the_first_onset_determines_the_origin_of_onsets(tmp_path, first, onset):
+    """The origin is lights off if the first onset is closer to 0, else the recording start."""
     file = write(tmp_path, "001", first=first * LIGHTS_OFF)
-    assert eesm17._read_scoring(file).onset[0] == pytest.approx(begin * LIGHTS_OFF)
+    assert eesm17._read_scoring(file).onset[0] == pytest.approx(onset * LIGHTS_OFF)
 
 
 @pytest.mark.parametrize("column", ["Staging1", "scoring"])
-def test_names_of_stages_are_accepted(tmp_path, column):
+def test_stage_names_are_accepted(tmp_path, column):
     scoring = ("Wake", "REM", "N1", "N2", "N3", "Artifact", "W", "R")
     write(tmp_path, "001", scoring, column=column)
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [0, 4, 1, 2, 3, 0, 4]
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
+    assert recording.metadata["target"].tolist() == [0, 4, 1, 2, 3, 0, 4]
 
 
-def test_stages_among_the_recordings_own_events(tmp_path):
+def test_stages_in_the_events_file_of_the_recording(tmp_path):
     file = write(tmp_path, "001", scoring=None)
     events = file.with_name(file.name.replace("_eeg.set", "_events.tsv"))
     events.write_text(
         "onset\tduration\ttrial_type\n50\t0\tLights Off\n60\tn/a\tN2\n90\t60\tN3\n"
         "150\t30\tinvalid\n"
     )
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [2, 3, 3]
-    assert night.metadata["i_start_in_trial"].tolist() == [12000, 18000, 24000]
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
+    assert recording.metadata["target"].tolist() == [2, 3, 3]
+    assert recording.metadata["i_start_in_trial"].tolist() == [12000, 18000, 24000]
 
 
 def test_gaps_are_interpolated(tmp_path, windows):
-    """One channel has a gap of half a window, another channel is NaN all night."""
-    half = slice(round((LIGHTS_OFF + 30) * 200), round((LIGHTS_OFF + 45) * 200))
-    write(tmp_path, "001", gaps={"ELG": half, "ERK": slice(None)})
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert np.isfinite(night.raw.get_data()).all()
-    filled, complete = night[1][0], windows.datasets[0][1][0]
+    """One channel has a gap of half a window, and another channel is NaN in all samples."""
+    half_window = slice(round((LIGHTS_OFF + 30) * 200), round((LIGHTS_OFF + 45) * 200))
+    write(tmp_path, "001", gaps={"ELG": half_window, "ERK": slice(None)})
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
+    assert np.isfinite(recording.raw.get_data()).all()
+    filled, complete = recording[1][0], windows.datasets[0][1][0]
     assert not filled[eesm17.CHANNELS.index("ERK")].any()
     np.testing.assert_allclose(filled[0], complete[0], atol=1e-9)
     gap = filled[eesm17.CHANNELS.index("ELG")]
@@ -110,10 +110,10 @@ def test_gaps_are_interpolated(tmp_path, windows):
 def test_the_order_of_channels_in_the_table_does_not_matter(tmp_path, windows):
     file = write(tmp_path, "001")
     table = file.with_name(file.name.replace("_eeg.set", "_channels.tsv"))
-    head, *rows = table.read_text().splitlines(keepends=True)
-    table.write_text(head + "".join(reversed(rows)))
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    np.testing.assert_array_equal(night[1][0], windows.datasets[0][1][0])
+    header, *rows = table.read_text().splitlines(keepends=True)
+    table.write_text(header + "".join(reversed(rows)))
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
+    np.testing.assert_array_equal(recording[1][0], windows.datasets[0][1][0])
 
 
 def move_samples_to_fdt(file: Path) -> Path:
@@ -127,8 +127,8 @@ def move_samples_to_fdt(file: Path) -> Path:
 
 def test_samples_in_a_separate_fdt_file(tmp_path, windows):
     samples = move_samples_to_fdt(write(tmp_path, "001"))
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    np.testing.assert_allclose(night[4][0], windows.datasets[0][4][0], atol=1e-10)
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
+    np.testing.assert_allclose(recording[4][0], windows.datasets[0][4][0], atol=1e-10)
     # A truncated .fdt file, then a missing one
     samples.write_bytes(samples.read_bytes()[:-400_000])
     with pytest.raises(ValueError, match=r"sub-001_.*\.set"):
@@ -138,14 +138,14 @@ def test_samples_in_a_separate_fdt_file(tmp_path, windows):
         eesm17.load(tmp_path, verbose=0)
 
 
-def test_a_night_without_scoring(tmp_path):
+def test_a_recording_without_scoring(tmp_path):
     file = write(tmp_path, "001", scoring=None)
     with pytest.raises(ValueError, match=r"sleep_events\.tsv .*Lights Off"):
         eesm17.load(tmp_path, verbose=0)
     file.with_name(file.name.replace("_eeg.set", "_events.tsv")).unlink()
     with pytest.raises(ValueError, match=r"_acq-scoring_events\.tsv"):
         eesm17.load(tmp_path, verbose=0)
-    # A scoring without the right column, then without any stage
+    # A scoring without a known column, then without sleep stages
     write(tmp_path, "001", column="color")
     with pytest.raises(ValueError, match="color"):
         eesm17.load(tmp_path, verbose=0)
@@ -155,13 +155,13 @@ def test_a_night_without_scoring(tmp_path):
 
 
 @pytest.mark.parametrize("duration", ["0", "10", "30"])
-def test_an_epoch_that_is_shorter_than_a_window_is_one_window(tmp_path, duration):
+def test_a_stage_that_is_shorter_than_a_window_has_one_window(tmp_path, duration):
     file = write(tmp_path, "001", scoring=None)
     events = file.with_name(file.name.replace("_eeg.set", "_events.tsv"))
     rows = f"60\t{duration}\tN2\n90\t{duration}\tN3\n"
     events.write_text(f"onset\tduration\ttrial_type\n50\t0\tLights Off\n{rows}")
-    (night,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert night.metadata["target"].tolist() == [2, 3]
+    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
+    assert recording.metadata["target"].tolist() == [2, 3]
 
 
 class TestContract(RecipeContract):

@@ -1,4 +1,4 @@
-"""The script that makes the sample, on the recordings of the corpus."""
+"""The script that creates the sample dataset, applied to the recordings of the corpus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from braindecode_pars.datasets.eegmat import SAMPLE
 
 
 def plain_samples(folder: Path, subject: str) -> np.ndarray:
-    """Minutes of rest and arithmetic with MNE alone, in steps of half a microvolt."""
+    """Return one minute of rest and of arithmetic, computed with MNE only, in steps of 0.5 µV."""
     parts = []
     for number, part in ((1, np.s_[:, -7680:]), (2, np.s_[:, :7680])):
         (file,) = folder.rglob(f"{subject}_{number}.edf")
@@ -21,24 +21,24 @@ def plain_samples(folder: Path, subject: str) -> np.ndarray:
         raw.drop_channels([name for name in ("EEG A2-A1", "ECG ECG") if name in raw.ch_names])
         raw.resample(128).filter(0.5, 45, verbose="error")
         signals = raw.get_data() - raw.get_data().mean(axis=0)
-        kept = [raw.ch_names.index(f"EEG {name}") for name in CHANNELS]
-        parts.append(np.rint(signals[kept][part] / 0.5e-6))
+        rows = [raw.ch_names.index(f"EEG {name}") for name in CHANNELS]
+        parts.append(np.rint(signals[rows][part] / 0.5e-6))
     return np.stack(parts)
 
 
 @pytest.mark.parametrize("subject", ["Subject00", "Subject08"])
-def test_the_samples_are_those_of_the_recordings(eeg_folder, subject):
+def test_the_sample_dataset_agrees_with_the_recordings(eeg_folder, subject):
     with np.load(SAMPLE, allow_pickle=False) as archive:
         stored = archive["samples"][archive["subjects"].tolist().index(subject)].astype(int)
-    (made,) = samples_of(eeg_folder, [subject])
-    for other in (made, plain_samples(eeg_folder, subject)):
-        # On another processor, a value between two steps may be rounded to the other one.
-        assert np.abs(stored - other).max() <= 1
-        assert (stored != other).mean() < 1e-4
+    (created,) = samples_of(eeg_folder, [subject])
+    for expected in (created, plain_samples(eeg_folder, subject)):
+        # Rounding of values between two steps depends on the processor.
+        assert np.abs(stored - expected).max() <= 1
+        assert (stored != expected).mean() < 1e-4
 
 
 @pytest.mark.slow
-def test_the_script_makes_the_file_again(eeg_folder, tmp_path):
+def test_the_script_reproduces_the_file(eeg_folder, tmp_path):
     make(eeg_folder, tmp_path / "again.npz")
     with np.load(SAMPLE) as stored, np.load(tmp_path / "again.npz") as again:
         assert stored.files == again.files

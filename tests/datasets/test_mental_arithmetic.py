@@ -1,4 +1,4 @@
-"""The sample of real recordings in the package."""
+"""The bundled sample dataset of rest and mental arithmetic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from braindecode_pars.recordings.preparation import COMMON_CHANNELS
 from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.recorded_steps import recorded
 
-#: The file as it was made; it must never change without a reason in the changelog.
+#: Checksum of the file, which must not change without an entry in the changelog.
 SHA256 = "8d17cf9f518db8a5d54bdb2eb5873517284146b533af421f77a2d1264d02a4fa"
 
 SIDES = (["F3", "P3", "T5"], ["F4", "P4", "T6"])
@@ -41,13 +41,13 @@ def test_windows_of_24_subjects(windows):
     assert as_windows(windows).label_names == {"rest": 0, "arithmetic": 1}
 
 
-def test_ages_are_those_of_the_corpus(windows, eeg_folder):
+def test_ages_equal_the_ages_in_the_corpus(windows, eeg_folder):
     table = pd.read_csv(eeg_folder / "eegmat" / "subject-info.csv", index_col="Subject")
     description = windows.description
     assert description["age"].tolist() == table["Age"][description["subject"]].tolist()
 
 
-def test_signals_are_volts_between_half_a_hertz_and_45(windows):
+def test_signals_are_volts_between_0_5_and_45_hertz(windows):
     signals = np.stack([x for x, _, _ in windows])
     assert signals.dtype == np.float32
     assert 4e-6 < signals.std() < 1e-5
@@ -59,14 +59,14 @@ def test_signals_are_volts_between_half_a_hertz_and_45(windows):
     assert signals.std(axis=-1).min() > 5e-7
 
 
-def test_the_preparation_is_known_to_a_model_and_to_a_recording(windows):
-    for known in (
+def test_the_preprocessing_is_stored_with_windows_and_recordings(windows):
+    for preprocessing in (
         recorded(windows.datasets[0].raw.info),
         as_windows(windows).column("preprocessing")[0],
     ):
-        assert known.band == (0.5, 45.0)
-        assert known.notch == ()
-        assert known.reference.split(", ") == list(COMMON_CHANNELS)
+        assert preprocessing.band == (0.5, 45.0)
+        assert preprocessing.notch == ()
+        assert preprocessing.reference.split(", ") == list(COMMON_CHANNELS)
 
 
 def test_channels_have_names_and_positions(windows):
@@ -94,8 +94,8 @@ def test_the_file_is_declared_with_its_license():
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     declared = setup["options.package_data"]["braindecode_pars.datasets"]
     patterns = [eegmat.SAMPLE.parent.parent / pattern.strip() for pattern in declared.split(",")]
-    found = {file for pattern in patterns for file in pattern.parent.glob(pattern.name)}
-    assert found == set(eegmat.SAMPLE.parent.iterdir())
+    files = {file for pattern in patterns for file in pattern.parent.glob(pattern.name)}
+    assert files == set(eegmat.SAMPLE.parent.iterdir())
     text = eegmat.SAMPLE.with_name("README.md").read_text(encoding="utf-8")
     assert "opendatacommons.org/licenses/by/1-0" in text
     assert "Zyma" in text
@@ -103,12 +103,12 @@ def test_the_file_is_declared_with_its_license():
 
 
 def test_some_subjects_and_other_windows(windows):
-    two = datasets.mental_arithmetic(["Subject03", "Subject20"], window_seconds=4)
-    assert set(two.description["subject"]) == {"Subject03", "Subject20"}
-    assert len(two) == 2 * 2 * 15
+    selected = datasets.mental_arithmetic(["Subject03", "Subject20"], window_seconds=4)
+    assert set(selected.description["subject"]) == {"Subject03", "Subject20"}
+    assert len(selected) == 2 * 2 * 15
     first = next(i for i, s in enumerate(windows.description["subject"]) if s == "Subject03")
     np.testing.assert_array_equal(
-        two.datasets[0][0][0], windows.datasets[first][0][0][:, : 4 * 128]
+        selected.datasets[0][0][0], windows.datasets[first][0][0][:, : 4 * 128]
     )
 
 
@@ -121,6 +121,6 @@ def test_some_subjects_and_other_windows(windows):
         (dict(window_seconds="10"), TypeError, "window_seconds"),
     ],
 )
-def test_wrong_arguments_raise(arguments, error, message):
+def test_invalid_arguments_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         datasets.mental_arithmetic(**arguments)

@@ -1,4 +1,4 @@
-"""PhysioNet-MI: published recordings, and folders that the tests write."""
+"""PhysioNet-MI: recipe, with published recordings and folders that the tests write."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ def test_published_recordings(eeg_folder, no_network):
     windows = physionet_mi.load(eeg_folder, [1, 88], runs=[4], verbose=0)
     assert windows[0][0].shape == (64, 800)
     assert windows.datasets[0].raw.ch_names[:3] == ["FC5", "FC3", "FC1"]
-    assert {ds.raw.info["sfreq"] for ds in windows.datasets} == {200.0}  # the file of S088: 128 Hz
+    assert {ds.raw.info["sfreq"] for ds in windows.datasets} == {
+        200.0
+    }  # the file of S088 has 128 Hz
     _, y, groups = as_sklearn(windows)
     assert set(groups) == {1, 88}
     assert (groups == 1).sum() == 15
     assert set(y) == {0, 1}
     assert np.isfinite(windows[20][0]).all()
     assert 1e-6 < windows[20][0].std() < 1e-3  # volts
-    # Average reference over all channels.
+    # Average reference over all channels
     assert np.abs(windows[10][0].mean(axis=0)).max() < 1e-9
 
 
@@ -80,7 +82,7 @@ def test_missing_runs_are_logged_and_never_downloaded(eeg_folder, no_network, tm
     assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # no folder was created
 
 
-def test_wrong_folders_and_arguments_raise(tmp_path):
+def test_invalid_runs_raise(tmp_path):
     with pytest.raises(ValueError, match=r"runs .*\(5,\)"):
         physionet_mi.load(tmp_path, runs=[5])
     with pytest.raises(TypeError):
@@ -98,14 +100,14 @@ def test_wrong_folders_and_arguments_raise(tmp_path):
         (dict(low=8, high=8), "high=8"),
     ],
 )
-def test_wrong_values_raise(tmp_path, arguments, message):
+def test_invalid_arguments_raise(tmp_path, arguments, message):
     (tmp_path / "S001R04.edf").touch()
     with pytest.raises(ValueError, match=message):
         physionet_mi.load(tmp_path, **arguments)
 
 
-#: Onset and duration in seconds of the events that the tests write. One rest is short, one trial is
-#: long enough for two windows, and the last one ends with the recording.
+#: Events that the tests write: onset in seconds -> code and duration in seconds. One rest is short,
+#: one trial is long enough for two windows, and the last trial ends with the recording.
 EVENTS = {
     **{1: ("T0", 4.1), 6: ("T1", 4.1), 12: ("T2", 4.0)},
     **{17: ("T0", 3.0), 20: ("T1", 8.5), 29: ("T2", 0.9)},
@@ -114,7 +116,7 @@ NAMES = ["FC5", "C4", "Cz", "C3"]
 
 
 def write(file, sfreq, labels):
-    """Write half a minute of noise with events."""
+    """Write a file with half a minute of noise and with events."""
     file.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(sfreq).normal(0, 20, (len(labels), 30 * sfreq))
     texts = {start: f"+{start}\x15{length}\x14{name}" for start, (name, length) in EVENTS.items()}
@@ -125,20 +127,20 @@ def write(file, sfreq, labels):
 
 @pytest.fixture
 def two_trees(tmp_path):
-    """A file as it is published, and one with fewer channels, another rate and standard names."""
+    """A file as published, and a file with fewer channels, a lower rate and standard names."""
     published = ["Fc5.", "C3..", "Fpz.", "Cz..", "C4..", "Iz.."]
     write(tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf", 160, published)
     write(tmp_path / "reduced/S002R04.edf", 128, ["FC5", "C3", "Cz", "C4"])
     return tmp_path
 
 
-PREPARED = dict(
+PREPROCESSING = dict(
     picks=NAMES, reference="picks", sfreq=128, low=0.5, high=45, mains=None, runs=[4], verbose=0
 )
 
 
-def plainly_prepared(root, subject):
-    """The four channels with MNE alone, in volts."""
+def preprocessed_with_mne(root, subject):
+    """Return the four channels, preprocessed with MNE only, in volts."""
     (file,) = root.rglob(f"S00{subject}R04.edf")
     raw = mne.io.read_raw_edf(file, preload=True, verbose="error").resample(128)
     raw.rename_channels(lambda name: name.rstrip(".").upper())
@@ -147,55 +149,55 @@ def plainly_prepared(root, subject):
 
 
 def test_trees_with_other_channels_and_rates_are_one_dataset(two_trees):
-    trials = physionet_mi.load(two_trees, tmin=1, tmax=4, **PREPARED)
+    trials = physionet_mi.load(two_trees, tmin=1, tmax=4, **PREPROCESSING)
     assert trials.description["subject"].tolist() == [1, 2]
     for subject, recording in zip((1, 2), trials.datasets, strict=True):
         assert recording.raw.ch_names == NAMES
-        plain = plainly_prepared(two_trees, subject)
-        assert len(recording) == 3  # one window each, also of the long trial
+        signals = preprocessed_with_mne(two_trees, subject)
+        assert len(recording) == 3  # one window per trial, also for the long trial
         for (x, y, _), cue, target in zip(recording, (6, 12, 20), (0, 1, 0), strict=True):
             assert y == target
-            expected = plain[:, (cue + 1) * 128 : (cue + 4) * 128]
+            expected = signals[:, (cue + 1) * 128 : (cue + 4) * 128]
             np.testing.assert_allclose(x, expected, atol=1e-10)
 
 
 def test_signals_other_than_eeg_do_not_change_the_reference(tmp_path):
     write(tmp_path / "S001R04.edf", 160, ["Fc5.", "C3..", "ECG", "EOG left"])
-    (run,) = physionet_mi.recordings(tmp_path)
-    raw = physionet_mi.prepare(run)
+    (recording,) = physionet_mi.recordings(tmp_path)
+    raw = physionet_mi.prepare(recording)
     assert raw.ch_names == ["FC5", "C3"]
     np.testing.assert_allclose(raw.get_data().mean(axis=0), 0, atol=1e-15)
 
 
 def test_rest_and_imagery(two_trees):
-    trials = physionet_mi.load(two_trees, contrast="rest", tmin=1, tmax=4, **PREPARED)
+    trials = physionet_mi.load(two_trees, contrast="rest", tmin=1, tmax=4, **PREPROCESSING)
     for recording in trials.datasets:
         assert recording.metadata["target"].tolist() == [0, 1, 1, 1]  # no window in the short rest
         starts = recording.metadata["i_start_in_trial"]
         assert starts.tolist() == [(cue + 1) * 128 for cue in (1, 6, 12, 20)]
 
 
-def test_the_reference_may_stay(two_trees):
-    kept, average = (
-        physionet_mi.load(two_trees, [1], **{**PREPARED, "reference": reference})[0][0]
+def test_the_recorded_reference_can_be_used(two_trees):
+    recorded, average = (
+        physionet_mi.load(two_trees, [1], **{**PREPROCESSING, "reference": reference})[0][0]
         for reference in (None, "average")
     )
-    assert np.abs(kept.mean(axis=0)).max() > 1e-6
-    # The average of all six channels, not only of the four.
+    assert np.abs(recorded.mean(axis=0)).max() > 1e-6
+    # The average reference uses all six channels of the file, not only the four picked channels.
     (file,) = two_trees.rglob("S001R04.edf")
     raw = mne.io.read_raw_edf(file, preload=True, verbose="error").resample(128)
     mean = raw.filter(0.5, 45, verbose="error").get_data().mean(axis=0)
-    np.testing.assert_allclose(average, kept - mean[6 * 128 : 10 * 128], atol=1e-10)
+    np.testing.assert_allclose(average, recorded - mean[6 * 128 : 10 * 128], atol=1e-10)
 
 
 def test_montages_have_names(eeg_folder):
-    """The 37 channels of the reduced files in their order, and the 21 of them over the cortex."""
+    """The montages have the 37 channels of the reduced files, and 21 channels over motor cortex."""
     assert len(set(physionet_mi.MONTAGES["motor"])) == 21
     recordings = physionet_mi.recordings(eeg_folder, runs=[4])
     (file,) = [recording.file for recording in recordings if recording.subject == 17]
     names = mne.io.read_raw_edf(file, verbose="error").ch_names
     assert names == list(physionet_mi.MONTAGES["motor and 10-20"])
-    both = physionet_mi.load(eeg_folder, [16, 17], **{**PREPARED, "picks": "motor and 10-20"})
+    both = physionet_mi.load(eeg_folder, [16, 17], **{**PREPROCESSING, "picks": "motor and 10-20"})
     assert {x.shape for x, _, _ in both} == {(37, 512)}
 
 
@@ -203,7 +205,7 @@ class TestContract(RecipeContract):
     name = "physionet_mi"
     example = r"S001R04\.edf"
     settings: ClassVar = {
-        **{name: value for name, value in PREPARED.items() if name != "verbose"},
+        **{name: value for name, value in PREPROCESSING.items() if name != "verbose"},
         **dict(tmin=1, contrast="rest"),
     }
     classes = ("rest", "imagined movement")

@@ -1,4 +1,4 @@
-"""TUAB: the tests write folders in the layout of the corpus."""
+"""TUAB: recipe, with folders that the tests write in the layout of the corpus."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def test_windows_targets_and_splits(written, capsys):
     x, _, _ = windows[0]
     assert x.shape == (21, 6000)
     amplitude = np.sqrt(2) * x[:, 1000:5000].std(axis=1)
-    levels = [1e-6 * level(name.upper()) for name in tuab.CHANNELS]
-    np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
+    expected = [1e-6 * level(name.upper()) for name in tuab.CHANNELS]
+    np.testing.assert_allclose(amplitude, expected, rtol=0.02)  # volts
 
     # Targets
-    found = windows.description
-    for dataset, (_, row) in zip(windows.datasets, found.iterrows(), strict=True):
+    description = windows.description
+    for dataset, (_, row) in zip(windows.datasets, description.iterrows(), strict=True):
         assert set(dataset.metadata["target"]) == {int(row["label"] == "abnormal")}
-    assert (found["label"] == "normal").sum() == 3
-    # Splits: eval is the test set, the subjects of train are divided.
-    assert set(found.loc[found["folder"] == "eval", "split"]) == {"test"}
-    train = found[found["folder"] == "train"]
+    assert (description["label"] == "normal").sum() == 3
+    # Splits: eval is the test set; the subjects of train are divided into train and valid.
+    assert set(description.loc[description["folder"] == "eval", "split"]) == {"test"}
+    train = description[description["folder"] == "train"]
     assert set(train["split"]) == {"train", "valid"}
     assert (train.groupby("subject")["split"].nunique() == 1).all()
     assert train.groupby("split")["subject"].nunique().to_dict() == {"train": 4, "valid": 1}
     assert capsys.readouterr().out == ""
 
-    # Views of braindecode and scikit-learn
+    # Use with braindecode and scikit-learn
     assert len(windows.split("split")["test"]) == 4
     _, y, groups = as_sklearn(windows)
     assert set(groups[y == 1]) & set(groups[y == 0]) == {"aaaaaaab"}

@@ -1,4 +1,4 @@
-"""TUSZ: the tests write folders in the layout of the corpus."""
+"""TUSZ: recipe, with folders that the tests write in the layout of the corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(path: Path, folder: str, subject: str, rows: list[tuple], **arguments)
 
 
 BACKGROUND = [("TERM", 0, 32, "bckg")]
-#: Ten windows: one seizure in the 3rd and 4th, two overlapping seizures in the 7th.
+#: Ten windows: a seizure in windows 3 and 4, and two overlapping seizures in window 7.
 LONG = [
     ("TERM", 0, 85.5, "bckg"),
     ("TERM", 200, 205, "seiz"),
@@ -55,7 +55,7 @@ def written(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def tree(tmp_path) -> Path:
-    """A smaller corpus for tests that damage it."""
+    """A smaller corpus, which tests may damage."""
     write(tmp_path, "train", "aaaaaajy", [("TERM", 4.5, 8, "seiz")])
     write(tmp_path, "eval", "aaaaaakd", BACKGROUND)
     return tmp_path
@@ -74,8 +74,8 @@ def test_windows_and_targets(written):
     x, _, _ = windows[windows.cumulative_sizes[-1] - 1]
     assert x.shape == (19, 6000)
     amplitude = np.sqrt(2) * x[:, 1500:4500].std(axis=1)
-    levels = [1e-6 * level(name.upper()) for name in COMMON_CHANNELS]
-    np.testing.assert_allclose(amplitude, levels, rtol=0.02)  # volts
+    expected = [1e-6 * level(name.upper()) for name in COMMON_CHANNELS]
+    np.testing.assert_allclose(amplitude, expected, rtol=0.02)  # volts
     assert targets(windows, "aaaaaajy") == [0, 0, 1, 1, 0, 0, 1, 0, 0, 0]
     assert targets(windows, "aaaaaakd") == [0]  # the seizure is after the last window
     np.testing.assert_array_equal(
@@ -85,7 +85,7 @@ def test_windows_and_targets(written):
 
 @pytest.mark.parametrize(
     ("min_overlap", "seizures"),
-    # Overlaps: 4.5 s and 1.25 s with the first seizure, 15 s with the union of the other two.
+    # Overlaps: 4.5 s and 1.25 s with the first seizure, 15 s with the union of the next two.
     [(1.25, [2, 3, 6]), (1.26, [2, 6]), (4.5, [2, 6]), (4.51, [6]), (15, [6]), (15.01, [])],
 )
 def test_minimal_overlap(written, min_overlap, seizures):
@@ -102,7 +102,7 @@ def test_annotations_of_single_channels(written):
     assert sum(targets(windows, "aaaaaajy")) == 0
 
 
-def test_the_smallest_overlap_that_annotations_can_express_counts(tmp_path):
+def test_an_overlap_of_0_1_ms_is_detected(tmp_path):
     write(tmp_path, "train", "aaaaaajy", [("TERM", 29.9999, 60, "seiz")], seconds=92)
     write(tmp_path, "train", "aaaaaajz", [("TERM", 30, 60.0001, "seiz")], seconds=92)
     windows = tusz.load(tmp_path, verbose=0)
@@ -116,12 +116,12 @@ def test_overlap_agrees_with_counting_on_a_fine_grid():
     grid = (np.arange(30_000) + 0.5) * step  # 300 s
     start = np.arange(10) * 30.0
     for _ in range(20):
-        # Unsorted stretches on the grid; some are nested, empty, or after the recording.
+        # Unsorted segments on the grid; some are nested, empty, or after the recording.
         begin = rng.integers(0, 31_000, rng.integers(0, 12)) * step
-        stretches = np.column_stack([begin, begin + rng.integers(0, 6000, len(begin)) * step])
-        inside = ((grid >= stretches[:, :1]) & (grid < stretches[:, 1:])).any(axis=0)
+        segments = np.column_stack([begin, begin + rng.integers(0, 6000, len(begin)) * step])
+        inside = ((grid >= segments[:, :1]) & (grid < segments[:, 1:])).any(axis=0)
         counted = inside.reshape(10, 3000).sum(axis=1) * step
-        np.testing.assert_allclose(tusz.overlap(start, start + 30, stretches), counted, atol=1e-9)
+        np.testing.assert_allclose(tusz.overlap(start, start + 30, segments), counted, atol=1e-9)
 
 
 def test_use_of_the_folder_dev(written):
@@ -130,7 +130,7 @@ def test_use_of_the_folder_dev(written):
 
     pooled = splits("train")
     assert sorted(pooled.values()) == ["test", "train", "train", "train", "train", "valid"]
-    assert any(  # dev is divided too
+    assert any(  # subjects of dev are divided as well
         r.description["split"] == "valid"
         for seed in range(30)
         for r in tusz.recordings(written, ["aaaaaakc"], split_seed=seed)

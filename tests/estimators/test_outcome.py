@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
-from support.convergence import said
+from support.convergence import convergence_warnings
 from support.small_estimators import classifier, same_weights
 
 from braindecode_pars.datasets.simulated import STAGES
@@ -37,7 +37,7 @@ def test_a_class_that_is_never_predicted(nights, make):
         arguments |= dict(pretext=None)
     clf = make(**arguments, sfreq=100.0, random_state=0, verbose=0)
     X = np.stack([window[:, :300] for window, *_ in nights])
-    texts = said(clf.fit, X, np.arange(len(X)) % 3)
+    texts = convergence_warnings(clf.fit, X, np.arange(len(X)) % 3)
     absent = sorted({0, 1, 2} - set(clf.predict(X).tolist()))
     assert 2 in absent
     names = ", ".join(map(str, absent))
@@ -46,7 +46,7 @@ def test_a_class_that_is_never_predicted(nights, make):
 
 def test_a_class_is_called_by_its_name(nights):
     clf = classifier(class_weight={2: 1e-6}, validation=0, pretext=None, finetune_epochs=4)
-    texts = said(clf.fit, nights)
+    texts = convergence_warnings(clf.fit, nights)
     absent = sorted(set(clf.classes_.tolist()) - set(clf.predict(nights).tolist()))
     assert 2 in absent
     assert f" {', '.join(STAGES[label] for label in absent)} for " in texts[-1]
@@ -63,7 +63,7 @@ def marked_windows():
 def test_nothing_is_said_of_a_classifier_that_learns():
     X, y = marked_windows()
     clf = classifier(pretext=None, sfreq=100.0, finetune_epochs=30, validation=0.25)
-    assert said(clf.fit, X, y) == []
+    assert convergence_warnings(clf.fit, X, y) == []
     assert clf.history_["restored"].sum() == 1
 
 
@@ -73,7 +73,7 @@ def test_what_does_not_hold_for_the_validation_subjects():
     groups = np.arange(64) // 32
     training = dict(finetune_epochs=20, finetune_batch_size=4, finetune_lr=0.01, validation=0.5)
     clf = classifier(pretext=None, sfreq=100.0, **training)
-    first, never = said(clf.fit, X, np.where(groups, y, 1 - y), groups=groups)
+    first, never = convergence_warnings(clf.fit, X, np.where(groups, y, 1 - y), groups=groups)
     assert "after the first of 20 epochs" in first
     assert "0.693" in never
 

@@ -14,7 +14,7 @@ from braindecode.datasets import BaseConcatDataset
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_val_score
-from support.convergence import said
+from support.convergence import convergence_warnings
 from support.small_estimators import FAST, same_weights
 
 from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn
@@ -216,7 +216,7 @@ def test_a_recording_is_predicted_window_after_window(rhythm):
 def test_nothing_is_said_of_a_regressor_that_learns(rhythm):
     X, y, groups = rhythm
     model = regressor(**(QUICK | dict(validation=0.3)))
-    assert said(model.fit, X, y, groups=groups) == []
+    assert convergence_warnings(model.fit, X, y, groups=groups) == []
 
 
 def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
@@ -224,7 +224,7 @@ def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
     X, y, groups = rhythm
     own = groups % 2
     model = regressor(**(QUICK | dict(validation=0.5)))
-    *_, never = said(model.fit, X, np.where(own, y, 340 - y), groups=own)
+    *_, never = convergence_warnings(model.fit, X, np.where(own, y, 340 - y), groups=own)
     assert "the mean target for every window" in never
 
 

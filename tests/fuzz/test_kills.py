@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.interrupts import draw_with_an_own_lock
+from support.interrupts import create_progress_bar_lock
 
 from braindecode_pars._common import files as _atomic
 from braindecode_pars._common.training import ProgressBar
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 def _child(function: Callable[..., Any], arguments: tuple, started: Any, ended: Any) -> None:
     torch.set_num_threads(1)
-    draw_with_an_own_lock()
+    create_progress_bar_lock()
     started.set()
     function(*arguments)
     ended.set()

@@ -22,7 +22,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from support import own_recipe
-from support.interrupts import draw_with_an_own_lock
+from support.interrupts import create_progress_bar_lock
 from support.raws import of_raws
 
 from braindecode_pars.signal_store import SignalStore
@@ -224,7 +224,7 @@ def kill_while_storing(path: Path, recordings, monkeypatch, n_stored: int) -> No
         return open_(self)
 
     def store() -> None:
-        draw_with_an_own_lock()
+        create_progress_bar_lock()
         SignalStore.create(path, recordings, verbose=0)
 
     with monkeypatch.context() as patch:
@@ -604,7 +604,7 @@ def test_what_is_stored_before_a_process_is_killed_is_kept(two_corpora, tmp_path
 @pytest.mark.slow
 def test_a_real_kill_is_recognized(two_corpora, tmp_path):
     a, _ = two_corpora
-    deadly = replace(a, read=own_recipe.killed)
+    deadly = replace(a, read=own_recipe.kill_this_process)
     with pytest.raises(TerminatedWorkerError):
         SignalStore.create(tmp_path / "store", deadly, n_jobs=2, verbose=0)
     assert len(SignalStore.create(tmp_path / "store", a, verbose=0).recordings) == 2

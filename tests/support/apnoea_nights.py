@@ -1,4 +1,4 @@
-"""Write nights in the format of PhysioNet's UCDDB: EDF files named ``.rec``, and codes."""
+"""Write recordings in the format of UCDDB: EDF files named ``.rec``, and files of stage codes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-#: Signals in the order of the published files, and units as they may be.
+#: Labels of the signals, in the order of the published files.
 SIGNALS = ("Lefteye", "RightEye", "EMG", "C3A2", "C4A1", "ECG", "SpO2", "Sound", "Flow")
-#: One code for each 30 seconds: W, artifact, REM, stages 1 to 4, indeterminate, another code, W.
+#: One code per 30 seconds: W, artifact, REM, stages 1 to 4, indeterminate, unknown code, W.
 CODES = (0, 6, 1, 2, 3, 4, 5, 7, 8, 0)
-#: What the recorder may have written for C3 and C4: with no unit, values are near 1.
+#: Amplitude of C3 and C4 in each unit that the files may have; without a unit, it is near 1.
 AMPLITUDE = {"": 0.5, "mV": 0.05, "uV": 50.0}
 
 
@@ -22,13 +22,13 @@ def write(
     unit: str = "",
     n_seconds: int | None = None,
 ) -> Path:
-    """Write 10 Hz and 50 Hz mains in all signals, twice as large in C4A1."""
+    """Write 10 Hz oscillations and 50 Hz line noise to all signals, doubled in C4A1."""
     n_seconds = 30 * len(codes or CODES) + 1 if n_seconds is None else n_seconds
     t = np.arange(128 * n_seconds) / 128
     waves = np.sin(2 * np.pi * 10 * t) + np.sin(2 * np.pi * 50 * t)
     largest = 10 * AMPLITUDE[unit]
-    size = {"C4A1": 2 * AMPLITUDE[unit]}
-    x = np.stack([size.get(name, AMPLITUDE[unit]) * waves for name in signals])
+    amplitudes = {"C4A1": 2 * AMPLITUDE[unit]}
+    x = np.stack([amplitudes.get(name, AMPLITUDE[unit]) * waves for name in signals])
     digital = np.rint(x / largest * 32767).astype("<i2")
     n = len(signals)
     units = ["%" if name == "SpO2" else unit for name in signals]

@@ -1,4 +1,4 @@
-"""Write records in the format of PhysioNet's challenge of 2018 (YSYW)."""
+"""Write recordings in the format of the PhysioNet Challenge 2018 (YSYW)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import wfdb
 #: Channels in the order of the published headers.
 SIGNALS = ("F3-M2", "F4-M1", "C3-M2", "C4-M1", "O1-M2", "O2-M1", "E1-M2", "Chin1-Chin2")
 SIGNALS += ("ABD", "CHEST", "AIRFLOW", "SaO2", "ECG")
-#: Annotations of a night of six minutes: seconds and text.
+#: Annotations of a recording of six minutes: onset in seconds, and text.
 NOTES = (
     (10, "undefined"),
     (40, "W"),
@@ -27,7 +27,10 @@ NOTES = (
 
 
 def microvolts(seconds: int, sfreq: int, seed: int) -> np.ndarray:
-    """Return 10 Hz and 60 Hz mains, with an amplitude per channel, (n_times, n_signals)."""
+    """Return 10 Hz oscillations and 60 Hz line noise, shape (n_times, n_signals).
+
+    The amplitude differs between channels.
+    """
     t = np.arange(seconds * sfreq) / sfreq
     waves = 40 * np.sin(2 * np.pi * 10 * t) + 30 * np.sin(2 * np.pi * 60 * t)
     noise = np.random.default_rng(seed).normal(0, 2, (len(t), len(SIGNALS)))
@@ -44,7 +47,7 @@ def write(
     names=SIGNALS,
     unit: str = "uV",
 ) -> Path:
-    """Write a record as published: a MATLAB 4 file; WFDB skips its 24-byte header."""
+    """Write a recording as a MATLAB 4 file, as published; WFDB skips its 24-byte header."""
     folder = root / ("training" if subject.startswith("tr") else "test") / subject
     folder.mkdir(parents=True)
     samples = np.round(microvolts(seconds, sfreq, int(subject[-4:]))).astype("<i2")

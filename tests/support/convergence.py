@@ -1,4 +1,4 @@
-"""Warnings of trainings that may have learned nothing, for several test files."""
+"""Collect the ConvergenceWarnings of a training, for several test files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 
-def said(function, *arguments, **named) -> list[str]:
-    """Return the texts of the ConvergenceWarnings of a call."""
+def convergence_warnings(function, *arguments, **named) -> list[str]:
+    """Call a function, and return the messages of its ConvergenceWarnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments, **named)

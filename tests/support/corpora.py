@@ -1,6 +1,6 @@
-"""Write the six corpora of the paper in their formats, as small trees of noise.
+"""Write small copies of the paper's six corpora, in their formats and with noise as signals.
 
-The folders have the names of docs/guide/reproduce.rst.
+The folder names are the names in docs/guide/reproduce.rst.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from support.ear_nights import write as write_night
 from support.edf_files import write_edf_records
 from support.temple_trees import annotate, write_recording
 
-#: Electrodes of PhysioNet-MI, as in its files.
+#: Electrode names of PhysioNet-MI, as written in its files.
 _ROWS = [("Fc", "531z246"), ("C", "531z246"), ("Cp", "531z246"), ("Af", "73z48")]
 _ROWS += [
     ("F", "7531z2468"),
@@ -40,7 +40,7 @@ def write_corpora(root: Path) -> None:
 
 
 def write_tueg(root: Path) -> None:
-    """Write six subjects; two are also in TUAB and TUSZ."""
+    """Write six subjects, including one subject of TUAB and one subject of TUSZ."""
     for seed, subject in enumerate(("aaaaaaaa", "aaaaaaab", "aaaaaaac", "aaaaaaad", *_SHARED)):
         name = f"edf/000/{subject}/s001_2015_12_30/01_tcp_ar/{subject}_s001_t000.edf"
         write_recording(root / name, seconds=62, seed=seed)
@@ -50,7 +50,7 @@ _SHARED = ("aaaaaaba", "aaaaaaca")
 
 
 def write_ysyw(root: Path) -> None:
-    """Write ten subjects with stages, and two without."""
+    """Write ten subjects with sleep stages, and two subjects without."""
     for number in range(1, 11):
         write_record(root, f"tr03-{number:04d}", seconds=330)
     for number in (11, 12):
@@ -58,7 +58,7 @@ def write_ysyw(root: Path) -> None:
 
 
 def write_tuab(root: Path) -> None:
-    """Write five subjects of each class in ``train`` and two in ``eval``."""
+    """Write five subjects of each class to ``train``, and two of each class to ``eval``."""
     for seed in range(14):
         label, folder = ("normal", "abnormal")[seed % 2], "train" if seed < 10 else "eval"
         subject = f"aaaaaab{chr(ord('a') + seed)}"
@@ -67,7 +67,7 @@ def write_tuab(root: Path) -> None:
 
 
 def write_tusz(root: Path) -> None:
-    """Write six subjects in ``train``, two in ``dev`` and two in ``eval``; all have a seizure."""
+    """Write six subjects to ``train``, two to ``dev`` and two to ``eval``, each with a seizure."""
     for seed in range(10):
         folder = "train" if seed < 6 else "dev" if seed < 8 else "eval"
         subject = f"aaaaaac{chr(ord('a') + seed)}"
@@ -79,13 +79,13 @@ def write_tusz(root: Path) -> None:
 
 
 def write_eesm17(root: Path) -> None:
-    """Write three subjects with all five stages."""
+    """Write three subjects with all five sleep stages."""
     for number in (1, 2, 3):
         write_night(root, f"{number:03d}", seed=number)
 
 
 def write_physionet_mi(root: Path) -> None:
-    """Write subjects of all three splits, with two runs each: all four classes."""
+    """Write subjects of all three splits, with two recordings each and all four classes."""
     for subject in (1, 2, 3, 71, 72, 90, 91):
         for run in (4, 6):
             rng = np.random.default_rng(100 * subject + run)

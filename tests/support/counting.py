@@ -6,7 +6,7 @@ from torch.utils.data import Dataset
 
 
 class Counting(Dataset):
-    """Dataset whose attribute ``read`` lists the indices of the windows that were read."""
+    """Dataset that appends the index of each window that is read to the attribute ``read``."""
 
     def __init__(self, dataset):
         self.dataset = dataset

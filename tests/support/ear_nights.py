@@ -1,4 +1,4 @@
-"""Write nights in the format of EESM17: a BIDS folder with the file names of ds004348."""
+"""Write recordings in the format of EESM17: a BIDS folder with the file names of ds004348."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from pathlib import Path
 import mne
 import numpy as np
 
-#: Channels of the recordings, including ELB1 and ERB1, which are not used.
+#: Channel names of the recordings; the package does not use ELB1 and ERB1.
 CHANNELS = ["F3", "C3", "O1", "A1", "LOC", "CHIN12", "OSAT"]
 CHANNELS += ["ERB1", "ERK", "ELE", "ELA", "ELB", "ERE", "ELG", "ERI", "ERB", "ELK", "ERA", "ELI"]
 CHANNELS += ["ERG", "ELB1"]
-#: Codes of the stages: 1 to 5 are W, R, N1, N2, N3; 7 and 8 are dropped.
+#: Stage codes: 1 to 5 are W, R, N1, N2, N3; windows with codes 7 and 8 are excluded.
 SCORING = ("1", "1", "7", "3", "4", "5", "8", "2")
-LIGHTS_OFF = 41.0
+LIGHTS_OFF = 41.0  # onset of the event "Lights Off", in seconds
 
 
 def volts(names: list[str], sfreq: float, seconds: float) -> np.ndarray:
-    """Return 10 Hz and 50 Hz mains, with an amplitude unique to each channel name."""
+    """Return 10 Hz oscillations and 50 Hz line noise; each channel has a different amplitude."""
     t = np.arange(round(seconds * sfreq)) / sfreq
     waves = 40e-6 * np.sin(2 * np.pi * 10 * t) + 30e-6 * np.sin(2 * np.pi * 50 * t)
     return np.stack([waves * level(name) for name in names])
 
 
 def level(name: str) -> float:
+    """Return the relative amplitude of a channel, which is different for each channel."""
     return 1 + CHANNELS.index(name) / 20 if name in CHANNELS else 1.0
 
 
@@ -43,9 +44,9 @@ def write(
     task: str = "sleep",
     seed: int | None = None,
 ) -> Path:
-    """Write a recording as on OpenNeuro: the ``.set`` file and its BIDS sidecar files.
+    """Write a recording as published on OpenNeuro: a ``.set`` file and its BIDS sidecar files.
 
-    With a seed, there is noise on every channel.
+    If a seed is passed, noise is added to every channel.
     """
     folder = root / f"sub-{subject}" / "ses-001" / "eeg"
     folder.mkdir(parents=True, exist_ok=True)

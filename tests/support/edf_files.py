@@ -1,4 +1,4 @@
-"""Write EDF files by hand that edfio does not write: discontinuous ones, and with other units."""
+"""Write EDF files that edfio cannot write: discontinuous files, and files with other units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_edf_records(
     texts: dict[int, str] | None = None,
     kind: str = "EDF+D",
 ) -> Path:
-    """Write data records of one second.
+    """Write signals as data records of one second each.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def write_edf_records(
     onsets : sequence of float
         Start of each record in seconds.
     texts : dict of int to str | None
-        Annotations by number of the record that contains them, as "+onset\\x15duration\\x14text".
+        Annotation of a record, by index of the record, as "+onset\\x15duration\\x14text".
     kind : "EDF+D" | "EDF+C" | "BDF+D"
-        Format; BDF has 24 bits.
+        File format. BDF has 24 bits per sample, EDF 16.
     """
     n_chans, n_width = len(signals), 60  # samples of the annotation signal in a record
     n_bytes = 3 if kind[0] == "B" else 2

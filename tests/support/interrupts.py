@@ -1,4 +1,4 @@
-"""Ctrl-C during training, and forked processes that are killed."""
+"""Simulate Ctrl-C during training, and prepare forked processes that will be killed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from skorch.callbacks import Callback
 from braindecode_pars._common.training import ProgressBar
 
 
-def draw_with_an_own_lock() -> None:
-    """Give progress bars of this forked process a lock of their own.
+def create_progress_bar_lock() -> None:
+    """Create a new lock for the progress bars of this forked process.
 
-    tqdm's lock is shared with forked processes: killed while it draws a bar, a child would keep it
-    for ever, and this process would wait for it. The lock is replaced in the class that draws,
-    since the first class that drew has made one, which its parents do not share.
+    Forked processes share the lock of tqdm with the parent process. If a child process is killed
+    while it draws a bar, it never releases the lock, and the parent process waits forever. The
+    lock is set on ``ProgressBar`` and not on a parent class, because tqdm stores the lock on the
+    first class that draws a bar.
     """
     ProgressBar.set_lock(threading.RLock())
 

@@ -1,4 +1,4 @@
-"""Compare the windows of a labeled store with those of a recipe's ``load``."""
+"""Compare the windows of a labeled store with the windows that ``load`` of a recipe returns."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from braindecode_pars.signal_store import SignalStore
 
 
 def check_same_windows(recipe: Recipe, folder: Path, out: Path, **settings: Any) -> SignalStore:
-    """Check that a store of a recipe's recordings has exactly the windows of ``load``."""
+    """Store the recordings of a recipe, and check that the windows equal the result of ``load``."""
     corpus = recipe.labeled(folder, **settings)
     store = SignalStore.create(out, corpus, dtype="float32", verbose=0)
     check_equal(store.labeled_windows(), recipe.load(folder, verbose=0, **settings))
     return store
 
 
-def check_equal(found: BaseConcatDataset, expected: BaseConcatDataset) -> None:
-    """Check that windows, labels, positions in the recording and descriptions are equal."""
-    assert len(found) == len(expected) > 0
-    for one, other in zip(found.datasets, expected.datasets, strict=True):
-        description = dict(other.description)
-        assert {name: one.description[name] for name in description} == description
+def check_equal(actual: BaseConcatDataset, expected: BaseConcatDataset) -> None:
+    """Check that windows, targets, positions in the recording and descriptions are equal."""
+    assert len(actual) == len(expected) > 0
+    for stored, loaded in zip(actual.datasets, expected.datasets, strict=True):
+        description = dict(loaded.description)
+        assert {name: stored.description[name] for name in description} == description
         # Channels that the estimators do not use are not stored.
-        bads = other.raw.info["bads"]
-        good = [ch for ch in other.raw.info["chs"] if is_eeg(ch) and ch["ch_name"] not in bads]
-        rows = [other.raw.ch_names.index(ch["ch_name"]) for ch in good]
-        assert one.raw.ch_names == [ch["ch_name"] for ch in good]
-        positions = map(electrode_positions, (one.raw.info["chs"], good))
+        bads = loaded.raw.info["bads"]
+        good = [ch for ch in loaded.raw.info["chs"] if is_eeg(ch) and ch["ch_name"] not in bads]
+        rows = [loaded.raw.ch_names.index(ch["ch_name"]) for ch in good]
+        assert stored.raw.ch_names == [ch["ch_name"] for ch in good]
+        positions = map(electrode_positions, (stored.raw.info["chs"], good))
         np.testing.assert_array_equal(*positions)
-        for (x, y, crop), (x0, y0, crop0) in zip(one, other, strict=True):
+        for (x, y, crop), (x0, y0, crop0) in zip(stored, loaded, strict=True):
             np.testing.assert_array_equal(x, x0[rows])
             assert x.dtype == x0.dtype
             assert (y, type(y), crop) == (y0, type(y0), crop0)

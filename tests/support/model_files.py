@@ -1,4 +1,4 @@
-"""Saved models with other content."""
+"""Change the content of saved models, with a valid checksum."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from braindecode_pars._common.model_files import ModelFile, unpack, write_model
 
 
 def model_in(folder: Path) -> ModelFile:
+    """Read the only model file of a folder."""
     (file,) = folder.glob("*.safetensors")
     return unpack(file.read_bytes(), file)
 
 
 def change_description(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Write the model with another description and a right checksum, as anyone could."""
+    """Change the description of a saved model, and update the checksum."""
     model = model_in(folder)
     change(model.description)
     write_model(folder, model.kind, model.description, model.tensors)
 
 
 def change_tensors(folder: Path, changes: dict[str, Tensor | None]) -> None:
-    """Write the model with other tensors and a right checksum; None deletes one."""
+    """Replace tensors of a saved model, or delete them (None), and update the checksum."""
     model = model_in(folder)
     tensors = {**model.tensors, **changes}
-    kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    write_model(folder, model.kind, model.description, kept)
+    remaining = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    write_model(folder, model.kind, model.description, remaining)

@@ -1,4 +1,4 @@
-"""A recipe as a user writes one: text files ``P01_train.txt`` with a seed and seconds."""
+"""A user-defined recipe: text files such as ``P01_train.txt`` with a seed and a duration."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ CARD: dict[str, Any] = dict(name="Own", version="1", subjects=20, classes=("rest
 
 
 def recordings(path: str | Path, subjects: Any = None) -> list[Recording]:
-    found = [(file, *file.stem.split("_")) for file in sorted(Path(path).rglob("*.txt"))]
-    if not found:
+    files = [(file, *file.stem.split("_")) for file in sorted(Path(path).rglob("*.txt"))]
+    if not files:
         raise FileNotFoundError(f"{path} has no file such as P01_train.txt.")
-    described = [Recording(file, dict(subject=s, split=split)) for file, s, split in found]
+    described = [Recording(file, dict(subject=s, split=split)) for file, s, split in files]
     return choose_subjects(described, subjects, path)
 
 
@@ -39,8 +39,8 @@ def cut(recording: Recording, *, seconds: float = 2.0, **preparation: Any) -> An
 RECIPE = Recipe("own_recipe", CARD, recordings, prepare, cut)
 
 
-def killed(recording: Recording) -> mne.io.BaseRaw:
-    """Read as a process does that the system kills for its memory."""
+def kill_this_process(recording: Recording) -> mne.io.BaseRaw:
+    """Kill this process, as the system does when memory is exhausted."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -51,5 +51,5 @@ def write(folder: Path, name: str, seconds: int) -> None:
 
 
 def corpus_of(folder: Path, name: str = "own_recipe", **arguments: Any) -> ContinuousCorpus:
-    """Return the corpus, as if the recipe had another name."""
+    """Return the corpus of the recipe with the name ``name``."""
     return replace(RECIPE, name=name).continuous(folder, **arguments)

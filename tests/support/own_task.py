@@ -1,4 +1,4 @@
-"""A pretext task as a user writes one, in a file outside of the package."""
+"""A user-defined pretext task, in a file outside of the package."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class Slope(GridTask):
 
 
 def forget() -> None:
-    """Forget the task and its module, as another process does not know them."""
+    """Unregister the task, and remove its module, so that the state is that of a new process."""
     PRETEXT_TASKS.pop("slope", None)
     sys.modules.pop("my_task", None)

@@ -1,4 +1,4 @@
-"""The commands on a page of the documentation, run in this process or in one that is killed."""
+"""Run the commands on a page of the documentation, in this process or in a process to be killed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
-from support.interrupts import draw_with_an_own_lock
+from support.interrupts import create_progress_bar_lock
 
 
 class Command(NamedTuple):
-    """Arguments of ``braindecode-pars``, and the program that starts it."""
+    """Arguments of ``braindecode-pars``, and the program that starts the command."""
 
     program: str
     arguments: list[str]
@@ -33,7 +33,7 @@ class Command(NamedTuple):
 
 
 def commands_of(page: Path) -> list[Command]:
-    """Return the commands on a page that start ``braindecode-pars``, also by torchrun."""
+    """Return the commands on a page that start ``braindecode-pars``, directly or with torchrun."""
     return list(_commands(page.read_text(encoding="utf-8")))
 
 
@@ -48,12 +48,13 @@ def _commands(text: str) -> Iterator[Command]:
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
-    """Return the options of a command; an unknown one, or a wrong value, is an error."""
-    command, rest, context = get_command(app), list(arguments), None
+    """Return the options of a command; unknown options and invalid values raise an error."""
+    command, remaining, context = get_command(app), list(arguments), None
     while hasattr(command, "commands"):
-        context = command.make_context(command.name, rest, parent=context)
-        _, command, rest = command.resolve_command(context, context._protected_args + context.args)
-    return command.make_context(command.name, rest, parent=context).params
+        context = command.make_context(command.name, remaining, parent=context)
+        words = context._protected_args + context.args
+        _, command, remaining = command.resolve_command(context, words)
+    return command.make_context(command.name, remaining, parent=context).params
 
 
 def run(arguments: list[str]) -> str:
@@ -66,8 +67,9 @@ def run(arguments: list[str]) -> str:
 def run_until_killed(arguments: list[str], moment: str, nth: int) -> int | None:
     """Run a command in a forked process that is killed, and return its exit code.
 
-    ``moment`` is a method, such as "package.module:Class.method", at whose nth call the process
-    sends SIGKILL to itself. Everything is imported in this process, which has one thread.
+    ``moment`` names a method, such as "package.module:Class.method". At the nth call of the
+    method, the process sends SIGKILL to itself. All modules are imported in this process, which
+    has one thread.
     """
     process = multiprocessing.get_context("fork").Process(
         target=_run_until, args=(arguments, moment, nth)
@@ -78,7 +80,7 @@ def run_until_killed(arguments: list[str], moment: str, nth: int) -> int | None:
 
 
 def _run_until(arguments: list[str], moment: str, nth: int) -> None:
-    draw_with_an_own_lock()
+    create_progress_bar_lock()
     module, _, path = moment.partition(":")
     owner: Any = import_module(module)
     *owners, name = path.split(".")
@@ -86,10 +88,10 @@ def _run_until(arguments: list[str], moment: str, nth: int) -> None:
         owner = getattr(owner, part)
     original, calls = getattr(owner, name), itertools.count(1)
 
-    def watched(*given: Any, **named: Any) -> Any:
+    def watched(*args: Any, **kwargs: Any) -> Any:
         if next(calls) == nth:
             os.kill(os.getpid(), signal.SIGKILL)
-        return original(*given, **named)
+        return original(*args, **kwargs)
 
     setattr(owner, name, watched)
     run(arguments)

@@ -1,4 +1,4 @@
-"""The tests that every pretext task must pass; the test class of a task inherits them."""
+"""Tests that every pretext task must pass; the test class of a task inherits from it."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def event_locked(signals: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def simulated_eeg() -> torch.Tensor:
-    """Return simulated EEG of five subjects, 120 windows of 30 s each."""
-    nights = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
-    single = SingleChannelWindows(nights)
-    return torch.stack([single[i][0] for i in range(len(single))])
+    """Return simulated EEG of five subjects, with 120 windows of 30 s per subject."""
+    recordings = datasets.simulated.sleep(5, 1.0, n_chans=1, sfreq=100, random_state=5)
+    windows = SingleChannelWindows(recordings)
+    return torch.stack([windows[i][0] for i in range(len(windows))])
 
 
 def same_targets(one, other) -> bool:
@@ -50,12 +50,15 @@ def same_targets(one, other) -> bool:
 
 
 class PretextContract:
-    """Subclasses set ``task`` and :meth:`ignore_signal`, and may override arguments and goals."""
+    """Contract of a pretext task.
+
+    Subclasses define ``task`` and :meth:`ignore_signal`, and may override the other attributes.
+    """
 
     task: type[PretextTask]
-    #: Arguments without overlap or visible targets, so that noise has nothing to learn.
+    #: Arguments without overlapping patches or visible targets, so that noise cannot be predicted.
     noise_arguments: ClassVar[dict] = {}
-    #: Number of steps before the test on held-out subjects.
+    #: Number of training steps before the test on a held-out subject.
     held_out_steps = 300
     #: Number of steps of sham pretraining until the loss reaches the chance level.
     sham_steps = 50
@@ -64,7 +67,7 @@ class PretextContract:
         return self.task(n_times, patch_size, **{**SIZES, **arguments})
 
     def ignore_signal(self, task: PretextTask) -> None:
-        """Replace the model's prediction by the best constant guess."""
+        """Replace the prediction of the task by the best constant prediction."""
         raise NotImplementedError
 
     def eeg(self) -> torch.Tensor:
@@ -97,7 +100,7 @@ class PretextContract:
             assert task.encoder is encoder
 
     def test_on_noise_the_loss_stays_at_chance(self):
-        """New noise in every step has nothing to memorize and nothing to find."""
+        """New noise in every step cannot be memorized, and has no structure to learn."""
         task = self.make(400, 50, **self.noise_arguments)
         self.train(task, torch.randn(1600, 400), 100, batch_size=16, lr=2e-3)
         with torch.no_grad():
@@ -107,8 +110,8 @@ class PretextContract:
         task = self.make()
         self.ignore_signal(task)
         with torch.no_grad():
-            guessed = self.loss(task, torch.randn(3000, 1000)).item()
-        assert guessed == pytest.approx(task.chance_loss(), rel=0.02)
+            constant_loss = self.loss(task, torch.randn(3000, 1000)).item()
+        assert constant_loss == pytest.approx(task.chance_loss(), rel=0.02)
 
     @pytest.mark.slow
     def test_it_beats_chance_on_held_out_simulated_eeg(self):
@@ -121,7 +124,7 @@ class PretextContract:
 
     @pytest.mark.slow
     def test_a_sham_stays_at_chance_on_its_training_data(self):
-        """Structured signals, few enough to be memorized; then all of them, in random orders."""
+        """Train on few enough signals to memorize them, and test on the same signals."""
         task = self.make()
         task.become_sham()
         signals = self.eeg()[:64, :1000]
@@ -132,7 +135,7 @@ class PretextContract:
         assert np.mean(losses) == pytest.approx(task.chance_loss(), rel=0.02)
 
     def test_a_sham_has_the_same_inputs_and_draws(self):
-        """Weights, predictions and random draws are equal; the targets are others."""
+        """Inputs of the encoder and random draws are equal; the targets differ."""
         x, results, states = torch.randn(16, 1000), [], []
         for sham in (False, True):
             torch.manual_seed(7)
@@ -146,17 +149,17 @@ class PretextContract:
             target = task(x)[1]
             results.append((inputs, task.sham_target(target) if sham else target))
             states.append(torch.get_rng_state())
-        (of_real, real), (of_sham, shams) = results
+        (real_inputs, real_targets), (sham_inputs, sham_targets) = results
         assert torch.equal(states[0], states[1])
-        assert all(torch.equal(a, b) for a, b in zip(of_real, of_sham, strict=True))
-        assert not same_targets(real, shams)
+        assert all(torch.equal(a, b) for a, b in zip(real_inputs, sham_inputs, strict=True))
+        assert not same_targets(real_targets, sham_targets)
 
     def test_gradients_reach_every_parameter(self):
         task = self.make()
         self.loss(task, torch.randn(8, 1000)).backward()
         for name, parameter in task.named_parameters():
             assert parameter.grad is not None, name
-            # The keys' bias adds the same number to all logits of a query, so softmax removes it.
+            # The bias of the keys adds a constant to all logits of a query; softmax removes it.
             assert parameter.grad.abs().max() > 0 or name.endswith("key.bias"), name
 
     @pytest.mark.parametrize("batch_size", [1, 2, 7])

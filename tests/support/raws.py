@@ -1,4 +1,4 @@
-"""Recordings as a dataset of braindecode, one subject each."""
+"""Create a braindecode dataset of recordings, each of a different subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 
 
 def of_raws(raws: Iterable[mne.io.BaseRaw], subjects: Iterable[Any] | None = None):
-    """Return a dataset of recordings; their subjects are 0, 1, ... unless they are given."""
+    """Return a dataset of recordings. If subjects is None, the subjects are 0, 1, ..."""
     raws = list(raws)
     names = range(len(raws)) if subjects is None else subjects
     pairs = zip(raws, names, strict=True)

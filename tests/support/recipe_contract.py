@@ -1,4 +1,4 @@
-"""The tests that every recipe of a corpus must pass; the test class of a corpus inherits them."""
+"""Tests that every recipe of a corpus must pass; the test class of a corpus inherits from it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from support.labeled_stores import check_same_windows
 
 
 class RecipeContract:
-    """Subclasses set ``name`` and :meth:`write`, and may override the others."""
+    """Contract of the recipe of a corpus.
+
+    Subclasses define ``name``, ``example`` and :meth:`write`, and may override the rest.
+    """
 
     name: str
-    #: Settings that suit the recordings of :meth:`write`.
+    #: Settings for the recordings that :meth:`write` creates.
     settings: ClassVar[dict[str, Any]] = {}
-    #: Part of the name of a file that the corpus has.
+    #: Part of the name of a file of the corpus, which error messages mention.
     example: str
-    #: Names of the targets with these settings; None for those of the card.
+    #: Class names with these settings. If None, the class names of the card.
     classes: ClassVar[tuple[str, ...] | None] = None
 
     def write(self, root: Path) -> tuple[Path, Path]:
-        """Write recordings of two people, with their labels, and return a file of each."""
+        """Write recordings of two subjects with labels, and return one file of each subject."""
         raise NotImplementedError
 
     @property
@@ -42,7 +45,7 @@ class RecipeContract:
         self.write(root)
         return root
 
-    def test_the_module_has_what_the_recipe_has(self):
+    def test_the_module_exports_the_functions_of_the_recipe(self):
         assert self.recipe.name == self.name
         assert {"name", "version", "subjects", "address"} <= set(self.recipe.card)
         assert self.module.CARD is self.recipe.card
@@ -50,14 +53,14 @@ class RecipeContract:
         assert self.module.prepare is self.recipe.prepare
         assert getattr(self.module, "cut", None) is self.recipe.cut
 
-    def test_recordings_are_found_and_chosen_by_their_subjects(self, corpus):
-        found = self.recipe.recordings(corpus)
-        subjects = list(dict.fromkeys(recording.subject for recording in found))
+    def test_recordings_are_listed_and_selected_by_subject(self, corpus):
+        recordings = self.recipe.recordings(corpus)
+        subjects = list(dict.fromkeys(recording.subject for recording in recordings))
         assert len(subjects) == 2
-        assert {recording.description["corpus"] for recording in found} == {self.name}
+        assert {recording.description["corpus"] for recording in recordings} == {self.name}
         for chosen in (subjects[1], f"{self.name}:{subjects[1]}"):
-            some = self.recipe.recordings(corpus, [chosen])
-            assert {recording.subject for recording in some} == {subjects[1]}
+            selected = self.recipe.recordings(corpus, [chosen])
+            assert {recording.subject for recording in selected} == {subjects[1]}
         with pytest.raises(FileNotFoundError, match=rf"nobody.* {subjects[0]}"):
             self.module.load(corpus, ["nobody"])
         with pytest.raises(TypeError, match="list"):
@@ -68,13 +71,13 @@ class RecipeContract:
             with pytest.raises(FileNotFoundError, match=rf"{folder}.*{self.example}"):
                 self.module.load(folder)
 
-    def test_unknown_settings_are_refused_before_a_file_is_opened(self, corpus):
+    def test_unknown_settings_raise_an_error_before_a_file_is_opened(self, corpus):
         calls = (self.module.load, self.recipe.continuous, self.recipe.labeled)
         for call in calls if self.recipe.cut else calls[:2]:
             with pytest.raises(TypeError, match=r"has no setting seconds"):
                 call(corpus, seconds=3)
 
-    def test_windows_have_volts_channels_and_names_of_classes(self, corpus):
+    def test_windows_have_volts_channels_and_class_names(self, corpus):
         windows = self.module.load(corpus, verbose=0, **self.settings)
         classes = self.recipe.card["classes"] if self.classes is None else self.classes
         assert len(windows.datasets) >= 2
@@ -89,8 +92,8 @@ class RecipeContract:
             assert np.isfinite(signals).all()
             assert 1e-7 < np.median(signals.std(axis=1)) < 1e-3
 
-    def test_a_damaged_or_absent_file_is_named_or_skipped(self, tmp_path):
-        """Absent: a dead link of git-annex, as in a corpus of which some files are not there."""
+    def test_a_damaged_or_missing_file_is_named_or_skipped(self, tmp_path):
+        """A missing file is a broken link of git-annex, as in a partly downloaded corpus."""
         first, second = self.write(tmp_path)
         content, message = second.read_bytes(), rf"(?s)1 of \d .*{second.name}"
         for is_link in (False, True):
@@ -103,8 +106,8 @@ class RecipeContract:
                 self.module.load(tmp_path, verbose=0, **self.settings)
             with pytest.warns(UserWarning, match=message):
                 windows = self.module.load(tmp_path, on_error="warn", verbose=0, **self.settings)
-            [kept] = [r.subject for r in self.recipe.recordings(tmp_path) if r.file == first]
-            assert set(windows.description["subject"]) == {kept}
+            [subject] = [r.subject for r in self.recipe.recordings(tmp_path) if r.file == first]
+            assert set(windows.description["subject"]) == {subject}
 
     @pytest.mark.filterwarnings("ignore:Duplicate recordings")
     def test_a_store_has_the_same_labeled_windows(self, corpus, tmp_path):
@@ -115,7 +118,7 @@ class RecipeContract:
         store = check_same_windows(self.recipe, corpus, tmp_path / "store", **self.settings)
         assert store.classes == (self.classes or self.recipe.card["classes"])
 
-    def test_whole_recordings_are_prepared_in_another_process(self, corpus):
+    def test_whole_recordings_are_preprocessed_in_another_process(self, corpus):
         prepare = pickle.loads(pickle.dumps(self.recipe.prepare))
         raw = prepare(self.recipe.recordings(corpus)[0])
         assert raw.info["sfreq"] == self.recipe.card["sfreq"]

@@ -10,7 +10,10 @@ from braindecode_pars.recordings.loading import Recording
 
 
 def read(recording: Recording):
-    """Read a text file with a seed and a duration in seconds; an empty file raises an error."""
+    """Create windows from a text file with a seed and a duration in seconds.
+
+    An empty file raises an OSError.
+    """
     content = recording.file.read_text()
     if not content:
         raise OSError("it is empty")
@@ -21,4 +24,5 @@ def read(recording: Recording):
 
 
 def windows_of(dataset):
+    """Return all windows of a dataset as one array."""
     return np.stack([dataset[i][0] for i in range(len(dataset))])

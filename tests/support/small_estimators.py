@@ -1,4 +1,4 @@
-"""Estimators that train in about a second, and all features of windows, for several test files."""
+"""Estimators that train in about a second, and all feature transformers of the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import nn
 from braindecode_pars import PARSClassifier, PARSEmbedder, evaluation
 from braindecode_pars.baselines.window_features import WindowFeatures
 
-#: Public transformers that compute the features of each window.
+#: Public transformers that compute features of each window.
 FEATURES = [
     thing
     for thing in map(evaluation.__dict__.get, evaluation.__all__)
@@ -29,16 +29,19 @@ FAST = dict(
 
 
 def classifier(**arguments) -> PARSClassifier:
-    # The head of the paper, also where electrodes are known: arrays have no names of channels.
+    """Return a very small classifier with the attention head of the paper."""
+    # The same head for all inputs: by default, it depends on whether electrodes are known.
     return PARSClassifier(**{**FAST, "head": "attention", **arguments})
 
 
 def embedder(**arguments) -> PARSEmbedder:
+    """Return a very small embedder."""
     fine_tuning = ("finetune_epochs", "validation")
     sizes = {name: value for name, value in FAST.items() if name not in fine_tuning}
     return PARSEmbedder(**{**sizes, **arguments})
 
 
-def same_weights(one: nn.Module, two: nn.Module) -> bool:
-    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
+def same_weights(first: nn.Module, second: nn.Module) -> bool:
+    """Check whether two modules have equal weights and buffers, on any device."""
+    pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
     return all(torch.equal(a.cpu(), b.cpu()) for a, b in pairs)

@@ -1,4 +1,4 @@
-"""Very small pretraining runs, in this process or in child processes that are killed."""
+"""Very small pretraining runs, in this process or in child processes that will be killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs.run import RunNet
 from braindecode_pars.signal_store import SignalStore
 
-#: Windows of three seconds; five epochs of three steps with eight examples.
+#: Windows of three seconds; five epochs of three steps with a batch size of eight.
 SMALL: dict[str, Any] = dict(
     window_seconds=3.0,
     patch_seconds=0.5,
@@ -44,11 +44,12 @@ SMALL: dict[str, Any] = dict(
 
 
 def small_config(**changes: Any) -> RunConfig:
+    """Return the configuration of a very small run."""
     return RunConfig(**{**SMALL, **changes})
 
 
 def run(store: SignalStore | Path, out: Path, *, resume: bool = False, **changes: Any) -> Path:
-    """Run in this process without output."""
+    """Pretrain in this process, without output, and return the folder of the run."""
     return pretrain(store, out, small_config(**changes), resume=resume, verbose=0)
 
 
@@ -66,7 +67,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 
 
 def run_interrupted(step: int, store: Any, out: Path, **changes: Any) -> Path:
-    """Run until Ctrl-C in the middle of a step, and return the folder."""
+    """Pretrain until Ctrl-C in the middle of a step, and return the folder of the run."""
     with pytest.MonkeyPatch.context() as patch:
         interrupt(patch, step)
         with pytest.raises(KeyboardInterrupt):
@@ -74,23 +75,23 @@ def run_interrupted(step: int, store: Any, out: Path, **changes: Any) -> Path:
     return out
 
 
-def same_checkpoint(one: Path, other: Path) -> bool:
-    """Whether two runs ended with the same tensors, to the bit."""
-    a, b = map(last_checkpoint, (one, other))
+def same_checkpoint(first: Path, second: Path) -> bool:
+    """Check whether the last checkpoints of two runs are bitwise identical."""
+    a, b = map(last_checkpoint, (first, second))
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
 def make_store(
     path: Path, seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
 ) -> SignalStore:
-    """Store recordings of :func:`noise`."""
+    """Create a store of the recordings of :func:`noise`."""
     return SignalStore.create(path, noise(seconds, sfreq, seed), dtype="float32", verbose=0)
 
 
 def noise(
     seconds: Sequence[float] = (20, 7, 2, 12), sfreq: float = 100.0, seed: int = 0
 ) -> BaseConcatDataset:
-    """Make recordings of noise; recording n has n + 1 channels and is of subject n."""
+    """Return recordings of noise. Recording n has n + 1 channels and the subject "subject-n"."""
     rng = np.random.default_rng(seed)
     recordings = []
     for number, length in enumerate(seconds):
@@ -103,7 +104,7 @@ def noise(
 
 @register("smallest")
 class Reconstruct(PretextTask):
-    """A task without random draws: reconstruct the patches of a grid."""
+    """Reconstruct the patches of a grid; a task without random draws."""
 
     criterion = nn.MSELoss
 
@@ -120,25 +121,25 @@ class Reconstruct(PretextTask):
 
 
 _context = multiprocessing.get_context("forkserver")
-# Slow imports, done once for all child processes. The first optimizer of a process imports
-# torch._dynamo.
+# Slow imports are done once for all child processes. torch._dynamo is included, because the first
+# optimizer that a process creates imports it.
 _context.set_forkserver_preload(["braindecode_pars.runs", "torch._dynamo"])
 
 
 def import_in_advance() -> None:
-    """Start the imports for child processes, while other tests run."""
+    """Start the process that imports modules for the child processes, while other tests run."""
     forkserver.ensure_running()
 
 
 def start_process(function: Any, *arguments: Any, **keywords: Any) -> multiprocessing.Process:
-    """Start a function in a child process."""
+    """Call a function in a child process, and return the process."""
     process = _context.Process(target=function, args=arguments, kwargs=keywords)
     process.start()
     return process
 
 
 def run_until_killed(store: Path, out: Path, config: RunConfig, moment: str, nth: int) -> None:
-    """Start or resume a run, and kill this process when a moment occurs for the nth time."""
+    """Start or resume a run, and kill this process at the nth occurrence of a moment."""
     torch.set_num_threads(1)
     owner, name, kill = {
         "in a step": (RunNet, "get_loss", _kill_before),
@@ -175,10 +176,10 @@ def _kill_with_half_a_file(original: Any, temporary: Path, path: Path) -> None:
 
 
 def start_processes(store: Path, out: Path, config: RunConfig, n_processes: int) -> list:
-    """Start a run in several processes; each writes its weights and losses next to ``out``."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """Start a run in several processes, which save their weights and losses next to ``out``."""
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        port = free_socket.getsockname()[1]
     return [
         start_process(_run_one_process, store, out, config, process, n_processes, port)
         for process in range(n_processes)
@@ -188,7 +189,7 @@ def start_processes(store: Path, out: Path, config: RunConfig, n_processes: int)
 def _run_one_process(
     store: Path, out: Path, config: RunConfig, process: int, n_processes: int, port: int
 ) -> None:
-    # The environment that torchrun sets.
+    # Environment variables that torchrun sets
     torch.set_num_threads(1)
     os.environ |= {
         "MASTER_ADDR": "127.0.0.1",
@@ -200,7 +201,7 @@ def _run_one_process(
         "LOCAL_WORLD_SIZE": str(n_processes),
     }
 
-    # Save weights and losses of each process, not only of the first one.
+    # Save the weights and losses of every process, not only of the first process.
     fit = RunNet.partial_fit
 
     def fit_and_save(net: RunNet, *args: Any, **kwargs: Any) -> RunNet:
@@ -220,4 +221,5 @@ def _run_one_process(
 
 
 def last_checkpoint(out: Path) -> dict[str, Tensor]:
+    """Return the tensors of the last checkpoint of a run."""
     return load_file(max((out / "checkpoints").glob("step-*")))

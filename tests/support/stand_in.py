@@ -1,4 +1,4 @@
-"""A stand-in for the encoders in the package: tiny, in a folder of the test."""
+"""Replace the bundled encoders by a very small encoder in a temporary folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 NAME = "features-eegmmidb"
 
-#: Every entry that the encoders in the package have.
+#: Example values for all entries that the cards of the bundled encoders have.
 ABOUT = {
     "name": NAME,
     "description": "An encoder that was pretrained on noise.",
@@ -37,7 +37,7 @@ ABOUT = {
 
 
 def ship(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str = NAME) -> Path:
-    """Let the package have one encoder only, in a folder of the test, for windows at 100 Hz."""
+    """Save a very small encoder for windows at 100 Hz as the only bundled encoder."""
     encoder = PatchEncoder(50, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
     card = EncoderCard(sfreq=100.0, task="spectral", subjects=[1, 2, 3], epochs=5, about=ABOUT)
     monkeypatch.setattr(_packaged, "FOLDER", folder)

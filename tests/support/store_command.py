@@ -12,13 +12,13 @@ from braindecode_pars.cli import app
 
 
 def invoke(*arguments) -> tuple[int, str]:
-    """Return the exit code and the output, without frames and line breaks."""
+    """Run the command, and return the exit code and the output without frames and line breaks."""
     result = CliRunner().invoke(app, ["store", *map(str, arguments)])
     return result.exit_code, " ".join(result.output.replace("│", " ").split())
 
 
 def write(file: Path, n_chans=2, seconds=60, sfreq=128, bad=False) -> None:
-    """Write noise as a FIF file, with a seed for each name; with ``bad``, one sample is NaN."""
+    """Write noise to a FIF file. The file name determines the seed; if bad, one sample is NaN."""
     file.parent.mkdir(parents=True, exist_ok=True)
     seed = [*"/".join(file.parts[-2:]).encode()]
     signals = 1e-5 * np.random.default_rng(seed).standard_normal((n_chans, seconds * sfreq))
@@ -29,7 +29,7 @@ def write(file: Path, n_chans=2, seconds=60, sfreq=128, bad=False) -> None:
 
 
 def make_tree(folder: Path) -> Path:
-    """Write one recording each of anna and bert, with 2 and 4 channels."""
+    """Write a 2-channel recording of subject anna, and a 4-channel recording of subject bert."""
     write(folder / "anna/night_raw.fif")
     write(folder / "bert/night_raw.fif", n_chans=4, seconds=120)
     return folder

@@ -1,7 +1,7 @@
-"""Folders of small EEG recordings: good, and with what makes an answer doubtful or impossible.
+"""Write folders of small EEG recordings, without problems or with confounds and other problems.
 
-Each function writes a minute of four channels for each subject, and returns the arguments with
-which :func:`braindecode_pars.datasets.folder.load` reads the folder.
+Each function writes one minute of four channels per subject, and returns the arguments of
+:func:`braindecode_pars.datasets.folder.load` for the folder.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 CHANNELS = ["Fz", "C3", "C4", "Pz"]
-#: Arguments of all folders.
+#: Arguments of ``load`` for all folders.
 LOADING: dict[str, Any] = dict(window_seconds=5, sfreq=100.0, low=0.5, high=40.0, verbose=0)
 
 
 def recording(seed: int, rhythm: np.ndarray | float, sfreq: float = 100.0) -> mne.io.RawArray:
-    """Return a minute of noise with a rhythm, whose frequency in Hz may change in time."""
+    """Return one minute of noise with a rhythm of a constant or changing frequency (Hz)."""
     rng = np.random.default_rng(seed)
     times = np.arange(round(60 * sfreq)) / sfreq
     noise = 1e-5 * rng.normal(size=(len(CHANNELS), len(times)))
@@ -29,7 +29,7 @@ def recording(seed: int, rhythm: np.ndarray | float, sfreq: float = 100.0) -> mn
 
 
 def blocks(seed: int, sfreq: float = 100.0) -> mne.io.RawArray:
-    """Return blocks of ten seconds, a rhythm of 10 Hz with eyes closed, 20 Hz with eyes open."""
+    """Return blocks of ten seconds with eyes closed (10 Hz rhythm) or eyes open (20 Hz rhythm)."""
     order = ["open", "closed"] * 3 if seed % 2 else ["closed", "open"] * 3
     rhythm = [10.0 if name == "closed" else 20.0 for name in order]
     raw = recording(seed, np.repeat(rhythm, round(10 * sfreq)), sfreq)
@@ -43,27 +43,27 @@ def _save(root: Path, subject: int, raw: mne.io.BaseRaw) -> None:
 
 
 def good(root: Path, n_subjects: int = 12) -> dict[str, Any]:
-    """Write subjects with eyes open and closed, in blocks of ten seconds."""
+    """Write subjects with eyes open and closed, in blocks of ten seconds; no problems."""
     for subject in range(n_subjects):
         _save(root, subject, blocks(subject))
     return LOADING
 
 
 def classes_of_sites(root: Path) -> dict[str, Any]:
-    """Write patients, whose rhythm is slower, of one site and healthy people of another."""
-    people = []
+    """Write patients with a slower rhythm from one site, and healthy subjects from another site."""
+    participants = []
     for subject in range(12):
         is_patient = subject % 2 == 1
         _save(root, subject, recording(subject, 7.0 if is_patient else 10.0))
         diagnosis, site = ("patient", "Lyon") if is_patient else ("healthy", "Graz")
-        people.append((f"sub-{subject:02d}", site, diagnosis))
-    table = pd.DataFrame(people, columns=["participant_id", "site", "diagnosis"])
+        participants.append((f"sub-{subject:02d}", site, diagnosis))
+    table = pd.DataFrame(participants, columns=["participant_id", "site", "diagnosis"])
     table.to_csv(root / "participants.tsv", sep="\t", index=False)
     return LOADING | dict(labels="participants.tsv", label_column="diagnosis")
 
 
 def few_labeled(root: Path) -> dict[str, Any]:
-    """Write ten subjects, three of them with labels; the others are left out with a warning."""
+    """Write ten subjects, of which three are labeled; loading warns about unlabeled recordings."""
     for subject in range(10):
         raw = blocks(subject)
         _save(root, subject, raw if subject < 3 else raw.set_annotations(None))
@@ -71,7 +71,7 @@ def few_labeled(root: Path) -> dict[str, Any]:
 
 
 def mixed_files(root: Path) -> dict[str, Any]:
-    """Write twelve subjects; files differ in reference and sampling rate, but not by class."""
+    """Write twelve subjects; reference and sampling rate differ between files, but not by class."""
     for subject in range(12):
         raw = blocks(subject, sfreq=(100.0, 128.0)[subject % 2])
         if subject % 3 == 0:
@@ -81,7 +81,7 @@ def mixed_files(root: Path) -> dict[str, Any]:
 
 
 def two_layouts(root: Path) -> dict[str, Any]:
-    """Write patients and healthy people; most of these have two loud inputs more."""
+    """Write patients and healthy subjects; most healthy subjects have two additional channels."""
     labels = []
     for subject in range(12):
         is_patient = subject % 2 == 1
@@ -94,12 +94,12 @@ def two_layouts(root: Path) -> dict[str, Any]:
         _save(root, subject, raw)
     table = pd.DataFrame(labels, columns=["participant_id", "diagnosis"])
     table.to_csv(root / "participants.tsv", sep="\t", index=False)
-    how = dict(labels="participants.tsv", label_column="diagnosis", reference="average")
-    return LOADING | how
+    label_kwargs = dict(labels="participants.tsv", label_column="diagnosis")
+    return LOADING | label_kwargs | dict(reference="average")
 
 
 def two_references(root: Path) -> dict[str, Any]:
-    """Write subjects whose channels end in -LE or -REF, in two orders."""
+    """Write subjects whose channel names end in -LE or -REF, in two channel orders."""
     for subject in range(12):
         raw, end = blocks(subject), ("-LE", "-REF")[subject % 2]
         raw.rename_channels({name: f"EEG {name}{end}" for name in CHANNELS})
@@ -108,7 +108,7 @@ def two_references(root: Path) -> dict[str, Any]:
 
 
 def one_odd_recording(root: Path) -> dict[str, Any]:
-    """Write subjects with eyes open and closed, one of them with a single channel."""
+    """Write subjects with eyes open and closed; the recording of one subject has one channel."""
     for subject in range(12):
         raw = blocks(subject)
         _save(root, subject, raw.pick(CHANNELS[:1]) if subject == 5 else raw)

@@ -1,4 +1,4 @@
-"""A classifier that logs its fits, and datasets with splits, for the tests of the protocols."""
+"""A classifier that logs its fits, and datasets with splits, for tests of evaluation protocols."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from braindecode_pars.windows.convert import as_windows
 
 
 class LoggingClassifier(ClassifierMixin, BaseEstimator):
-    """Log every fit in a folder; predict at random, from the seed and number of training windows.
+    """Classifier that logs every fit in a folder, and predicts at random.
 
-    A file ``stop`` in the folder contains the number of the fit to interrupt, a file ``fail`` the
-    number of the fit that fails.
+    The predictions depend on the seed and the number of training windows. If the folder contains a
+    file ``stop``, the fit with the number in the file is interrupted; with a file ``fail``, the fit
+    raises an error.
     """
 
     def __init__(self, folder, strength=1, random_state=None):
@@ -46,7 +47,7 @@ class LoggingClassifier(ClassifierMixin, BaseEstimator):
 
 
 def fits(folder) -> list[dict]:
-    """Log entries of all fits."""
+    """Return the log entries of all fits."""
     return [json.loads(file.read_text()) for file in Path(folder).glob("fit-*")]
 
 
@@ -67,7 +68,7 @@ def with_split(windows: BaseConcatDataset, splits: dict) -> BaseConcatDataset:
 def with_subject(
     windows: BaseConcatDataset, subject, /, target=None, **entries
 ) -> BaseConcatDataset:
-    """Change the target of one subject's windows, or entries of the recordings' description."""
+    """Change the target of all windows of a subject, or the description of its recordings."""
     parts = []
     for part in windows.datasets:
         metadata, description = part.metadata.copy(), dict(part.description)

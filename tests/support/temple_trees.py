@@ -15,7 +15,7 @@ ELECTRODES = (
 
 
 def level(electrode: str) -> float:
-    """Return the amplitude of an electrode's 10 Hz oscillation in microvolts, unique to it."""
+    """Return the amplitude of the 10 Hz oscillation in µV; each electrode has a different one."""
     return 10.0 + 2 * ELECTRODES.index(electrode)
 
 
@@ -29,23 +29,25 @@ def write_recording(
     names: dict[str, str] | None = None,
     seed: int | None = None,
 ) -> Path:
-    """Write 10 Hz and 60 Hz mains on every electrode, and some channels that are not EEG.
+    """Write a 10 Hz oscillation and 60 Hz line noise to every electrode, and channels without EEG.
 
-    With a seed, there is noise on every electrode.
+    If a seed is passed, noise is added to every electrode.
     """
     rng = np.random.default_rng(seed)
     noise = 0 if seed is None else 10
     times = np.arange(round(seconds * sfreq)) / sfreq
-    mains = 30 * np.sin(2 * np.pi * 60 * times)
-    signals = [edfio.EdfSignal(mains, sfreq, label="PHOTIC-REF", physical_dimension="uV")]
+    line_noise = 30 * np.sin(2 * np.pi * 60 * times)
+    signals = [edfio.EdfSignal(line_noise, sfreq, label="PHOTIC-REF", physical_dimension="uV")]
     for electrode in ELECTRODES:
         if electrode not in drop:
-            wave = level(electrode) * np.sin(2 * np.pi * 10 * times) + mains
+            wave = level(electrode) * np.sin(2 * np.pi * 10 * times) + line_noise
             wave += noise * rng.standard_normal(len(times))
             label = f"EEG {(names or {}).get(electrode, electrode)}-{reference}"
             signals.append(edfio.EdfSignal(wave, sfreq, label=label, physical_dimension="uV"))
     for label in (f"EEG EKG1-{reference}", "EMG-REF"):
-        signals.append(edfio.EdfSignal(500 * mains, sfreq, label=label, physical_dimension="uV"))
+        signals.append(
+            edfio.EdfSignal(500 * line_noise, sfreq, label=label, physical_dimension="uV")
+        )
     file.parent.mkdir(parents=True, exist_ok=True)
     edfio.Edf(signals).write(file)
     return file

@@ -1,7 +1,7 @@
-"""Windows of subjects with uneven numbers of recordings, windows, classes and labels.
+"""Windows of subjects that differ in the numbers of recordings, windows, classes and labels.
 
-Unweighted and weighted means, recordings and windows, labeled and all windows differ here, unlike
-in a dataset where each subject has as many windows of each class.
+In these data, unweighted and weighted means differ, as do statistics over recordings and over
+windows, and over labeled windows and all windows. They would be equal in a balanced dataset.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from braindecode.datasets import BaseConcatDataset
 from support.montages import N_TIMES, NAMES, SFREQ, windows_of
 
 #: Number of windows of the classes 0 and 1 in each recording, by subject. P4 has one recording,
-#: P1, P3 and P6 have one of a single window, and P2 has 8 windows of class 1.
+#: P1, P3 and P6 have a recording of a single window, and P2 has 8 windows of class 1.
 RECORDINGS = {
     "P1": [(60, 6), (30, 3), (0, 1)],
     "P2": [(48, 5), (24, 3)],
@@ -22,7 +22,8 @@ RECORDINGS = {
     "P5": [(18, 2), (9, 1)],
     "P6": [(17, 2), (1, 0)],
 }
-#: P5 has labels of class 1 and half of class 0 in the first recording, and none in the second.
+#: In the first recording of P5, all windows of class 1 and half of class 0 are labeled; in the
+#: second recording, no window is labeled.
 PARTLY_LABELED = "P5"
 UNLABELED = "P6"
 
@@ -30,7 +31,7 @@ UNLABELED = "P6"
 def uneven_subjects(seed: int = 0) -> BaseConcatDataset:
     """Return windows of 3 s of six subjects, four channels at 100 Hz; class 1 has 10 Hz in C3.
 
-    The label of an unlabeled window is -1. The amplitudes of a subject, and of a recording, differ.
+    The target of unlabeled windows is -1. Amplitudes differ between subjects and recordings.
     """
     rng = np.random.default_rng(seed)
     info = mne.create_info([*NAMES], SFREQ, "eeg")
