@@ -213,7 +213,7 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
 
 
 def test_a_shared_encoder_is_not_frozen(nights):
-    """As a given one would be by default, where few subjects are labeled."""
+    """A pretrained encoder would be frozen by default with few labeled subjects."""
     corpus = Corpus.of(nights, "", -1)
     splitter = LabeledSubjects(test_subjects=[4])
     folds = make_folds(

@@ -1,4 +1,4 @@
-"""Audits: scores against plain computations, what is held out, draws, and errors."""
+"""Probing analyses: scores against reference computations, held-out units, draws, errors."""
 
 from types import SimpleNamespace
 
@@ -47,7 +47,7 @@ def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_window
 
 
 def with_card(subjects=(), patch_size=N_TIMES, sfreq=SFREQ):
-    """Return an encoder with linear tokens, and with a card as that of a fitted estimator."""
+    """Return an encoder with a linear patch embedding and an encoder card."""
     torch.manual_seed(0)
     encoder = PatchEncoder(patch_size, embed_dim=32, num_layers=1, num_heads=2, mlp_dim=32)
     card = EncoderCard(sfreq=sfreq, subjects=list(subjects))
@@ -179,7 +179,7 @@ def test_no_subject_recording_or_time_block_is_on_both_sides():
 
 
 def test_subjects_with_uneven_numbers_of_recordings_are_in_both_parts_of_each_fold():
-    """The subject with two recordings has one in each of two folds; others have three."""
+    """A subject with two recordings has one in each of two folds; other subjects have three."""
     datasets = dataset(n_subjects=3, sessions=(1, 2, 3)).datasets
     source = BaseConcatDataset([*datasets[:5], *datasets[6:]])
     signals = audits._draw_signals(source, 1000, np.random.default_rng(0))

@@ -309,7 +309,7 @@ def test_what_has_no_digest_has_no_description(make, reason):
 
 
 def test_folds_of_a_method_without_a_description_run_again(nights, tmp_path):
-    """Its scores are as the others, and those of the other method are stored."""
+    """The scores of both methods are equal, and only the other method is saved."""
     fits = []
 
     def power(X, calls=fits):
@@ -354,7 +354,7 @@ def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
 
 @pytest.mark.filterwarnings("ignore:The training subjects of the encoder")
 def test_two_fitted_ensembles_with_one_encoder_do_not_share_results(tmp_path):
-    """They differ in what they have learned on its features, or in what they subtract."""
+    """They differ in the classifiers on the features of the encoder, or in the centering."""
     windows = datasets.mental_arithmetic(["Subject00", "Subject01", "Subject02"])
     X, y, _ = as_sklearn(windows)
     encoder = PatchEncoder(128, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)

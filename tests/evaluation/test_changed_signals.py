@@ -34,7 +34,7 @@ SFREQ = 100.0
 
 @pytest.fixture
 def X():  # noqa: N802
-    """Four windows of three channels, with an offset and a drift."""
+    """Four windows of three channels, with an offset and a linear trend."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(4, 3, 250)) + 2 + np.linspace(0, 3, 250)
 
@@ -158,7 +158,7 @@ def test_labels_are_permuted_within_subjects():
 
 
 def colored(exponent, shape=(20, 2, 1000), seed=0):
-    """Noise whose power falls with this exponent, cut from longer noise: ends do not fit."""
+    """Noise with a given aperiodic exponent, cut from longer noise, so it is not periodic."""
     rng = np.random.default_rng(seed)
     white = np.fft.rfft(rng.standard_normal((*shape[:2], 4 * shape[2])))
     steps = np.maximum(np.arange(white.shape[-1]), 1)
@@ -241,7 +241,7 @@ NAMES = ["Fp1", "Fp2", "F7", "F8", "Cz", "Oz"]
 
 
 def recording(ch_names, ch_types="eeg", seconds=20.0, seed=0, subject=1):
-    """Return a recording of noise with slow waves that all channels share, cut into windows."""
+    """Return windows of a noise recording with the same low-frequency waves in all channels."""
     rng = np.random.default_rng(seed)
     n_times = round(seconds * SFREQ)
     slow = np.cumsum(rng.normal(size=(2, n_times)), axis=1)

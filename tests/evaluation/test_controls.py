@@ -1,4 +1,4 @@
-"""The same comparison on windows that lack one thing, where it is known what the gain needs."""
+"""Control analyses of simulated windows, in which the informative signal property is known."""
 
 import re
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Metrics against those of scikit-learn, of a fold, and their means over subjects or seeds."""
+"""Metrics compared with scikit-learn, scores of a fold, means over subjects or seeds."""
 
 import json
 import warnings
@@ -45,7 +45,7 @@ PROBABILITIES /= PROBABILITIES.sum(axis=1, keepdims=True)
     ],
 )
 def test_against_scikit_learn(name, reference):
-    """Also where a class is never predicted, or the subject lacks it: a night may lack a stage."""
+    """Also if a class is never predicted, or has no window of the subject."""
     lacks = TRUE != "N1"
     for true, predicted in (
         (TRUE, PREDICTED),
@@ -253,7 +253,7 @@ def test_each_reason_is_in_the_warning_once():
 
 
 def saved(model, n_windows):
-    """What is saved of the probabilities that a model predicts."""
+    """Return the saved probabilities of a model."""
     predict = getattr(model, "predict_proba", None)
     result = None if predict is None else np.asarray(predict(range(n_windows)))
     return saved_probabilities(model, result, n_windows)

@@ -1,4 +1,4 @@
-"""The protocols: who is trained on and tested, and test subjects that an encoder has seen."""
+"""Protocols: training and test subjects, and test subjects in the pretraining data."""
 
 import warnings
 from itertools import product

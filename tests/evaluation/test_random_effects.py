@@ -306,7 +306,7 @@ def test_the_minimum_detectable_difference_has_80_percent_power():
     ],
 )
 def test_the_false_positive_rate_is_5_percent(shape, names, monkeypatch):
-    """With the variances that were measured in such designs."""
+    """With the variances that were measured in designs of a study."""
     test_rates = rates_of(monkeypatch)
     measured = test_rates.measured()
     for name in names:

@@ -1,4 +1,4 @@
-"""The comparison of table 1: who is seen, labeled and tested, and what a second call computes."""
+"""Reproduction of table 1: pretraining, labeled and test subjects; a second call."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""Who is trained on and tested: splitters as cross-validators and as protocols, and their folds."""
+"""Splitters: training and test windows, as cross-validators and in protocols."""
 
 import unicodedata
 from dataclasses import replace
