@@ -258,8 +258,8 @@ PARAMETERS = {
         ("head_epochs", -1, r"head_epochs .*-1"),
         ("encoder_lr_factor", -0.1, "encoder_lr_factor"),
         ("encoder_lr_factor", "small", r"encoder_lr_factor .*'auto'"),
-        ("encoder_lr_factor", (0.0, 0.1), "two positive numbers"),
-        ("encoder_lr_factor", [0.1], "two positive numbers"),
+        ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
+        ("encoder_lr_factor", [0.1], "pair of positive numbers"),
         ("head_epochs", "few", r"head_epochs .*'auto'"),
         ("freeze_encoder", "yes", r"freeze_encoder .*'auto'"),
         ("augmentation", 3, "augmentation"),
@@ -407,7 +407,7 @@ WARNINGS = {
     ),
     "unlabeled windows and an encoder": (
         lambda: fit(encoder=PatchEncoder(100, **SIZES), unlabeled=ARRAY),
-        "an encoder was given",
+        "pretrained encoder",
     ),
     "unknown electrodes": (
         lambda: fit(epochs(names=["E1", "E2"]), electrode_position=True, pretext=None),
