@@ -1,4 +1,4 @@
-"""Sphinx configuration: the site builds without a network, from what lies in the repository."""
+"""Sphinx configuration; the documentation builds offline from the files in the repository."""
 
 import configparser
 import os
@@ -38,10 +38,10 @@ exclude_patterns = ["_build", "_templates", "measured"]
 templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_ignore_module_all = False  # modules document the names in their __all__
-autodoc_typehints = "none"  # numpydoc's Parameters say the types
+autodoc_typehints = "none"  # numpydoc lists types under Parameters
 numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"  # the table of contents is narrow
-# Cards of datasets and the paper's settings are shown as tables.
+# Dataset cards and settings of the paper are shown as tables.
 autosummary_context = {
     "values": {
         module.__name__: {
@@ -62,10 +62,10 @@ def reachable(host: str) -> bool:
     return True
 
 
-# A page shows a warning without the path of the machine that has built it.
+# Show warnings on pages without paths of the build machine.
 warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
 
-# Links into other projects' pages need their inventories; offline the site goes without.
+# Links to the documentation of other projects require a network connection.
 intersphinx_mapping = {}
 if reachable("docs.python.org"):
     intersphinx_mapping = {
@@ -79,7 +79,7 @@ if reachable("docs.python.org"):
         "pandas": ("https://pandas.pydata.org/docs", None),
     }
 
-# Pages on real recordings are shown, but not run, where there are none: a build never downloads.
+# Example pages that need recordings are not run if these are missing: a build never downloads.
 examples = Path(__file__).parents[1] / "examples"
 runnable = [
     page.name
@@ -103,7 +103,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "write_computation_times": False,
 }
-# Plots read what is stored below "docs", whatever the folder of their page is.
+# Plots read stored files relative to "docs".
 plot_working_directory = str(Path(__file__).parent)
 plot_html_show_formats = False
 plot_html_show_source_link = False
@@ -115,7 +115,7 @@ html_static_path = ["_static"]
 html_favicon = html_logo = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-# The address of the repository is in setup.cfg.
+# setup.cfg contains the address of the repository.
 setup_cfg = configparser.ConfigParser()
 setup_cfg.read(Path(__file__).parents[1] / "setup.cfg")
 repository = setup_cfg["metadata"]["url"]
