@@ -218,8 +218,8 @@ GONE = object()
         ("classifier", "fine_tuning", GONE, r"model\.safetensors .* version .*'fine_tuning'.* fit"),
         ("network", "hidden", 3, "does not describe a valid model"),
         ("network", "n_outputs", "five", "does not describe a valid model"),
-        ("network", "recenter", None, "for this version .*'recenter'.* fit again"),
-        ("network", "recenter", "subject", "for this version .*'recenter'.* fit again"),
+        ("network", "recenter", None, "for this version.*'recenter'.* fit"),
+        ("network", "recenter", "subject", "for this version.*'recenter'.* fit"),
     ],
 )
 def test_a_description_of_another_version(folder, part, entry, value, message):

@@ -207,7 +207,7 @@ def test_missing_rows_raise():
 @pytest.mark.parametrize("over", ["subjects", "seeds"])
 @pytest.mark.parametrize("row", [0, -1])
 def test_a_score_with_two_values_is_refused(over, row):
-    with pytest.raises(ValueError, match="same key: subject .*seed"):
+    with pytest.raises(ValueError, match=r"same key: subject .*seed"):
         summarize(pd.concat([SCORES, SCORES.iloc[[row]].assign(value=0.99)]), over=over)
     summary = summarize(pd.concat([SCORES, SCORES.iloc[[row]]]), over=over)
     pd.testing.assert_frame_equal(summary, summarize(SCORES, over=over))
