@@ -1,7 +1,7 @@
 """Devices, random seeds, CUDA graphs of training steps, and the base class of skorch nets.
 
 The networks of this package are small, so a GPU would spend most of the time waiting for kernel
-launches, of which a training step has thousands. A CUDA graph launches all kernels of a step at
+launches: a training step has thousands of launches. A CUDA graph launches all kernels of a step at
 once.
 """
 

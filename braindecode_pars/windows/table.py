@@ -602,7 +602,7 @@ def known_column(name: str, values: Any) -> np.ndarray:
     column = as_column(values)
     if n_missing := int(pd.isna(column).sum()):
         raise ValueError(
-            f"{name} contains {n_missing} missing values (None or NaN) in {len(column)} rows. "
+            f"Values are missing (None or NaN) in {n_missing} of {len(column)} rows of {name}. "
             "Remove these rows."
         )
     return column

@@ -160,7 +160,7 @@ def test_validation_windows_without_subjects_need_no_classes(rhythm):
     X, y, _ = rhythm
     model = regressor(**(QUICK | dict(validation=0.25, finetune_epochs=2))).fit(X, y)
     assert model.history_["valid_loss"].notna().all()
-    with pytest.warns(UserWarning, match="without taking all of them"):
+    with pytest.warns(UserWarning, match="no training window would remain"):
         regressor(**(QUICK | dict(validation=0.9))).fit(X[:2], y[:2])
 
 

@@ -283,7 +283,7 @@ def test_subjects_of_the_pretraining_are_a_warning():
 
 def test_invalid_windows_raise():
     source = dataset()
-    with pytest.raises(ValueError, match=r"96 Hz.*100 Hz.*resample"):
+    with pytest.raises(ValueError, match=r"96 Hz.*100 Hz.*[Rr]esample"):
         audit_encoder(with_card(sfreq=100.0), source)
     with pytest.raises(ValueError, match="two seconds"):
         audit_encoder(with_card(sfreq=128.0), dataset(sfreq=128.0))

@@ -162,7 +162,7 @@ def test_missing_values_are_refused(measure):
     for missing in (np.nan, None):
         unknown = subjects.astype(object)
         unknown[:5] = missing
-        with pytest.raises(ValueError, match=r"5 missing values .*480"):
+        with pytest.raises(ValueError, match="5 of 480 rows"):
             measure(X, unknown)
         for given in ((unknown, classes, recordings), (subjects, unknown, recordings)):
             with pytest.raises(ValueError, match="5 missing"):

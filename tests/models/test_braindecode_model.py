@@ -219,7 +219,7 @@ def test_load_for_another_montage_length_and_task(tmp_path):
     assert other(torch.randn(2, 4, 1200)).shape == (2, 5)
     assert same_weights(other.encoder, net.encoder)
     assert torch.equal(other.query_token, net.query_token)
-    with pytest.raises(ValueError, match=r"200 Hz.* 100 Hz.*resample"):
+    with pytest.raises(ValueError, match=r"200 Hz.* 100 Hz.*Resample"):
         PARSNet.from_pretrained(tmp_path, sfreq=200.0)
     with pytest.raises(TypeError, match="n_filters"):
         PARSNet.from_pretrained(tmp_path, n_filters=3)

@@ -62,12 +62,12 @@ def test_differences_are_in_their_rows_and_panels(gains):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda gains: gains.drop(columns="without_low"), "gains lacks without_low"),
+        (lambda gains: gains.drop(columns="without_low"), "gains .* columns without_low"),
         (
             lambda gains: gains.assign(dataset=["a", "b"] * 4 + ["a"]),
-            "gains have several values of dataset",
+            "gains .*several values of dataset",
         ),
-        (lambda gains: pd.concat([gains, gains.iloc[[0]].assign(gain=0.9)]), "method A.*twice"),
+        (lambda gains: pd.concat([gains, gains.iloc[[0]].assign(gain=0.9)]), "same key: method A"),
     ],
 )
 def test_wrong_tables_are_named(gains, change, message):
@@ -132,7 +132,7 @@ def test_tables_that_cannot_be_drawn():
     table = audits("one")
     with pytest.raises(ValueError, match=r"audits .*chance"):
         plotting.audit_map(table.drop(columns="chance"))
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="same key"):
         plotting.audit_map(pd.concat([table, table]))
     with pytest.raises(ValueError, match="empty"):
         plotting.audit_map(table[:0])
