@@ -72,7 +72,7 @@ def test_folders(tmp_path):
     assert "Graz has 6 of 'healthy', Lyon has 6 of 'patient'" in stop
     root = tmp_path / "few"
     settings = study_folders.few_labeled(root)
-    with pytest.warns(UserWarning, match="Nothing is left of"):
+    with pytest.warns(UserWarning, match="No windows remain"):
         [stop] = check_data(folder.load(root, **settings)).stops
     assert stop.startswith("3 of 3 subjects have labels of at least two classes, and at least 6")
 
