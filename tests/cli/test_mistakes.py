@@ -31,7 +31,7 @@ MISTAKES = {
     "pretrain --out out": (2, "Missing argument 'store'"),
     "pretrain store --out out --task parts": (1, "'droppos', 'features', 'features_space_time'"),
     "pretrain tree --out out": (1, "use: braindecode-pars store tree STORE"),
-    "fit tree --out out --jobs 1": (1, "without labels, braindecode-pars store FOLDER STORE"),
+    "fit tree --out out --jobs 1": (1, "braindecode-pars store FOLDER STORE"),
     "pretrain store --out out --set n_patches": (1, "KEY=VALUE"),
     "pretrain store --out out --window-seconds 3 --set mask=1": (1, "'mask'"),
     "pretrain store --out out --exclude-subject S09": (1, "S09"),

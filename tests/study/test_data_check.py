@@ -72,7 +72,7 @@ def test_folders(tmp_path):
     assert "Graz: 6 of 'healthy'; Lyon: 6 of 'patient'" in stop
     root = tmp_path / "few"
     settings = study_folders.few_labeled(root)
-    with pytest.warns(UserWarning, match="Nothing is left of"):
+    with pytest.warns(UserWarning, match="No windows remain"):
         [stop] = check_data(folder.load(root, **settings)).stops
     assert "3 of 3 subjects" in stop
     assert "at least 6" in stop
