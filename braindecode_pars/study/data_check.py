@@ -423,7 +423,7 @@ def _confounds(
             text += ". The selected channels are the same, but amplifiers may differ between files"
         text += f". Add recordings of all classes with the same {property_name}"
         if is_stop and CONFOUNDS not in in_spite_of:
-            advice = f"or pass in_spite_of={CONFOUNDS!r} (--in-spite-of {CONFOUNDS}) to continue"
+            advice = f"or pass in_spite_of=[{CONFOUNDS!r}] (--in-spite-of {CONFOUNDS}) to continue"
             yield _stop(f"{text}, {advice}.", CONFOUNDS)
         else:
             advice = f"or compare the classes within one {property_name}"

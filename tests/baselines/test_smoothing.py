@@ -132,7 +132,7 @@ def test_predict_raw_keeps_raw_rows_and_adds_smoothed_ones(fitted, nights):
         entropy = -np.nansum(expected * np.log(expected), axis=1)
     entropy[3] = np.nan
     np.testing.assert_allclose(alone["entropy"], entropy, atol=1e-12)
-    with pytest.raises(ValueError, match="not smoothed"):
+    with pytest.raises(ValueError, match="label_smoothed"):
         smoothed(plain)
 
 
@@ -144,7 +144,7 @@ def test_a_saved_model_smooths_and_one_without_transitions_says_why_not(fitted, 
     change_description(folder, lambda described: described["classifier"].update(transitions=None))
     without = PARSClassifier.load(folder, device="cpu")
     assert len(without.predict_raw(raw)) == len(frame)
-    with pytest.raises(ValueError, match=r"no transitions .* Fit again"):
+    with pytest.raises(ValueError, match=r"smooth=True.* Refit"):
         without.predict_raw(raw, smooth=True)
 
 
