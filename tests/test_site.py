@@ -288,7 +288,7 @@ def test_every_page_loads_in_a_second(pages, browser, address):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [WIDE, PHONE])
 def test_nothing_shuts_readers_out(browser, address, width, theme):
-    """No serious or critical issues of axe-core: contrast, labels of links and buttons, keyboard."""
+    """axe-core reports no serious or critical issue: contrast, labels, keyboard."""
     if not AXE.is_file():
         pytest.skip(f"browser: axe-core is not in {AXE}; AXE_CORE is the path of axe.min.js")
     resize(browser, width)
