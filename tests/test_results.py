@@ -1,4 +1,4 @@
-"""The pages of the results: their scores, figures and the command that measures them again."""
+"""Pages of results: stored scores, figures, and the command that reproduces them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ from braindecode_pars.evaluation import (
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.runs import RunConfig
 
-#: Numbers of pages and scripts of the documentation, which change with these only.
+#: These tests depend only on pages and scripts of the documentation.
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -108,7 +108,7 @@ def test_the_command_of_a_page_is_known(name, monkeypatch, tmp_path):
     assert (parsed["eeg"] is not None) == needs_recordings
 
 
-def test_encoders_are_pretrained_as_the_page_says():
+def test_the_page_has_the_command_of_the_pretraining():
     page = (DOCS / "results" / "arithmetic.rst").read_text(encoding="utf-8")
     (written,) = re.findall(r"   (braindecode-pars pretrain (?:.*\\\n)*.*)\n", page)
     words = shlex.split(written.replace("\\\n", " "))
@@ -146,7 +146,7 @@ def test_a_difference_is_named():
         (["--eeg", "nowhere"], "nowhere is not a folder"),
     ],
 )
-def test_a_part_that_is_not_stored_is_refused(tmp_path, capsys, part, message):
+def test_a_part_without_stored_scores_is_an_error(tmp_path, capsys, part, message):
     with pytest.raises(SystemExit):
         reproduce.main(["arithmetic", "--out", str(tmp_path / "out"), *part])
     assert re.search(message, capsys.readouterr().err)
@@ -154,7 +154,7 @@ def test_a_part_that_is_not_stored_is_refused(tmp_path, capsys, part, message):
 
 
 def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
-    """Their encoders have the same names: one of another simulation would be taken."""
+    """Their encoders have the same names, so they need different folders."""
     asked = []
     for name in ("control", "nights"):
         monkeypatch.setattr(simulated, name, lambda seed, encoders: asked.append(encoders))
@@ -168,7 +168,7 @@ def test_a_missing_encoder_needs_recordings(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
+def test_significant_differences_from_training_from_scratch_match_the_pages(name):
     tests = stored_scores.tests_against(result_scores(name), "from scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
     gains = tests[encoders & tests[DIFFERENCE].str.startswith("+")]
@@ -211,8 +211,8 @@ def test_two_costs_are_those_of_today(tmp_path):
     np.testing.assert_allclose(today.astype(float), stored.astype(float), rtol=1e-5)
 
 
-def test_pars_holds_slope_and_curvature_and_little_else():
-    """Better than tokens and a random encoder by more than 0.02, as the page on audits says."""
+def test_slope_and_curvature_are_decoded_best_from_pars():
+    """R2 is higher than from tokens and a random encoder by more than 0.02, as on the page."""
     pars = "pars-eegmmidb"
     for audits in map(read_audits, ("imagery", "arithmetic", "both")):
         own = audits[audits["encoder"] == pars].pivot(
@@ -224,15 +224,17 @@ def test_pars_holds_slope_and_curvature_and_little_else():
     assert labels == ["small", "noise", "spectral-eegmmidb", pars, "tokens", "random encoder"]
 
 
-def test_a_stored_audit_is_measured_again():
+def test_a_stored_audit_is_reproduced():
     found = audit_encoder("small", mental_arithmetic())
     stored = read_audits("arithmetic").query("encoder == 'small'")
-    found = found[found["property"].isin(stored["property"])]  # those of people are newer
+    found = found[
+        found["property"].isin(stored["property"])
+    ]  # the properties of subjects are newer
     assert found["property"].tolist() == stored["property"].tolist()
     np.testing.assert_allclose(found["value"], stored["value"], atol=0.01)
 
 
-def test_a_stored_table_tells_its_origin(tmp_path):
+def test_a_stored_table_has_its_provenance(tmp_path):
     file = tmp_path / "table.csv"
     numbers = pd.DataFrame({"method": ["a", "b"], "value": [0.5, 0.25]})
     store_table(numbers, file, "python table.py", "one thread", index=False)
@@ -242,7 +244,7 @@ def test_a_stored_table_tells_its_origin(tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(file, comment="#"), numbers)
 
 
-def test_rows_that_are_added_tell_their_own_origin(tmp_path):
+def test_added_rows_have_their_own_provenance(tmp_path):
     file = tmp_path / "table.csv"
     numbers = pd.DataFrame({"method": ["a", "b"], "value": [0.5, 0.25]})
     store_table(numbers, file, "python table.py", "one thread", index=False)
@@ -291,7 +293,7 @@ def test_the_readme_has_the_stored_scores_of_sleep():
     assert stored("sleep/deep | 4 | PARS - PARS, sham")[:4] == "0.04"
 
 
-def test_what_is_said_of_the_shams_of_sleep():
+def test_stored_shams_of_sleep_support_the_page():
     significant = set()
     for question in ("deep", "wake"):
         tests = sham_tests(question)
@@ -310,7 +312,7 @@ def test_what_is_said_of_the_shams_of_sleep():
         assert low < 0 < high
 
 
-def test_what_is_said_of_sleep():
+def test_stored_scores_of_sleep_support_the_page():
     """In the first lines of the page, of the summary and of the README."""
     tests = sleep_tests("deep").set_index(["labeled subjects", "PARS compared with"])
     p = tests[P_HOLM].astype(float)
@@ -342,8 +344,8 @@ def test_what_is_said_of_sleep():
     )
 
 
-def test_what_is_said_of_waking_eeg():
-    """On the pages of the summary and of few labels: order and significance with four people."""
+def test_stored_scores_of_waking_eeg_support_the_pages():
+    """Order and significance with four labeled subjects, in the summary and on the page."""
     for task in TASKS:
         scores = few_labels_scores(task)
         assert scores["seed"].nunique() == 20
@@ -366,16 +368,16 @@ def test_what_is_said_of_waking_eeg():
 
 
 def test_a_number_in_a_text_is_the_stored_one(tmp_path):
-    """Computed here by hand; what does not exist ends the build of the site."""
+    """Compare with an independent computation; a missing number is an error."""
     sleep = pd.read_csv(DOCS / "measured" / "sleep" / "deep.csv", comment="#")
-    people = [column for column in sleep if column.startswith("ucddb")]
-    of_four = sleep[sleep["n_train_subjects"] == 4].set_index("method")[people].mean(axis=1)
-    pars, untrained = (
-        of_four[[f"{name}, seed {seed}" for seed in range(3)]].mean()
+    subjects = [column for column in sleep if column.startswith("ucddb")]
+    means = sleep[sleep["n_train_subjects"] == 4].set_index("method")[subjects].mean(axis=1)
+    pars, random = (
+        means[[f"{name}, seed {seed}" for seed in range(3)]].mean()
         for name in ("PARS", "random encoder")
     )
     assert stored("sleep/deep | 4 | PARS") == f"{pars:.3f}"
-    assert stored("sleep/deep | 4 | PARS - random encoder") == f"{pars - untrained:.3f}"
+    assert stored("sleep/deep | 4 | PARS - random encoder") == f"{pars - random:.3f}"
     hands = pd.read_csv(DOCS / "measured" / "hands.csv", comment="#").query(
         "n_train_subjects == 4 and 3 <= seed <= 19 and subject != 'all'"
     )
@@ -391,7 +393,7 @@ def test_a_number_in_a_text_is_the_stored_one(tmp_path):
             stored(name)
 
 
-def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
+def test_stored_scores_of_larger_encoders_support_the_page():
     tasks = {task: task for task in TASKS}
     both = pd.concat(
         larger(tasks, centered=centered).assign(centered=centered) for centered in (False, True)
@@ -410,7 +412,7 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
     assert behind.round(2).agg(["min", "max"]).tolist() == [0.05, 0.12]
 
 
-def test_a_table_says_how_many_draws_a_score_has():
+def test_the_caption_has_the_number_of_seeds():
     assert averaged_seeds(result_scores("hands")) == (
         ", after averaging 3 seeds per subject (20 seeds for from scratch and PARS without overlap "
         "with 4 labeled subjects)"
@@ -418,7 +420,7 @@ def test_a_table_says_how_many_draws_a_score_has():
     assert averaged_seeds(result_scores("control")) == ""  # each seed has its own subjects
 
 
-def test_the_page_of_rates_has_those_that_were_stored():
+def test_the_page_has_the_stored_error_rates():
     table = by_design().set_index("subjects x draws x pretraining seeds")
     stored = rates()
     part = stored[stored["measured"] & stored["design"].eq("20 x 5")]["two_way"]
@@ -433,8 +435,8 @@ def test_the_page_of_rates_has_those_that_were_stored():
     assert n_dots == stored["kind"].eq("crossed").sum()
 
 
-def test_the_test_of_a_study_has_its_level():
-    """Except for the two effects that it cannot estimate."""
+def test_the_test_of_a_study_keeps_its_error_rate():
+    """Except with the two effects that it cannot estimate."""
     stored = study_rates()
     has_level = ~stored["variances"].str.contains("unlabeled|correlated")
     assert stored[has_level & stored["n_subjects"].ge(12)]["folds"].max() <= 0.06
@@ -448,8 +450,8 @@ def test_the_test_of_a_study_has_its_level():
     assert unlabeled["sleep, unlabeled 0.1 of subjects"] == "0.049 to 0.161"
 
 
-def test_what_is_said_of_controls():
-    """On fists the gains are slow and frontal, and no encoder scores higher without these."""
+def test_stored_control_analyses_support_the_page():
+    """On left vs. right fist, improvements depend on low-frequency, frontal activity."""
     keys = ["n_train_subjects", "control", "method"]
     means = control_scores("hands").groupby(keys)["value"].mean().loc[16]
     assert means["none"]["low-frequency amplitude"] > means["none"]["small"]
@@ -463,8 +465,8 @@ def test_what_is_said_of_controls():
     assert table.loc[("pars-eegmmidb", "eyes"), "without_low"] < 0
 
 
-def test_what_is_said_of_pretraining():
-    """PARS needs no EEG, and adds nothing to features and spectra."""
+def test_stored_scores_of_pretrainings_support_the_page():
+    """PARS does not require EEG, and does not improve on features and spectra."""
     table = pretraining_table("hands", 16, centered=False).set_index("pretraining")
     gain = table[difference_from(RANDOM)].str.split().str[0].replace("", "nan").astype(float)
     p = pd.to_numeric(table[P_HOLM])
@@ -479,9 +481,9 @@ def test_what_is_said_of_pretraining():
         assert added.abs().max() < 0.0035
 
 
-def test_what_is_said_of_fine_tuned_pretrainings():
+def test_stored_scores_of_fine_tuned_pretrainings_support_the_page():
     def p_values(task: str) -> pd.Series:
-        """In the order of the gains."""
+        """Return p-values in the order of the differences."""
         table = pretraining_table(f"{task}_fine_tuned", 4, centered=False, against=SCRATCH)
         table = table.set_index("pretraining").drop(index=SCRATCH)
         return table.sort_values(difference_from(SCRATCH))[P_HOLM].astype(float)
@@ -493,8 +495,8 @@ def test_what_is_said_of_fine_tuned_pretrainings():
 
 
 @pytest.mark.parametrize("name", ["hands", "imagery"])
-def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
-    """EEGNet outperforms scratch; on fists it is at chance without slow or frontal voltages."""
+def test_stored_scores_of_networks_support_the_page(name):
+    """EEGNet scores above scratch, and at chance level on the control signals of fists."""
     table = networks_table(name).set_index("method")
     eegnet, shallow = (table.loc[f"{net}, 15 epochs"] for net in ("EEGNet", "ShallowFBCSPNet"))
     assert eegnet[DIFFERENCE_FROM_SCRATCH].startswith("+")
@@ -507,8 +509,8 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
     assert n_draws == {"none": 8, "eyes": 4, "slow": 4}
 
 
-def test_what_is_said_of_the_settings_of_pars_was_measured():
-    """Patches side by side, an MLP, 20 patches and no position at all are worse; 30 and 0.4 not."""
+def test_stored_settings_of_pars_support_the_page():
+    """Adjacent patches, an MLP, 20 patches and no positions score lower; 30 and 0.4 do not."""
     table = ablation_table()
     keys = table["number of patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
     p = pd.to_numeric(table.set_index(keys)[P_HOLM])
@@ -520,8 +522,8 @@ def test_what_is_said_of_the_settings_of_pars_was_measured():
     assert p[["30 0.4 attention", "30 0.8 attention", "40 0.4 attention"]].min() > 0.5
 
 
-def test_erasing_people_helps_with_their_own_windows_only():
-    """As the page on the person says; and the sham changes nothing."""
+def test_erasing_subject_information_helps_only_with_test_windows():
+    """As on the page; the sham does not change the scores."""
     table = pd.read_csv(stored_subject_information.FILE, comment="#")
     keys = ["features", "property", "measure", "erased"]
     plain, sham = (table[table["control"] == name].set_index(keys) for name in ("none", "sham"))
@@ -540,17 +542,17 @@ def test_erasing_people_helps_with_their_own_windows_only():
     assert len(subject_figure("none")) == 3
 
 
-def test_a_stored_audit_of_the_person_is_measured_again():
-    X, y, people = as_sklearn(mental_arithmetic())
+def test_a_stored_audit_of_subject_information_is_reproduced():
+    X, y, subjects = as_sklearn(mental_arithmetic())
     features = {"hand-crafted features": ChannelFeatures().fit_transform(X)}
-    found = audit_subjects(features, y, people, X.table["recording"].to_numpy())
+    found = audit_subjects(features, y, subjects, X.table["recording"].to_numpy())
     stored = pd.read_csv(stored_subject_information.FILE, comment="#")
     stored = stored[(stored["control"] == "none") & (stored["features"] == "hand-crafted features")]
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
 
 
-def test_the_page_of_a_new_person_says_what_is_stored():
+def test_stored_scores_of_new_subjects_support_the_page():
     gains = {}
     for task in TITLES:
         means = new_subject_scores(task).mean(axis=1)
@@ -562,7 +564,7 @@ def test_the_page_of_a_new_person_says_what_is_stored():
             gains[task, method] = of_method.unstack("n_labeled").sub(nothing, axis=0)
         own, prior = gains[task, "own only"], gains[task, "prior"]
         assert (prior - own).min(axis=None) > -0.01
-        best = np.maximum(own, 0)  # of labels alone and of the others alone
+        best = np.maximum(own, 0)  # labels of the new subject only, or no data of the new subject
         assert (prior - best).min(axis=None) > -0.02
     assert gains["sleep", "prior, centered"].min(axis=None).round(2) == -0.04
     for task, low, high in (("arithmetic", 0.02, 0.07), ("sleep", -0.04, -0.03)):
@@ -570,7 +572,7 @@ def test_the_page_of_a_new_person_says_what_is_stored():
         assert (t3a.min(axis=None), t3a.max(axis=None)) == (low, high)
 
 
-def test_stored_scores_of_a_new_person_are_computed_again():
+def test_stored_scores_of_a_new_subject_are_reproduced():
     X, y, subjects = new_subject.sleep()
     own = subjects == "ucddb002"
     with features_computed_once():
@@ -581,7 +583,7 @@ def test_stored_scores_of_a_new_person_are_computed_again():
     assert len(found) == len(stored["log band power"])
 
 
-def test_what_the_page_on_rhythms_says():
+def test_stored_detection_thresholds_support_the_page():
     found = smallest().groupby(["method", "frequency"]).mean().unstack()
     tasks = found.loc[sorted({*PRETEXT_TASKS} & {*found.index})]  # other tests may add one
     assert len(tasks) == 11
@@ -600,7 +602,7 @@ def test_what_the_page_on_rhythms_says():
         assert found.loc[name, 10.3] < found.loc["pars", 10.3]
         assert found.loc[name, 20.3] > found.loc["pars", 20.3]
     assert (found[38.3] == found.min(axis=1)).all()
-    # Between two amplitudes on the line; and none where the largest is not enough.
+    # Thresholds are interpolated, and infinite if the largest amplitude is not detected.
     table = pd.read_csv(stored_rhythms.FILE, comment="#")
     own = table[(table["method"] == "log band power") & (table["frequency"] == 10.3)]
     below, above = own[own["value"] < 0.75].iloc[-1], own[own["value"] >= 0.75].iloc[0]
@@ -611,12 +613,12 @@ def test_what_the_page_on_rhythms_says():
     rhythm_figure()
 
 
-def test_a_planted_sine_has_its_size_and_only_half_of_the_windows_have_it():
-    X, _, people = as_sklearn(mental_arithmetic(["Subject00", "Subject01"]))
+def test_a_planted_sine_has_its_amplitude_in_half_of_the_windows():
+    X, _, subjects = as_sklearn(mental_arithmetic(["Subject00", "Subject01"]))
     added = np.stack(list(planted(X, 10.0, 2e-6))) - np.stack(list(X))
     assert added.std() == pytest.approx(2e-6 / 2**0.5, rel=1e-3)
     assert np.abs(np.fft.rfft(added)).argmax(axis=-1).tolist() == [[100] * 8] * 24
     np.testing.assert_allclose(added[:, 0], added[:, 7], atol=1e-10)
     assert np.ptp(added[:, 0, 0]) > 3e-6  # phases differ
-    has = halves(people, np.random.default_rng(0))
-    assert [has[people == one].sum() for one in ("Subject00", "Subject01")] == [6, 6]
+    has_rhythm = halves(subjects, np.random.default_rng(0))
+    assert [has_rhythm[subjects == name].sum() for name in ("Subject00", "Subject01")] == [6, 6]

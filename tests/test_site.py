@@ -1,4 +1,4 @@
-"""The built site in a real browser."""
+"""Tests of the built documentation in a real browser."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 import braindecode_pars
 
 ROOT = Path(__file__).parents[1]
-#: The site, or another build of it in SITE
+#: Folder of the built documentation; override with the environment variable SITE
 SITE = Path(os.environ.get("SITE", ROOT / "docs" / "_build" / "html"))
-#: One page of each kind, with a part of its title
+#: One page of each kind, and a part of its title
 PAGES = {
     "index.html": "Does pretraining help",
     "install.html": "Install",
@@ -28,7 +28,7 @@ PAGES = {
     "guide/comparing.html": "Compare",
     "guide/scale.html": "scale",
     "auto_examples/index.html": "Examples",
-    "auto_examples/inside/plot_recording_to_tokens.html": "What does PARS see of a recording",
+    "auto_examples/inside/plot_recording_to_tokens.html": "the input and the target of PARS",
     "generated/braindecode_pars.PARSClassifier.html": "PARSClassifier",
     "generated/braindecode_pars.PARSNet.html": "PARSNet",
     "results/index.html": "Results",
@@ -38,9 +38,9 @@ PAGES = {
 WIDE, PHONE = 1300, 420
 AXE = Path(os.environ.get("AXE_CORE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
 
-#: Where pictures are small on purpose
+#: Elements whose images are intentionally small
 SMALL = ".sphx-glr-thumbcontainer, .sd-card"
-#: What the tests ask of a page at its full width, and then on a phone
+#: JavaScript that measures a page at full width, and then at phone width
 MEASURE = """
 const [small, done] = arguments, text = node => node.textContent.trim();
 const shown = [...document.querySelectorAll("article img")];
@@ -136,7 +136,7 @@ def errors(browser) -> list[str]:
 def test_a_page_loads_with_its_pictures_and_without_the_network(browser, address, page):
     browser.get(f"{address}/{page}")
     assert PAGES[page] in browser.find_element("css selector", "h1").text
-    # Pictures below the fold are loaded when they come into sight.
+    # Images below the fold are loaded when they become visible.
     pictures = browser.execute_async_script(
         """
         const done = arguments[0], pictures = [...document.images];
@@ -292,7 +292,7 @@ def test_every_page_loads_in_a_second(pages, browser, address):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [WIDE, PHONE])
 def test_nothing_shuts_readers_out(browser, address, width, theme):
-    """Contrast, names of links and buttons, keyboard: what axe-core calls serious or critical."""
+    """axe-core reports no serious or critical issue: contrast, labels, keyboard."""
     if not AXE.is_file():
         pytest.skip(f"browser: axe-core is not in {AXE}; AXE_CORE is the path of axe.min.js")
     resize(browser, width)
