@@ -1,18 +1,27 @@
-"""Self-supervised pretraining for EEG, with scores of people who were not in the training.
+"""Self-supervised pretraining for EEG, evaluated on held-out subjects.
 
-Five parts, the lowest first; a part imports only what is below it.
+The package has five layers, listed from lowest to highest. A layer imports only from the layers
+above it in this list.
 
-core        tokens.py one channel -> patches -> tokens; encoder.py -> features; models/ PARSNet,
-            which fine-tunes, and an encoder of all channels; pretext/ tasks without labels;
-            pretraining.py and callbacks.py train them; paper.py its settings; windows/ any source
-            -> one table; estimators/ all of it for scikit-learn; pretrained/ encoders as folders;
-            plotting/ style and curves; _common/ files, names, channels
-evaluation  evaluation/ protocols -> tidy scores, with figures; baselines/ to compare with
-data        recordings/ files -> windows; datasets/ a recipe for each corpus
-scale       signal_store/ corpora on disk; runs/ long pretraining
-study       study/ does pretraining help here; predictions/ of recordings; cli/ the commands
+core
+    tokens.py: patches and tokens of one channel. encoder.py: transformer encoder. models/: PARSNet
+    for fine-tuning, and an encoder of all channels. pretext/: pretext tasks. pretraining.py and
+    callbacks.py: training of the pretext tasks. paper.py: published hyperparameters. windows/:
+    conversion of every supported input to one table of windows. estimators/: scikit-learn
+    estimators. pretrained/: saving and loading of encoders. plotting/: figure style and training
+    curves. _common/: files, names and channels.
+evaluation
+    evaluation/: evaluation protocols, which return tidy scores, and their figures. baselines/:
+    methods to compare with.
+data
+    recordings/: conversion of files to windows. datasets/: a recipe for each corpus.
+scale
+    signal_store/: corpora on disk. runs/: long pretraining runs.
+study
+    study/: does pretraining help on a dataset? predictions/: predictions for whole recordings.
+    cli/: the commands.
 
-Names are loaded when they are first used, so that ``import braindecode_pars`` costs nothing.
+Names are imported on first use, so that ``import braindecode_pars`` is fast.
 """
 
 from typing import Any
@@ -41,5 +50,5 @@ _load, __dir__, __all__ = lazy_loader.attach(
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from braindecode_pars._common import hosts as _hosts  # noqa: F401  says what to install where they do not fit
+        from braindecode_pars._common import hosts as _hosts  # noqa: F401  checks host versions
     return _load(name)

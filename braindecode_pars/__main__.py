@@ -1,4 +1,4 @@
-"""``python -m braindecode_pars``, the same as ``braindecode-pars``."""
+"""Run ``python -m braindecode_pars``, equivalent to ``braindecode-pars``."""
 
 from braindecode_pars.cli import main
 

@@ -1,4 +1,4 @@
-"""skorch callbacks: pretraining before training, schedule, progress bar."""
+"""skorch callbacks: pretraining before fine-tuning, learning rate schedules, progress bar."""
 
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
@@ -19,37 +19,39 @@ __all__ = ["HeldOutSchedule", "Pretraining", "ProgressLine", "WarmupCosine"]
 
 @dataclass(eq=False, repr=False)
 class Pretraining(Callback):
-    """Pretrain ``module_.encoder`` in place before the first epoch of fine-tuning.
+    """skorch callback that pretrains the encoder of a network before fine-tuning.
 
-    This callback works in any skorch net whose module has an ``encoder``, for example
-    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. It pretrains on the
-    training part of the internal split only, never on the validation part. The defaults are small
-    enough for a laptop; the settings of the paper are in :mod:`~braindecode_pars.paper`.
+    Use this callback with any skorch net whose module has an ``encoder``, for example
+    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Before the first epoch,
+    it pretrains ``module_.encoder`` in place, without labels. It uses only the training set of the
+    internal split, never the validation set. The default settings run on a laptop; the settings of
+    the paper are in :mod:`~braindecode_pars.paper`.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        Pretext task: ``"pars"`` or another name in ``PRETEXT_TASKS``, a class or an instance.
+        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` such as ``"pars"``,
+        a class, or an instance.
     epochs : int | None
-        Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. If None, training continues while the held-out loss falls, see
-        :class:`HeldOutSchedule`. With 0, there is no pretraining.
+        Number of epochs. In each epoch, one crop is drawn from every window: a random segment of a
+        random channel. If None, training continues as long as the held-out loss decreases, see
+        :class:`HeldOutSchedule`. If 0, the encoder is not pretrained.
     max_steps, minutes, sham
         As in :class:`~braindecode_pars.pretraining.PretrainingSettings`.
     lr, batch_size, weight_decay : float, int, float
-        Learning rate, batch size and weight decay of AdamW. With a number of epochs, the learning
-        rate follows :class:`WarmupCosine`.
+        Learning rate, batch size and weight decay of AdamW. If ``epochs`` is a number, the
+        learning rate follows :class:`WarmupCosine`.
     task_params : dict | None
-        Further arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+        Additional arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     unlabeled : torch Dataset | SignalStore | None
-        Further windows for pretraining, without labels. They may have another montage and another
-        length, but must have the same sampling rate.
+        Additional unlabeled windows for pretraining. Their montage and their length may differ
+        from the labeled windows, but their sampling rate must be the same.
     callbacks : list of skorch callbacks | None
         Callbacks of the pretraining net.
     device : str | torch.device | None
-        Device of pretraining. With None, the device of the net that is fine-tuned.
+        Device used for pretraining. If None, the device of the net that is fine-tuned.
     n_times : int | None
-        Number of samples in a random crop. With None, the length of the first window or of the
+        Number of samples in a crop. If None, the length of the first labeled window or of the
         first unlabeled window, whichever is shorter.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
@@ -59,18 +61,18 @@ class Pretraining(Callback):
     Attributes
     ----------
     net_ : PretrainingNet | None
-        Pretraining net with its ``history``; None before pretraining.
+        The trained pretraining net, with its ``history``. None before pretraining.
 
     Raises
     ------
     TypeError
-        From ``fit`` of the net, when its module has no PatchEncoder as ``encoder``.
+        In ``fit`` of the net, if ``encoder`` of its module is not a PatchEncoder.
     ValueError, TypeError
-        From ``fit`` of the net, when an argument has the wrong type or is out of range, or the
-        task does not fit the windows, as in
+        In ``fit`` of the net, if an argument has the wrong type or is out of range, or if the
+        pretext task is not compatible with the windows, as in
         :func:`~braindecode_pars.pretraining.pretrain_encoder`.
     KeyboardInterrupt
-        From ``fit`` of the net, after Ctrl-C. The encoder keeps the weights trained so far.
+        In ``fit`` of the net, after Ctrl-C. The encoder keeps the weights trained so far.
 
     Examples
     --------
@@ -123,15 +125,15 @@ class Pretraining(Callback):
         self.interrupted_ = False
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        # skorch passes the training part of the split here, but not to on_train_begin.
+        # skorch passes the training set of the split here, but not to on_train_begin.
         if self.net_ is not None or self.epochs == 0:
             return
         params = params_of(self.task, self.task_params)
         device = net.device if self.device is None else self.device
         settings = PretrainingSettings.of(vars(self), task_params=params, device=device)
-        encoder: Any = getattr(net.module_, "encoder", None)  # it is checked there
+        encoder: Any = getattr(net.module_, "encoder", None)  # pretrain_encoder checks it
         sfreq = None
-        with suppress(ValueError):  # of a model of braindecode that does not know its rate
+        with suppress(ValueError):  # raised by braindecode models without a sampling rate
             sfreq = getattr(net.module_, "sfreq", None)
         # Pretrain in place, and remember Ctrl-C for on_train_end.
         try:

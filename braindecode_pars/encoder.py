@@ -1,4 +1,4 @@
-"""Transformer encoder that pretraining and fine-tuning share."""
+"""Transformer encoder of EEG patches, used in pretraining and in fine-tuning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RULES = dict(
     **dict.fromkeys(("patch_size", "embed_dim", "num_layers", "num_heads", "mlp_dim"), integer(1)),
     drop_prob=proportion(),
     activation=ParameterRule(
-        "a class of modules such as torch.nn.GELU",
+        "a subclass of torch.nn.Module, such as torch.nn.GELU",
         (type,),
         lambda value: issubclass(value, nn.Module),
     ),
@@ -83,17 +83,17 @@ class MultiHeadAttention(nn.Module):
         Parameters
         ----------
         queries : Tensor, shape (batch, n_queries, embed_dim)
-            Vectors that attend.
+            Vectors from which the queries are computed.
         features : Tensor, shape (batch, n_features, embed_dim)
-            Vectors that are attended to: keys and values are computed from them.
+            Vectors from which the keys and values are computed.
         key_mask : Tensor of bool, shape (batch, n_features) | None
-            Mask that is True where a feature may be attended to. Every example needs at least one
-            True. None allows all features.
+            Mask that is True for features that are attended to. Every row must contain at least
+            one True. If None, all features are attended to.
 
         Returns
         -------
         Tensor, shape (batch, n_queries, embed_dim)
-            Projected weighted mean of the values, for each query.
+            Weighted mean of the values of each query, after the output projection.
         """
         attended = F.scaled_dot_product_attention(
             self.split_heads(self.query(queries)),
@@ -115,12 +115,12 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         Tensor, shape (batch, num_heads, n_queries, n_features)
-            Attention weights, which sum to one over the features.
+            Attention weights, which sum to 1 over the features.
         """
         keys = self.split_heads(self.key(features)).mT  # (batch, num_heads, size, n_features)
         logits = self.split_heads(self.query(queries)) @ keys * keys.shape[-2] ** -0.5
         if key_mask is not None:
-            # Softmax turns -inf into a weight of zero.
+            # The softmax of -inf is 0.
             logits = logits.masked_fill(~key_mask[:, None, None, :], -torch.inf)
         return logits.softmax(dim=-1)
 
@@ -129,16 +129,16 @@ class TransformerBlock(nn.Module):
     """Pre-norm transformer block (appendix A.1, equations 4 and 5).
 
     The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``, where LN is a layer norm, MHSA
-    is multi-head self-attention and FF is a feed-forward part of two linear layers.
+    is multi-head self-attention and FF is a feed-forward network of two linear layers.
 
     Parameters
     ----------
     embed_dim, num_heads, mlp_dim : int
-        Size of a token, number of attention heads, and hidden size of the feed-forward part.
+        Size of a token, number of attention heads, and hidden size of the feed-forward network.
     drop_prob : float
         Dropout probability on both residual branches.
     activation : type[nn.Module]
-        Activation between the two linear layers of the feed-forward part.
+        Activation between the two linear layers of the feed-forward network.
 
     Raises
     ------
@@ -174,14 +174,14 @@ class TransformerBlock(nn.Module):
         self.dropout = nn.Dropout(drop_prob)
 
     def forward(self, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """Return the features of this block.
+        """Return the output of the block for each token.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_patches, embed_dim)
-            Tokens, or the features of the previous block.
+            Tokens, or the output of the previous block.
         key_mask : Tensor of bool, shape (batch, n_patches) | None
-            Mask that is True where a token may be attended to. None allows all tokens.
+            Mask that is True for tokens that are attended to. If None, all tokens are attended to.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class TransformerBlock(nn.Module):
 
 
 def activation_name(encoder: PatchEncoder) -> str:
-    """Return the name of the activation in ``torch.nn``, by which it is saved.
+    """Return the name of the activation in ``torch.nn``, which is stored in model files.
 
     Raises
     ------
@@ -205,18 +205,18 @@ def activation_name(encoder: PatchEncoder) -> str:
     name: str = activation.__name__
     if getattr(nn, name, None) is not activation:
         raise ValueError(
-            f"The activation {activation!r} is not a class of torch.nn, by whose name it is saved; "
-            "use one of torch.nn."
+            f"The encoder cannot be saved, because its activation {activation!r} is not in "
+            "torch.nn: model files store only the name of the class. Use a class of torch.nn."
         )
     return name
 
 
 class PatchEncoder(nn.Module):
-    """Patch tokenizer and transformer encoder, as in PatchTST (appendix A.1; Nie et al. 2023).
+    """Transformer encoder of patches of one channel (appendix A.1; PatchTST, Nie et al. 2023).
 
-    Fine-tuning takes over the weights of this module, and of no other module, from pretraining.
-    The encoder processes one channel at a time and does not add positions; its caller adds them to
-    the tokens.
+    The encoder consists of a patch embedding (tokenizer) and transformer blocks. Only the weights
+    of this module are transferred from pretraining to fine-tuning. The encoder processes one
+    channel at a time. It does not add positions to the tokens; the calling code has to add them.
 
     Parameters
     ----------
@@ -226,15 +226,16 @@ class PatchEncoder(nn.Module):
         Size of a token; must be even.
     num_layers, num_heads, mlp_dim : int
         Number of transformer blocks, number of attention heads in each block, and hidden size of
-        the feed-forward parts.
+        the feed-forward networks.
     drop_prob : float
         Dropout probability on the residual branches, in [0, 1).
     activation : type[nn.Module]
-        Activation of the feed-forward parts. To save the encoder, it must be a class of
+        Activation of the feed-forward networks. To save the encoder, it must be a class of
         ``torch.nn``.
     tokenizer : "linear" | "spectral"
-        Map from patches to tokens: a linear layer (the paper), or a linear layer of the patch plus
-        one of its log power spectrum (:class:`~braindecode_pars.tokens.SpectralPatchEmbedding`).
+        Patch embedding, which maps patches to tokens. ``"linear"`` is a linear layer, as in the
+        paper. ``"spectral"`` adds a second linear layer, applied to the log power spectrum of the
+        patch (:class:`~braindecode_pars.tokens.SpectralPatchEmbedding`).
 
     Attributes
     ----------
@@ -245,14 +246,14 @@ class PatchEncoder(nn.Module):
     ------
     ValueError
         When an argument is out of range, ``embed_dim`` is odd, ``num_heads`` does not divide
-        ``embed_dim``, or ``activation`` is a class of something else.
+        ``embed_dim``, or ``activation`` is not a subclass of ``torch.nn.Module``.
     TypeError
         When a size is not an integer, or ``activation`` is not a class.
 
     Notes
     -----
-    The defaults are the paper's size. The encoder then has 12,727,808 parameters: 102,912 in the
-    tokenizer, 1,577,984 in each block and 1,024 in the final norm.
+    The defaults are the sizes of the paper. The encoder then has 12,727,808 parameters: 102,912 in
+    the tokenizer, 1,577,984 in each block and 1,024 in the final layer norm.
 
     References
     ----------
@@ -270,7 +271,7 @@ class PatchEncoder(nn.Module):
     True
     """
 
-    #: Class of the blocks.
+    #: Class of the transformer blocks.
     block: ClassVar[type[TransformerBlock]] = TransformerBlock
 
     def __init__(
@@ -289,11 +290,12 @@ class PatchEncoder(nn.Module):
         check_parameters(params, _RULES, type(self).__name__)
         if embed_dim % 2:
             raise ValueError(
-                "embed_dim must be even, because positions are coded by pairs of a sine and a "
-                f"cosine; got {embed_dim}."
+                f"embed_dim must be even, got {embed_dim}: each position is encoded by pairs of a "
+                "sine and a cosine."
             )
 
-        # Saved with the weights, to build the same encoder again; with Python's own numbers.
+        # Stored with the weights, so that the same encoder can be built again. NumPy numbers are
+        # converted to Python numbers.
         self.config: dict[str, Any] = {
             name: v.item() if hasattr(v, "item") else v for name, v in params.items()
         }
@@ -308,7 +310,7 @@ class PatchEncoder(nn.Module):
         self.norm = nn.LayerNorm(embed_dim)
 
     def tokenize(self, patches: Tensor) -> Tensor:
-        """Return the tokens of patches, without positions.
+        """Return the tokens of patches, without position encoding.
 
         Parameters
         ----------
@@ -328,10 +330,10 @@ class PatchEncoder(nn.Module):
         Parameters
         ----------
         tokens : Tensor, shape (batch, n_patches, embed_dim)
-            Tokens; the caller has added their positions.
+            Tokens plus their position encoding.
         key_mask : Tensor of bool, shape (batch, n_patches) | None
-            Mask that is True where a token may be attended to, in every block. None allows all
-            tokens.
+            Mask that is True for tokens that are attended to in every block. If None, all tokens
+            are attended to.
 
         Returns
         -------
@@ -348,8 +350,8 @@ class PatchEncoder(nn.Module):
         Parameters
         ----------
         layer : int
-            0 for the tokens, k for the output of block k. Negative numbers count from the end, so
-            -1 is the last block.
+            0 for the tokens, k for the output of block k. Negative numbers count from the end: -1
+            is the last block.
 
         Returns
         -------
@@ -359,13 +361,14 @@ class PatchEncoder(nn.Module):
         Raises
         ------
         ValueError
-            When the encoder has no such layer.
+            When the encoder does not have this layer.
         """
         numbers = range(len(self.blocks) + 1)
         if not -len(numbers) <= layer < len(numbers):
             raise ValueError(
-                f"layer={layer} is no layer of this encoder; use 0 (the tokens) to "
-                f"{len(self.blocks)} (the last block), or -1 to {-len(numbers)} from the end."
+                f"layer={layer} does not exist in this encoder. Use a number from 0 (the tokens) "
+                f"to {len(self.blocks)} (the last block), or from {-len(numbers)} to -1 to count "
+                "from the end."
             )
         return numbers[layer]
 
@@ -377,7 +380,7 @@ class PatchEncoder(nn.Module):
         Parameters
         ----------
         tokens : Tensor, shape (batch, n_patches, embed_dim)
-            Tokens; the caller has added their positions.
+            Tokens plus their position encoding.
         layer : int
             As in :meth:`block_number`.
         key_mask : Tensor of bool | None
@@ -386,13 +389,13 @@ class PatchEncoder(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_patches, embed_dim)
-            The tokens themselves for layer 0, the output of a block for the layers between, and
-            the output of :meth:`forward`, which includes the final norm, for the last layer.
+            For layer 0, the tokens. For the last layer, the output of :meth:`forward`, which
+            includes the final layer norm. For all other layers, the output of the block.
 
         Raises
         ------
         ValueError
-            When the encoder has no such layer.
+            When the encoder does not have this layer.
         """
         number = self.block_number(layer)
         if number == len(self.blocks):

@@ -1,8 +1,8 @@
 """Published hyperparameters as dicts (sections 2.5 and A.1).
 
-``PARSClassifier(**paper.CLASSIFIER)`` has the paper's model and training, for 30-second windows at
-200 Hz. ``PretrainingNet(PARS, module__n_times=6000, callbacks=[WarmupCosine()],
-**paper.PRETRAINING)`` has only the paper's pretraining.
+``PARSClassifier(**paper.CLASSIFIER)`` uses the model, the pretraining and the fine-tuning of the
+paper, for 30-second windows at 200 Hz. ``PretrainingNet(PARS, module__n_times=6000,
+callbacks=[WarmupCosine()], **paper.PRETRAINING)`` uses only the pretraining of the paper.
 
 >>> from braindecode_pars import PARSClassifier, PatchEncoder, paper
 >>> PARSClassifier(**paper.CLASSIFIER).pretrain_epochs
@@ -16,13 +16,14 @@ from typing import Any
 
 __all__ = ["CLASSIFIER", "EESM17", "ENCODER", "FINE_TUNING", "MODEL", "PARS", "PRETRAINING"]
 
-#: Parameters of :class:`~braindecode_pars.PatchEncoder`, which then has 12.7 million weights.
+#: Parameters of :class:`~braindecode_pars.PatchEncoder`. With patches of 200 samples, the encoder
+#: has 12.7 million weights.
 ENCODER: dict[str, Any] = dict(
     embed_dim=512, num_layers=8, num_heads=8, mlp_dim=512, tokenizer="linear"
 )
 
-#: Parameters of :class:`~braindecode_pars.PARSNet`: the encoder, and the head without electrode
-#: positions and amplitudes.
+#: Parameters of :class:`~braindecode_pars.PARSNet`: the sizes of the encoder, and an attention head
+#: that uses neither electrode positions nor amplitudes.
 MODEL: dict[str, Any] = dict(
     **ENCODER,
     channel_drop_prob=0.5,
@@ -36,13 +37,15 @@ MODEL: dict[str, Any] = dict(
 PARS: dict[str, Any] = dict(n_patches=40, position_mask_ratio=0.8)
 
 #: Parameters of :class:`~braindecode_pars.pretraining.PretrainingNet`. Combine them with the
-#: callback :class:`~braindecode_pars.callbacks.WarmupCosine`, whose defaults are the paper's.
+#: callback :class:`~braindecode_pars.callbacks.WarmupCosine`, whose defaults are the values of the
+#: paper.
 PRETRAINING: dict[str, Any] = dict(
     max_epochs=1000, lr=1e-4, batch_size=512, optimizer__weight_decay=1e-4
 )
 
-#: Parameters of :class:`~braindecode_pars.PARSClassifier` for the head and fine-tuning alone, with
-#: a pretrained encoder. The batch size is not published; 64 is a choice of this package.
+#: Parameters of :class:`~braindecode_pars.PARSClassifier` for the head and for fine-tuning, when
+#: the encoder is already pretrained. The batch size is not published; 64 is a choice of this
+#: package.
 FINE_TUNING: dict[str, Any] = dict(
     **{name: value for name, value in MODEL.items() if name not in ENCODER},
     finetune_epochs=200,
@@ -63,7 +66,7 @@ FINE_TUNING: dict[str, Any] = dict(
 #: Parameters of :class:`~braindecode_pars.PARSClassifier`: pretraining and fine-tuning.
 CLASSIFIER: dict[str, Any] = dict(
     pretext="pars",
-    # The 40 patches are derived from 30 s.
+    # In windows of 30 s, this density gives the 40 patches of the paper.
     pretext_params=dict(position_mask_ratio=0.8, density=4 / 3),
     patch_seconds=1.0,
     **ENCODER,
@@ -74,6 +77,6 @@ CLASSIFIER: dict[str, Any] = dict(
 )
 
 #: Parameters of :class:`~braindecode_pars.PARSClassifier` for EESM17, with noise on random channels
-#: in fine-tuning (appendix A.3). Its level is not published; that of
+#: in fine-tuning (appendix A.3). The amplitude of the noise is not published; the default of
 #: :class:`~braindecode_pars.estimators.ChannelNoise` is a choice of this package.
 EESM17: dict[str, Any] = dict(CLASSIFIER, augmentation="ChannelNoise")

@@ -1,4 +1,4 @@
-"""Pretraining of an encoder: the function that pretrains, and its skorch net."""
+"""Self-supervised pretraining of an encoder: a function, and a skorch net for pretext tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PretrainingNet", "PretrainingSettings", "RelativeLoss", "pretrain_en
 
 log = logging.getLogger(__name__)
 
-#: Argument of :func:`pretrain_encoder` -> rule. The task and the net check the others.
+#: Argument of :func:`pretrain_encoder` -> rule. The task and the net check their own arguments.
 _RULES = dict(
     encoder=checks.instance("a PatchEncoder", PatchEncoder),
     settings=checks.optional(checks.instance("a PretrainingSettings", PretrainingSettings)),
@@ -34,12 +34,12 @@ _RULES = dict(
     verbose=checks.instance("an integer", Integral, bool),
 )
 
-#: Seed of the signals that a task measures before the first step.
-_FIRST_PASS = 1
+#: Seed for drawing the signals that a task measures before the first training step.
+_PREPARATION_SEED = 1
 
-#: History column -> name in the progress bar. Columns that the history lacks are not shown.
-_SHOWN = {
-    tables.RELATIVE: "loss/chance",
+#: History column -> name in the progress bar. Columns that are not in the history are not shown.
+_PROGRESS_COLUMNS = {
+    tables.RELATIVE: "relative loss",
     tables.HELD_OUT: "held-out",
     "windows_per_second": "windows/s",
 }
@@ -60,7 +60,7 @@ def pretrain_encoder(
     verbose: int = 1,
     net: Callable[..., PretrainingNet] | None = None,
 ) -> PretrainingNet:
-    """Pretrain an encoder in place, without labels (section 2).
+    """Pretrain an encoder on unlabeled windows, in place (section 2).
 
     The callback :class:`~braindecode_pars.callbacks.Pretraining`, the estimators and
     :func:`runs.pretrain <braindecode_pars.runs.pretrain>` all call this function.
@@ -68,57 +68,61 @@ def pretrain_encoder(
     Parameters
     ----------
     encoder : PatchEncoder
-        Encoder that is trained in place.
+        Encoder to train. Its weights are changed in place.
     windows : torch Dataset | SignalStore | list of these
-        Windows of one or several corpora, as in
-        :class:`~braindecode_pars.windows.SingleChannelWindows`, or a SingleChannelWindows. A task
-        that compares channels is given an :class:`~braindecode_pars.windows.AllChannelWindows`.
+        Windows of one or several corpora, in a form that
+        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts, or a SingleChannelWindows.
+        A pretext task on all channels accepts an
+        :class:`~braindecode_pars.windows.AllChannelWindows` instead.
     settings : PretrainingSettings | None
-        Pretext task, epochs, learning rate and so on; None uses the defaults.
+        Pretext task, number of epochs, learning rate and further settings. If None, the defaults.
     n_times : int | None
-        Number of samples in a random crop. With None, the length of the first window of each
-        corpus is read, and the shortest of these is used.
+        Number of samples in a random crop. If None, the length of the first window of each corpus
+        is read, and the shortest of these lengths is used.
     sfreq : float | None
-        Sampling rate in Hz of windows that do not know theirs, for tasks that need it.
+        Sampling rate in Hz, for pretext tasks that require it. It is only used if the windows do
+        not contain their sampling rate.
     held_out_windows : as windows
-        Windows of other subjects, for the held-out loss that decides on the length of a training
-        without ``epochs``. If None, windows of a tenth of the subjects are held out.
+        Windows of held-out subjects. If ``epochs`` of the settings is None, the loss on these
+        windows determines when training ends. If None, a tenth of the subjects in ``windows`` is
+        held out.
     callbacks : list of skorch callbacks | None
-        Further callbacks of the net.
+        Additional callbacks of the net.
     on_end : callable | None
         Function that is called with the net when training ends, also after Ctrl-C.
     seed : int | None
-        Seed of all random draws. It leaves the random state of the caller unchanged. With None, the
-        draws come from the global generator of torch.
+        Seed of all random draws. The random state of the caller is not changed. If None, the
+        global random number generator of torch is used.
     first_epoch : int
-        Number of epochs that are already trained, when a run resumes. The schedule and the
+        Number of epochs that were already trained before a run was resumed. The schedule and the
         progress bar continue from this epoch.
     verbose : int
         Verbosity: 0 prints nothing, 1 shows a progress bar.
     net : callable | None
-        Class or function that builds the net from the task and the settings. None builds a
-        :class:`PretrainingNet`.
+        Class or function that builds the net from the task and the settings. If None, a
+        :class:`PretrainingNet` is built.
 
     Returns
     -------
     PretrainingNet
-        The trained net, with ``net.history`` and the task in ``net.task_``.
+        The trained net. ``net.history`` contains the losses, and ``net.task_`` is the pretext task.
 
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or is out of range; when the encoder is frozen, or not
-        of single precision; when the task does not fit the windows or the encoder, as in
-        :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss becomes
-        NaN.
+        When an argument has the wrong type or is out of range; when the encoder is frozen, or its
+        weights are not float32; when the task is not compatible with the windows or the encoder, as
+        in :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
+        becomes NaN.
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        When the held-out loss, or else the mean training loss of the last tenth of the epochs, is
-        above .98 of the loss at chance. A sham pretraining gives no warning.
+        When the final loss is above 0.98 of the chance-level loss. The final loss is the held-out
+        loss if it was measured, and otherwise the mean training loss of the last tenth of the
+        epochs. Sham pretraining gives no warning.
 
     Examples
     --------
@@ -133,9 +137,9 @@ def pretrain_encoder(
     checks.check_parameters(locals(), _RULES, "pretrain_encoder")
     settings, on_end = settings or PretrainingSettings(), on_end or skorch.utils.noop
     is_ready = getattr(windows, "has_examples", False)
-    takes_all = encoder_kind_of(settings.task) == SPACE_TIME
-    examples_of = AllChannelWindows if takes_all else SingleChannelWindows
-    examples: Any = windows if is_ready else examples_of(windows, n_times)
+    uses_all_channels = encoder_kind_of(settings.task) == SPACE_TIME
+    dataset_class = AllChannelWindows if uses_all_channels else SingleChannelWindows
+    examples: Any = windows if is_ready else dataset_class(windows, n_times)
     n_times = examples.n_times if n_times is None else n_times
     rate = examples.sfreq if examples.sfreq is not None else sfreq
     device = None if settings.device is None else computing.find_device(settings.device)
@@ -147,22 +151,22 @@ def pretrain_encoder(
         task = make_task(settings.task, task_params=dict(settings.task_params), **params)
         if settings.sham:
             task.become_sham()
-        if not is_ready and task.n_times != examples.n_times:  # the task may use shorter crops
-            examples = examples_of(windows, task.n_times)
+        if not is_ready and task.n_times != examples.n_times:  # the task may require shorter crops
+            examples = dataset_class(windows, task.n_times)
 
         # Collect the callbacks.
         options: dict[str, Any] = {}
         all_callbacks: list = [*(callbacks or [])]
         if verbose:
             title = f"{'sham ' * settings.sham}pretraining ({task.shown_name})"
-            all_callbacks.append(training.ProgressLine(title, _SHOWN, first_epoch))
+            all_callbacks.append(training.ProgressLine(title, _PROGRESS_COLUMNS, first_epoch))
         if settings.epochs is not None:
             all_callbacks.insert(0, training.WarmupCosine(settings.warmup, first_epoch=first_epoch))
         else:
             if held_out_windows is None:
                 examples, held_out_windows = held_out.split_held_out(examples, seed)
             elif not is_ready:
-                held_out_windows = examples_of(held_out_windows, task.n_times)
+                held_out_windows = dataset_class(held_out_windows, task.n_times)
             limits = settings.step_limit, settings.minutes
             schedule = held_out.HeldOutSchedule(held_out_windows, *limits)
             all_callbacks = [schedule, *all_callbacks, held_out.StopAtEnd()]
@@ -190,7 +194,10 @@ def pretrain_encoder(
             pretraining.fit(examples)
         except KeyboardInterrupt:
             on_end(pretraining)
-            interrupted = "Pretraining was interrupted in epoch %d; the encoder keeps its weights."
+            interrupted = (
+                "Pretraining was interrupted in epoch %d. The encoder keeps the weights trained "
+                "so far."
+            )
             log.warning(interrupted, len(pretraining.history))
             raise
         on_end(pretraining)
@@ -200,67 +207,77 @@ def pretrain_encoder(
 
 
 def _report(net: PretrainingNet, steps_per_epoch: int, sham: bool, verbose: int) -> None:
-    """Log how pretraining ended; warn if it has not learned, unless that is meant."""
+    """Log the final loss; warn if it is near chance level, except in sham pretraining."""
     reasons = [row[held_out.DECAY_REASON] for row in net.history if held_out.DECAY_REASON in row]
     if verbose and reasons:
-        text = "Pretraining ended after %d steps: %s. Held-out loss relative to chance: %.3f."
+        text = (
+            "Pretraining ended after %d steps: %s. Relative held-out loss: %.3f (1 = chance level)."
+        )
         n_steps = len(net.history) * steps_per_epoch
         log.info(text, n_steps, reasons[0], training.loss_at_end(net.history))
     if not sham:
         training.warn_of_chance(net.history, steps_per_epoch)
     elif verbose:
-        log.info("Sham pretraining: the loss stays at chance level, as intended.")
+        log.info("Sham pretraining finished. By design, its loss stays at chance level.")
 
 
-_FROZEN = (
-    "The encoder is frozen: none of its weights takes gradients. Call encoder.requires_grad_(True) "
-    "before pretraining, and freeze it afterwards."
+_FROZEN_MESSAGE = (
+    "The encoder is frozen (requires_grad is False for all weights), so it cannot be pretrained. "
+    "Call encoder.requires_grad_(True) before pretraining, and freeze the encoder afterwards."
 )
 
 
-def _takes_gradients(encoder: PatchEncoder) -> bool:
+def _is_trainable(encoder: PatchEncoder) -> bool:
     return any(weights.requires_grad for weights in encoder.parameters())
 
 
 def _check_can_be_trained(encoder: PatchEncoder) -> None:
-    """Check that an encoder takes gradients, and has finite weights of single precision."""
-    if not _takes_gradients(encoder):
-        raise ValueError(_FROZEN)
+    """Check that an encoder is not frozen, and that its weights are finite and float32."""
+    if not _is_trainable(encoder):
+        raise ValueError(_FROZEN_MESSAGE)
     all_weights = list(encoder.parameters())
-    if other := {weights.dtype for weights in all_weights} - {torch.float32}:
-        raise ValueError(f"The encoder has weights of {other.pop()}; pass encoder.float().")
+    if wrong_dtypes := {weights.dtype for weights in all_weights} - {torch.float32}:
+        raise ValueError(
+            f"The encoder has weights of type {wrong_dtypes.pop()}, but pretraining requires "
+            "torch.float32. Pass encoder.float()."
+        )
     if any(weights.is_inference() for weights in all_weights):
         raise ValueError(
-            "The encoder was made inside torch.inference_mode(), so that it cannot be trained; "
-            "make it outside, or copy it there with copy.deepcopy."
+            "The encoder was created inside torch.inference_mode(), so it cannot be trained. "
+            "Create it outside of torch.inference_mode(), or copy it there with copy.deepcopy."
         )
     if any(weights.is_meta or not weights.isfinite().all() for weights in all_weights):
         raise ValueError(
-            "The encoder has weights that are NaN, infinite, or on the device 'meta', which stores "
-            "none; make it anew."
+            "The encoder has weights that are NaN, infinite, or on the device 'meta', which does "
+            "not store values. Create a new encoder, or load its weights again."
         )
 
 
 def signals_of(examples: Any) -> torch.Tensor:
-    """Return a signal of each example, shape (n, n_times); of several channels, a random one."""
-    return examples["x"][:, 0] if isinstance(examples, dict) else examples  # in random order
+    """Return one channel of each example, shape (n, n_times).
+
+    If an example has several channels, a random channel is returned.
+    """
+    # The channels of an example are in random order, so the first channel is a random channel.
+    return examples["x"][:, 0] if isinstance(examples, dict) else examples
 
 
 class RelativeLoss(skorch.callbacks.Callback):
-    """Record the loss relative to chance: 1 is the chance level.
+    """skorch callback that records the relative loss of a pretext task (1 = chance level).
 
-    Raw losses of different tasks and settings cannot be compared; relative losses can. The loss
-    at chance is :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` of the task.
+    The relative loss is the loss divided by the chance-level loss, which is
+    :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` of the task. Raw losses of different
+    tasks and settings are not comparable; relative losses are.
 
     This callback adds ``train_loss_relative`` and ``valid_loss_relative`` to the history of a
-    :class:`PretrainingNet`, which always has this callback. If the task has
-    :meth:`~braindecode_pars.pretext.PretextTask.part_losses`, it also adds one column per part,
-    such as ``train_loss_relative_mae``: the mean over the batches that have this part.
+    :class:`PretrainingNet`. Every PretrainingNet has this callback. If the task has
+    :meth:`~braindecode_pars.pretext.PretextTask.part_losses`, the callback also adds one column
+    per part, such as ``train_loss_relative_mae``: the mean over the batches that contain this part.
 
     Attributes
     ----------
     chance_ : float
-        Loss of the task at chance.
+        Chance-level loss of the task.
 
     Examples
     --------
@@ -290,7 +307,7 @@ class RelativeLoss(skorch.callbacks.Callback):
             total = self.sums_.setdefault(key, [0.0, 0])
             # Tensors stay on the device; float() would wait for a GPU.
             total[0] += loss.detach().nan_to_num() * size
-            total[1] += loss.detach().isfinite() * size  # NaN where the batch lacks the part
+            total[1] += loss.detach().isfinite() * size  # NaN if the part is not in the batch
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         for key, (total, size) in self.sums_.items():
@@ -301,28 +318,29 @@ class RelativeLoss(skorch.callbacks.Callback):
 
 
 class PretrainingNet(computing.TrainingNet):
-    """A skorch net for pretext tasks.
+    """skorch net that trains a pretext task.
 
     ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
-    criterion. ``chance_loss()`` of the module is the reference of the relative losses. Everything
-    else is as in skorch. The learning rate is constant, unless the callbacks contain a schedule
-    such as :class:`~braindecode_pars.callbacks.WarmupCosine`.
+    criterion. Relative losses are losses divided by ``chance_loss()`` of the module. In all other
+    respects, the net is a standard skorch net. The learning rate is constant, unless the callbacks
+    contain a schedule such as :class:`~braindecode_pars.callbacks.WarmupCosine`.
 
     Parameters
     ----------
     module : PretextTask (class or instance)
         Pretext task. An instance is trained in place.
     criterion : type[nn.Module] | None
-        Loss function. None uses the criterion of the task.
+        Loss function. If None, the criterion of the task.
     optimizer : type[Optimizer]
-        Class of the optimizer. The default is AdamW, as in the paper, with weight decay on linear
-        weights only. The betas are PyTorch's (0.9, 0.999); the paper does not give them.
+        Class of the optimizer. The default is AdamW, as in the paper, with weight decay only for
+        the weights of linear layers. The betas are the defaults of PyTorch (0.9, 0.999), because
+        the paper does not state them.
     lr, max_epochs, batch_size, train_split
-        As in skorch. The default learning rate, number of epochs and batch size are those of the
-        paper (section 2.5). The default ``train_split=None`` means no internal validation.
+        As in skorch. The default learning rate, number of epochs and batch size are the values of
+        the paper (section 2.5). The default ``train_split=None`` means no internal validation.
     validation_seed : int
-        Seed of the random draws of validation (channel, crop, patches, masks). Every epoch uses
-        the same draws, so that validation losses can be compared between epochs.
+        Seed of the random draws in validation (channel, crop, patches, masks). Every epoch uses
+        the same draws, so that the validation losses of different epochs are comparable.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     **kwargs
@@ -333,12 +351,12 @@ class PretrainingNet(computing.TrainingNet):
     history : skorch.history.History
         One row per epoch, with the columns of skorch and of :class:`RelativeLoss`.
     module_ : PretextTask
-        Trained task. Its ``encoder`` is used for fine-tuning.
+        The trained task. Use its ``encoder`` for fine-tuning.
 
     Raises
     ------
     KeyboardInterrupt, ValueError
-        From ``fit``, as in :class:`~braindecode_pars._common.computing.TrainingNet`.
+        In ``fit``, as in :class:`~braindecode_pars._common.computing.TrainingNet`.
 
     Examples
     --------
@@ -375,17 +393,17 @@ class PretrainingNet(computing.TrainingNet):
 
     @property
     def task_(self) -> Any:
-        """The pretext task. Subclasses that train it inside a wrapper override this property."""
+        """The pretext task. Subclasses that wrap the task in another module override this."""
         return self.module_
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        if not _takes_gradients(self.task_.encoder):  # frozen by a callback
-            raise ValueError(_FROZEN)
+        if not _is_trainable(self.task_.encoder):  # frozen by a callback
+            raise ValueError(_FROZEN_MESSAGE)
         return super().train_step(batch, **fit_params)
 
     @property
     def _default_callbacks(self) -> list[tuple[str, skorch.callbacks.Callback]]:
-        # RelativeLoss needs the losses that skorch records, and print_log prints its columns.
+        # RelativeLoss reads the losses that skorch records, and print_log prints its columns.
         *recorders, print_log = super()._default_callbacks
         return [*recorders, ("relative_loss", RelativeLoss()), print_log]
 
@@ -402,7 +420,7 @@ class PretrainingNet(computing.TrainingNet):
         training: bool = False,
     ) -> torch.Tensor:
         loss = self.criterion_(*y_pred)
-        # A sham learns nothing from a batch without another example.
+        # A batch of one example contains no other target, so sham pretraining skips it.
         is_alone = self._is_sham and X is not None and skorch.dataset.get_len(X) == 1
         return loss * 0.0 if is_alone else loss
 
@@ -419,38 +437,39 @@ class PretrainingNet(computing.TrainingNet):
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
-        """Let the task measure signals before the first step."""
+        """Call ``prepare`` of the task, which measures training signals before the first step."""
         getattr(self.task_, "prepare", skorch.utils.noop)(partial(self.draw_signals, X, y))
 
     def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
         """Return random training signals, shape (n, n_times), the same in every call.
 
-        Each window gives as many as the others; of windows of several channels, these are crops.
+        The same number of signals is drawn from each window. Signals from windows of several
+        channels are crops.
         """
         windows, _ = self.get_split_datasets(X, y)
         return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
 
     def draw_batches(self, dataset: Any, n: int) -> list[Any]:
         """Return n random examples in batches, the same in every call."""
-        with computing.seeded(_FIRST_PASS, self.compute_device):
+        with computing.seeded(_PREPARATION_SEED, self.compute_device):
             order = torch.randperm(len(dataset))
-            part = torch.utils.data.Subset(dataset, order[torch.arange(n) % len(order)].tolist())
-            batches = self.get_iterator(part, training=False)
+            subset = torch.utils.data.Subset(dataset, order[torch.arange(n) % len(order)].tolist())
+            batches = self.get_iterator(subset, training=False)
             return [skorch.dataset.unpack_data(batch)[0] for batch in batches]
 
     def mean_loss(self, batches: list[Any]) -> float:
-        """Return the mean loss of batches of one size, with the same random draws in every call."""
+        """Return the mean loss of equally large batches, with the same draws in every call."""
         with computing.seeded(self.validation_seed, self.compute_device):
             losses = [self.validation_step((batch, None))["loss"] for batch in batches]
             return torch.stack(losses).mean().item()
 
     def agreed(self, value: float) -> float:
-        """Return a value on which all processes of a training agree."""
+        """Return a value that is the same in all processes of a distributed training."""
         return value
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:
         if training:
             return super().run_single_epoch(iterator, training, *args, **kwargs)
-        # Validation has the same random draws in every epoch.
+        # Validation uses the same random draws in every epoch.
         with computing.seeded(self.validation_seed, self.compute_device):
             return super().run_single_epoch(iterator, training, *args, **kwargs)

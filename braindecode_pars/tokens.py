@@ -1,4 +1,4 @@
-"""From one EEG channel to tokens: normalize, cut into patches, embed, encode positions."""
+"""Tokens of one EEG channel: normalization, patches, patch embeddings, position encoding."""
 
 import math
 
@@ -20,25 +20,28 @@ __all__ = [
 
 
 def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
-    r"""Return signals normalized to zero mean and unit variance.
+    r"""Normalize each signal to zero mean and unit variance.
 
-    Each signal becomes :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}`, with mean
-    and biased variance over the last axis, and without learnable parameters (appendix A.1).
+    The result is :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}`, where the mean and
+    the biased variance are computed over the last axis. There are no learnable parameters (appendix
+    A.1).
 
     Parameters
     ----------
     x : Tensor, shape (..., n_times)
         Signals in any unit. Signals in volts and in microvolts give the same result, because the
-        default ``eps`` is the square of a tenth of a nanovolt, far below the amplitude of EEG.
-        Below 1e-9 in this unit, ``eps`` shrinks the result, and above 1e19 the variance overflows;
-        the estimators and the store warn of such signals.
+        default ``eps`` is the square of a tenth of a nanovolt, which is much smaller than the
+        amplitude of EEG. If the amplitude of ``x`` is below 1e-9, ``eps`` reduces the variance of
+        the result; above 1e19, the variance overflows. The estimators and the signal store warn if
+        amplitudes are outside this range.
     eps : float
-        Constant added to the variance, inside the root, in the squared unit of ``x``.
+        Constant added to the variance under the square root, in the squared unit of ``x``.
 
     Returns
     -------
     Tensor, shape (..., n_times)
-        Normalized signals, in the floating-point type of ``x``. A constant signal becomes zeros.
+        Normalized signals, in the floating-point type of ``x``. A constant signal is mapped to
+        zeros.
 
     Examples
     --------
@@ -51,14 +54,16 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     dtype = x.dtype if x.is_floating_point() else torch.float32
     # Half precision cannot represent a variance in squared volts.
     x = x.to(torch.promote_types(dtype, torch.float32))
-    # Without its first sample, a constant signal is exactly zero for every offset.
+    # After subtracting the first sample, a constant signal is exactly zero, whatever its offset.
     x = x - x[..., :1]
     variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
     return ((x - mean) * torch.rsqrt(variance + eps)).to(dtype)
 
 
 def grid_patches(x: Tensor, patch_size: int) -> Tensor:
-    """Return adjacent patches; samples after the last whole patch are dropped.
+    """Cut signals into adjacent, non-overlapping patches.
+
+    Samples after the last complete patch are dropped.
 
     Fine-tuning (section 2.5) and the baselines of PARS (appendix A.2) use these patches.
 
@@ -72,7 +77,8 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, n_times // patch_size, patch_size)
-        Patches, as a view of ``x``. Patch ``n`` starts at sample ``n * patch_size``.
+        Patches, as a view of the memory of ``x``. Patch ``n`` starts at sample
+        ``n * patch_size``.
 
     Examples
     --------
@@ -86,7 +92,7 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
 
 
 def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
-    """Return the patches that start at the given samples.
+    """Cut patches that start at given samples out of signals.
 
     Parameters
     ----------
@@ -113,15 +119,15 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
              [2, 3]]])
     """
     examples = torch.arange(len(x), device=x.device)[:, None]
-    # unfold gives a view of all patches, (batch, n_starts, patch_size), without copying them.
+    # unfold returns a view of all possible patches, (batch, n_starts, patch_size), without a copy.
     return x.unfold(-1, patch_size, 1)[examples, starts]
 
 
 def detrended_patches(patches: Tensor) -> Tensor:
-    """Return patches without their mean and their linear trend.
+    """Remove the mean and the linear trend from each patch.
 
-    A slow drift changes mean and slope of the patches over a window, so that these two numbers
-    tell the place of a patch.
+    Low-frequency drifts change the mean and the slope of patches gradually over a window, so these
+    two numbers reveal the position of a patch.
 
     Parameters
     ----------
@@ -131,7 +137,7 @@ def detrended_patches(patches: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (..., patch_size)
-        Residuals of the least-squares line through each patch, in the type of ``patches``.
+        Residuals of a linear least-squares fit to each patch, in the type of ``patches``.
 
     Examples
     --------
@@ -158,10 +164,10 @@ def random_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw independent patch starts from a uniform distribution (section 2.1).
+    """Draw the starts of patches independently from a uniform distribution (section 2.1).
 
-    Starts lie between 0 and ``n_times - patch_size``. Patches may overlap; otherwise forty
-    one-second patches would not fit into thirty seconds.
+    The starts are between 0 and ``n_times - patch_size``. Patches may overlap: forty one-second
+    patches do not fit into thirty seconds without overlap.
 
     Parameters
     ----------
@@ -170,9 +176,9 @@ def random_starts(
     n_times, patch_size : int
         Number of samples in a signal, and in a patch.
     device : torch.device | str | None
-        Device of the draws. None means torch's default device.
+        Device of the result. If None, the default device of torch.
     generator : torch.Generator | None
-        Random number generator of the draws. None means torch's global generator.
+        Random number generator. If None, the global generator of torch.
 
     Returns
     -------
@@ -200,18 +206,18 @@ def nonoverlapping_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw starts of patches that do not overlap within an example.
+    """Draw the starts of patches that do not overlap within a signal.
 
-    All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between neighbors
-    are equally likely. The patches are in random order. The paper draws patches that may overlap;
-    these patches serve to measure the effect of shared samples.
+    All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between adjacent
+    patches are equally likely. The patches are in random order. In the paper, patches may overlap;
+    use non-overlapping patches to measure the effect of shared samples.
 
     Parameters
     ----------
     batch_size, n_patches, n_times, patch_size, device, generator
         As in :func:`random_starts`.
     min_gap : int
-        Smallest number of samples between neighboring patches.
+        Minimum number of samples between adjacent patches.
 
     Returns
     -------
@@ -222,7 +228,7 @@ def nonoverlapping_starts(
     ------
     ValueError
         When the patches and their gaps do not fit into the signal. The message contains the
-        largest number of patches that fits.
+        maximum number of patches.
 
     Examples
     --------
@@ -233,20 +239,21 @@ def nonoverlapping_starts(
     [[0, 110, 220]]
     """
     stride = patch_size + min_gap
-    slack = n_times - n_patches * stride + min_gap  # samples that patches and gaps leave free
+    slack = n_times - n_patches * stride + min_gap  # samples outside of patches and gaps
     if slack < 0:
         raise ValueError(
-            f"{n_patches} patches of {patch_size} samples, at least {min_gap} samples apart, do "
-            f"not fit into {n_times} samples; at most {(n_times + min_gap) // stride} do. Lower "
-            "n_patches or min_gap, or allow overlap."
+            f"n_patches={n_patches} patches of {patch_size} samples with min_gap={min_gap} do not "
+            f"fit into {n_times} samples; at most {(n_times + min_gap) // stride} patches fit. "
+            "Decrease n_patches or min_gap, or use overlap=True."
         )
-    # Without the samples that patches and gaps occupy, an arrangement is a multiset of n_patches
-    # values in 0..slack. Each multiset is a subset of n_patches values in
-    # 0..slack + n_patches - 1, sorted, with the rank of each value subtracted. The n_patches
-    # largest of independent uniform keys are such a subset, with all subsets equally likely.
+    # If the samples of patches and gaps are not counted, an arrangement is a multiset of n_patches
+    # values in 0..slack. Each multiset is obtained from a subset of n_patches values in
+    # 0..slack + n_patches - 1, by sorting it and subtracting the rank of each value. The indices of
+    # the n_patches largest of independent uniform keys are a random subset; all subsets are equally
+    # likely.
     ranks = torch.arange(n_patches, device=device)
     keys = torch.rand(batch_size, slack + n_patches, device=device, generator=generator)
-    # Multiplying the rank by the stride puts the occupied samples back in.
+    # Adding rank * stride accounts for the samples of the preceding patches and gaps.
     ordered = keys.topk(n_patches, dim=-1).indices.sort(dim=-1).values - ranks + ranks * stride
     return shuffled(ordered, generator=generator)
 
@@ -258,25 +265,27 @@ def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Ten
 
 
 def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.0) -> Tensor:
-    r"""Sinusoidal code of real-valued times (section 2.1; Vaswani et al. 2017).
+    r"""Return the sinusoidal position encoding of real-valued times (section 2.1).
 
-    For a time :math:`t` and a code of size :math:`F`, entry :math:`2i` is
+    This is the position encoding of Vaswani et al. (2017). For a time :math:`t` and an encoding of
+    size :math:`F`, entry :math:`2i` is
     :math:`\sin(t \cdot 10000^{-2i/F})`, and entry :math:`2i + 1` is the cosine of the same angle.
 
     Parameters
     ----------
     times : Tensor, shape (...)
-        Start of each patch in units of patches (``start / patch_size``). The adjacent patches of
-        fine-tuning then have the positions 0, 1, 2, ..., on the same scale as random starts.
+        Start of each patch, in units of the patch length (``start / patch_size``). In this unit,
+        the adjacent patches of fine-tuning have the positions 0, 1, 2, ..., and the random starts
+        of pretraining are on the same scale.
     embed_dim : int
-        Size of the code; must be even.
+        Size of the encoding; must be even.
     base : float
-        Longest wavelength divided by ``2 * pi``, in patches.
+        Longest wavelength divided by ``2 * pi``, in units of the patch length.
 
     Returns
     -------
     Tensor of float32 (float64 for float64 times), shape (..., embed_dim)
-        Sines in the even entries, cosines in the odd ones.
+        Sines in the even entries, and cosines in the odd entries.
 
     Notes
     -----
@@ -302,7 +311,9 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
 
 
 class PatchEmbedding(nn.Linear):
-    """Linear tokenizer of patches (section 2.1), with bias.
+    """Linear patch embedding, which maps each patch to a token (section 2.1).
+
+    It is a linear layer with a bias.
 
     Parameters
     ----------
@@ -325,10 +336,10 @@ class PatchEmbedding(nn.Linear):
 
 
 class LogPowerSpectrum(nn.Module):
-    r"""Logarithm of the power spectrum of patches.
+    r"""Log power spectrum of patches.
 
-    The mean of a patch is removed, a Hann window :math:`w` is applied, and the power at frequency
-    :math:`k` is that of the discrete Fourier transform,
+    The mean of the patch is subtracted, and a Hann window :math:`w` is applied. The power at
+    frequency :math:`k` is computed with the discrete Fourier transform,
 
     .. math::
         P_k = \frac{1}{\sum_n w_n^2} \Bigl| \sum_n w_n (x_n - \bar x)
@@ -344,9 +355,10 @@ class LogPowerSpectrum(nn.Module):
 
     Notes
     -----
-    With patches of one second, frequency :math:`k` is :math:`k` Hz. A patch of one sample has no
-    spectrum; the output then has no entries. The transform is a product with a fixed matrix, which
-    compiles and exports; for patches of some hundred samples it is as fast as an FFT.
+    With patches of one second, frequency :math:`k` is :math:`k` Hz. For a patch of one sample, the
+    output has no entries. The transform is computed as a product with a constant matrix, so that
+    the module can be compiled and exported. For patches of some hundred samples, this is as fast
+    as an FFT.
 
     Examples
     --------
@@ -358,25 +370,27 @@ class LogPowerSpectrum(nn.Module):
     (torch.Size([64]), 10)
     """
 
-    #: Added to the power, so that the logarithm of a filtered or flat signal is finite. White noise
-    #: of the signal's variance has a power of 1, EEG at 40 Hz one of about 0.01 to 0.3.
+    #: Constant added to the power, so that the logarithm of a filtered or flat signal is finite.
+    #: For comparison, white noise of variance 1 has a power of 1, and EEG at 40 Hz has a power of
+    #: about 0.01 to 0.3.
     FLOOR = 1e-4
 
     def __init__(self, patch_size: int = 200):
         super().__init__()
-        # Columns of the matrix: cosines and sines of each frequency, windowed, without their means.
+        # Columns of the matrix: cosine and sine of each frequency, times the Hann window, minus the
+        # mean.
         samples = torch.arange(patch_size, dtype=torch.float64)
         frequencies = torch.arange(1, patch_size // 2 + 1, dtype=torch.float64)
         window = torch.hann_window(patch_size, periodic=True, dtype=torch.float64)
         angles = 2 * math.pi * samples[:, None] * frequencies / patch_size
         waves = torch.stack([angles.cos(), angles.sin()]) * window[:, None]
         waves = (waves - waves.mean(dim=1, keepdim=True)) / window.square().sum().sqrt()
-        # Not in the state_dict: it is a constant.
+        # A constant, so it is not in the state_dict.
         self.waves: Tensor
         self.register_buffer("waves", waves.float(), persistent=False)
 
     def forward(self, patches: Tensor) -> Tensor:
-        """Return the logarithm of the power at each frequency.
+        """Return the log power at each frequency.
 
         Parameters
         ----------
@@ -386,7 +400,7 @@ class LogPowerSpectrum(nn.Module):
         Returns
         -------
         Tensor of float32 (float64 for float64 patches), shape (..., patch_size // 2)
-            Log power at the frequencies 1, 2, ..., in cycles per patch.
+            Natural logarithm of the power at the frequencies 1, 2, ... cycles per patch.
         """
         with torch.autocast(patches.device.type, enabled=False):
             patches = patches.to(torch.promote_types(patches.dtype, torch.float32))
@@ -396,12 +410,12 @@ class LogPowerSpectrum(nn.Module):
 
 
 class SpectralPatchEmbedding(PatchEmbedding):
-    """Tokenizer of patches and of their spectra: two linear maps, added.
+    """Spectral patch embedding: linear map of the patch plus linear map of its log power spectrum.
 
-    The token is a linear map of the patch, as in the paper, plus a linear map of its
-    :class:`LogPowerSpectrum`. A linear layer alone cannot represent the power of a rhythm, which is
-    the square of the signal. CBraMod's patch encoding also adds the spectrum of a patch to its
-    token.
+    The first map is the linear patch embedding of the paper. The second map is applied to the
+    :class:`LogPowerSpectrum` of the patch. A linear layer of the samples cannot represent the power
+    of an oscillation, which is quadratic in the signal. The patch encoding of CBraMod also adds the
+    spectrum of a patch to its token.
 
     Parameters
     ----------
@@ -424,14 +438,14 @@ class SpectralPatchEmbedding(PatchEmbedding):
     torch.Size([2, 40, 32])
     """
 
-    #: Divisor of the log spectrum, whose root mean square is 4 to 5 in EEG between 0.5 and 45 Hz,
-    #: so that both maps begin with tokens of a similar size.
+    #: Divisor of the log power spectrum, so that both maps initially have outputs of similar size.
+    #: The root mean square of the log power spectrum of EEG between 0.5 and 45 Hz is 4 to 5.
     SCALE = 4.0
 
     def __init__(self, patch_size: int = 200, embed_dim: int = 512):
         super().__init__(patch_size, embed_dim)
         self.spectrum = LogPowerSpectrum(patch_size)
-        # The initial distribution of the weights of a linear layer. The other map has the bias.
+        # The same initial distribution as in nn.Linear. The bias is part of the first map.
         n_frequencies = patch_size // 2
         bound = max(1, n_frequencies) ** -0.5
         self.spectrum_weight = nn.Parameter(

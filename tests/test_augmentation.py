@@ -40,15 +40,15 @@ def test_probabilities_and_std_of_the_noise(batch):
     assert ratio.mean() == pytest.approx(3, rel=0.01)
     assert torch.equal(ChannelNoise(channel_probability=0.0)(X, y)[0], X)
     half, _ = ChannelNoise(0.5, channel_probability=1.0, random_state=1)(X, y)
-    share = (half != X).flatten(1).any(1).float().mean()
-    assert share == pytest.approx(0.5, abs=0.08)
+    fraction = (half != X).flatten(1).any(1).float().mean()
+    assert fraction == pytest.approx(0.5, abs=0.08)
     with pytest.raises(ValueError, match="probability"):
         ChannelNoise(channel_probability=2)
     with pytest.raises(ValueError, match="std"):
         ChannelNoise(std=-1)
 
 
-def test_the_noise_is_that_of_the_random_numbers():
+def test_noise_is_reproducible():
     X = torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])  # its standard deviation is 0.5
     noisy, _ = ChannelNoise(channel_probability=1.0, std=3.0, random_state=7)(X, torch.zeros(1))
     added = ((noisy - X) / 1.5).flatten().tolist()
@@ -58,12 +58,12 @@ def test_the_noise_is_that_of_the_random_numbers():
 
 
 def test_augmentations_by_name():
-    noise, flip, own = make_augmentation(
+    noise, flip, custom = make_augmentation(
         [{"name": "ChannelNoise", "std": 0.5}, "SignFlip", given := GaussianNoise(0.1)]
     )
     assert (type(noise), noise.std, noise.channel_probability) == (ChannelNoise, 0.5, 0.2)
     assert (type(flip), flip.probability) == (SignFlip, 0.5)
-    assert own is given
+    assert custom is given
     assert make_augmentation(None) is None
 
 

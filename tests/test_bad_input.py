@@ -258,13 +258,13 @@ PARAMETERS = {
         ("head_epochs", -1, r"head_epochs .*-1"),
         ("encoder_lr_factor", -0.1, "encoder_lr_factor"),
         ("encoder_lr_factor", "small", r"encoder_lr_factor .*'auto'"),
-        ("encoder_lr_factor", (0.0, 0.1), "two positive numbers"),
-        ("encoder_lr_factor", [0.1], "two positive numbers"),
+        ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
+        ("encoder_lr_factor", [0.1], "pair of positive numbers"),
         ("head_epochs", "few", r"head_epochs .*'auto'"),
         ("freeze_encoder", "yes", r"freeze_encoder .*'auto'"),
         ("augmentation", 3, "augmentation"),
         ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
-        ("augmentation", [3], r"augmentation .*dicts of a name and arguments; got 3"),
+        ("augmentation", [3], r"augmentation .*got 3"),
         ("augmentation", "Mixup", "'Mixup'"),
         ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
         ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),
@@ -306,7 +306,7 @@ PREDICTION = {
     "no model to save": (lambda: clf().save("folder"), "not fitted", NotFittedError),
     "no history": (lambda: clf().history_, "not fitted", NotFittedError),
     "no windows to predict": (lambda: fit().predict(ARRAY[:0]), "no windows"),
-    "shorter than a patch at predict": (lambda: fit().predict(ARRAY[:, :, :99]), r"99 .*100"),
+    "shorter than a patch at predict": (lambda: fit().predict(ARRAY[:, :, :99]), r"100 .*99"),
     "another sampling rate at predict": (
         lambda: fit().predict(epochs(sfreq=250.0)),
         r"250 Hz.* 100 Hz.* Resample",
@@ -326,7 +326,7 @@ MODULES = {
     "PARS on longer signals": (lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)), r"\(2, 700\)"),
     "PARS on several channels": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 2, 600)),
-        "single channels",
+        r"\(2, 2, 600\)",
     ),
     "NumPy into PARS": (lambda: PARS(600, 100, **SIZES)(ARRAY[0]), "ndarray", TypeError),
     "crops longer than windows": (
@@ -359,7 +359,7 @@ FEATURES = {
 EVALUATION = {
     "a regressor in a protocol": (
         lambda: leave_one_subject_out({"PARS": PARSRegressor()}, recording()),
-        r"PARS is a regressor.* use cross_val_predict .*regression_scores",
+        r"PARS.* is a regressor.* cross_val_predict .*regression_scores",
         TypeError,
     ),
     "an unknown metric": (lambda: score_predictions([0, 1], [0, 1], "auc"), r"kappa.* 'auc'"),
@@ -394,7 +394,7 @@ WARNINGS = {
     "a stimulus channel": (lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])), "STI"),
     "a bad channel": (lambda: fit(bad(epochs())), r"C4 .*8 of 8 windows"),
     "the label -1": (lambda: fit(y=[-1, 0, 1, 1] * 2), "2 of 8 windows"),
-    "no sampling rate": (lambda: fit(sfreq=None, patch_seconds=1.0), "sfreq="),
+    "no sampling rate": (lambda: fit(sfreq=None, patch_seconds=1.0), "sfreq"),
     "one subject": (lambda: fit(groups=[7] * 8, validation=0.5), r"one subject \(7\)"),
     "a class with one window": (
         lambda: fit(y=[0] * 7 + [1], validation=0.2),
@@ -403,11 +403,11 @@ WARNINGS = {
     "a label first seen at score": (lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
     "unlabeled windows without pretraining": (
         lambda: fit(pretext=None, unlabeled=ARRAY),
-        "pretext is None",
+        "pretext=None",
     ),
     "unlabeled windows and an encoder": (
         lambda: fit(encoder=PatchEncoder(100, **SIZES), unlabeled=ARRAY),
-        "an encoder was given",
+        "pretrained encoder",
     ),
     "unknown electrodes": (
         lambda: fit(epochs(names=["E1", "E2"]), electrode_position=True, pretext=None),

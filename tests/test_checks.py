@@ -196,7 +196,7 @@ def test_protocols_warn_once(nights):
     probe = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
     marked = type(nights)(nights.datasets, target_transform=lambda label: label % 3 - 1)
     with pytest.warns(UserWarning, match="unlabeled") as caught:
-        leave_one_subject_out({"band power": probe}, marked, metrics=["accuracy"], verbose=0)
+        leave_one_subject_out({"log band power": probe}, marked, metrics=["accuracy"], verbose=0)
     assert len([w for w in caught if "unlabeled" in str(w.message)]) == 1
     assert caught[0].filename == __file__
 

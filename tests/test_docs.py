@@ -106,7 +106,7 @@ def test_the_form_of_an_example(page):
     assert underline == "=" * len(title)
     assert title.endswith("?")
     shown = [line for line in text.splitlines() if not line.startswith("# sphinx_gallery_")]
-    assert len(shown) <= 180
+    assert len(shown) <= 190
     assert text.count("\n# %%\n") >= 3
     assert "plt.show()" in text
     assert ("BRAINDECODE_PARS_EEG" in text) == ("``BRAINDECODE_PARS_EEG``" in docstring)
@@ -228,7 +228,7 @@ def test_a_method_without_some_number_of_subjects_has_an_empty_cell():
 def test_differences_at_each_number_of_subjects():
     rows = [
         dict(method=method, n_train_subjects=n, subject=subject, seed=seed, value=value)
-        for method, gain in [("scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
+        for method, gain in [("from scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
         for n in (2, 4)
         for subject in range(6)
         for seed in range(3)
@@ -236,19 +236,19 @@ def test_differences_at_each_number_of_subjects():
         for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
-    found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "scratch")
-    assert found[["method", "labeled subjects", "ahead in"]].to_numpy().tolist() == [
+    found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "from scratch")
+    assert found[["method", "labeled subjects", stored_scores.HIGHER]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
         for n in ("2", "4")
     ]
     test = stats.ttest_1samp([0.3, *[0.2] * 5], 0)
     low, high = test.confidence_interval()
-    assert found["difference"].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
-    assert found["difference"].iloc[5] == "+0.000 (+0.000 to +0.000)"
+    assert found[stored_scores.DIFFERENCE].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
+    assert found[stored_scores.DIFFERENCE].iloc[5] == "+0.000 (+0.000 to +0.000)"
     # The last step of Holm's correction that counts: four rows have smaller or equal p.
-    assert float(found["p"].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
-    assert found["p"].tolist()[4:] == ["1", "1"]
+    assert float(found[stored_scores.P_HOLM].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
+    assert found[stored_scores.P_HOLM].tolist()[4:] == ["1", "1"]
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -411,7 +411,7 @@ PLACES = [
     ("_common/names.py", '_entries(\n    "datasets",\n'),
     ("recordings/label_files.py", "LABEL_SOURCES = (\n"),
     ("_common/names.py", "    for metric in (\n"),
-    ("evaluation/metrics.py", "_OF_LABELS: dict[str, Callable[..., torch.Tensor]] = {\n"),
+    ("evaluation/metrics.py", "_LABEL_METRICS: dict[str, Callable[..., torch.Tensor]] = {\n"),
     ("../tests/evaluation/test_metrics.py", '    ("name", "reference"),\n    [\n'),
     ("_common/names.py", '_entries(\n    "baselines",\n'),
     ("baselines/methods.py", "_LINEAR: dict[str, _Linear] = {\n"),

@@ -47,7 +47,22 @@ TERMS = {
 ALLOWED: dict[str, str] = {}
 
 #: Names that do not say what the variable holds.
-VAGUE = set("found given own told kept left each one those how far rest most few".split())
+VAGUE = {
+    "found",
+    "given",
+    "own",
+    "told",
+    "kept",
+    "left",
+    "each",
+    "one",
+    "those",
+    "how",
+    "far",
+    "rest",
+    "most",
+    "few",
+}
 
 
 @cache

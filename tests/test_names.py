@@ -53,7 +53,7 @@ def test_methods_are_the_tasks_and_the_baselines_in_the_order_of_the_rows():
 
 
 def test_every_metric_is_computed_from_what_its_row_says():
-    labels, probabilities = metrics._OF_LABELS, metrics._OF_PROBABILITIES
+    labels, probabilities = metrics._LABEL_METRICS, metrics._BINARY_METRICS
     of_rows = {"labels": {*labels}, "probabilities": {*probabilities}}
     for name, metric in names.METRICS.items():
         of_rows[metric.needs].remove(name)

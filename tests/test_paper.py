@@ -32,7 +32,7 @@ def test_all_layers_are_fine_tuned_alike_at_a_constant_rate():
     assert stated.items() <= paper.CLASSIFIER.items()
 
 
-def test_the_head_knows_neither_positions_nor_amplitudes():
+def test_head_uses_neither_positions_nor_amplitudes():
     stated = dict(electrode_position=False, amplitude=False, head="attention")
     assert stated.items() <= paper.CLASSIFIER.items()
 
@@ -56,9 +56,9 @@ def test_the_classifier_has_the_settings_of_pretraining():
 
 def test_fine_tuning_is_the_part_without_encoder_and_pretraining():
     assert paper.FINE_TUNING.items() <= paper.CLASSIFIER.items()
-    others = set(paper.CLASSIFIER) - set(paper.FINE_TUNING)
+    remaining = set(paper.CLASSIFIER) - set(paper.FINE_TUNING)
     pretraining = {"pretext", "pretext_params", "pretrain_epochs", "pretrain_batch_size"}
-    assert others == {*paper.ENCODER, *pretraining, "pretrain_lr", "patch_seconds"}
+    assert remaining == {*paper.ENCODER, *pretraining, "pretrain_lr", "patch_seconds"}
 
 
 def test_eesm17_has_noise_on_random_channels():

@@ -90,14 +90,14 @@ def test_only_patches_that_overlap_have_the_same_samples(drawing, theme):
     assert other.get_ydata().min() > 0.3
 
 
-def test_the_share_of_pairs_with_common_samples():
+def test_fraction_of_pairs_with_common_samples():
     """6.8 % at the paper's size, about 34 of the 496 pairs of 32 patches, as the page says."""
     n_starts, patch_size = 6000 - 200 + 1, 200
     lags = np.arange(1, patch_size)
-    share = (n_starts + 2 * (n_starts - lags).sum()) / n_starts**2
+    fraction = (n_starts + 2 * (n_starts - lags).sum()) / n_starts**2
     page = " ".join((DOCS / "paper.rst").read_text(encoding="utf-8").split())
-    assert f"At the paper's size {share:.1%} of the pairs".replace("%", " %") in page
-    assert f"about {share * 32 * 31 / 2:.0f} of the {32 * 31 // 2} pairs" in page
+    assert f"At the paper's size {fraction:.1%} of the pairs".replace("%", " %") in page
+    assert f"about {fraction * 32 * 31 / 2:.0f} of the {32 * 31 // 2} pairs" in page
 
 
 def test_the_factors_give_the_prediction_of_the_decoder(drawing):
@@ -110,5 +110,5 @@ def test_the_factors_give_the_prediction_of_the_decoder(drawing):
     pairs = np.stack(drawn[:16]).reshape(4, 4, 5)
     np.testing.assert_array_equal(pairs, d.weights)
     factors = [d.e, torch.diag(d.v), d.g.T, d.e, d.g.T]
-    for found, expected in zip(drawn[16:], [*factors, d.prediction], strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(drawn[16:], [*factors, d.prediction], strict=True):
+        np.testing.assert_array_equal(actual, expected)

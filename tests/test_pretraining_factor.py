@@ -38,7 +38,7 @@ def test_random_phases_keep_the_power_and_nothing_of_the_waveform():
 
     store = Store()
     changed = RandomPhases(store).draw(4, 1280, np.random.default_rng(1))
-    power, before = (np.abs(np.fft.rfft(each)) for each in (changed, store.drawn))
+    power, before = (np.abs(np.fft.rfft(signal)) for signal in (changed, store.drawn))
     np.testing.assert_allclose(power, before, rtol=1e-3, atol=1e-6 * before.max())
     correlations = [np.corrcoef(a, b)[0, 1] for a, b in zip(changed, store.drawn, strict=True)]
     assert np.abs(correlations).max() < 0.95
@@ -71,7 +71,7 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     cubes = {
         "random encoder": rng.uniform(0.4, 0.6, (5, 4, 3)),
         "PARS": rng.uniform(0.5, 0.7, (5, 4, 3)),
-        "band power": rng.uniform(0.5, 0.7, (5, 4, 1)),
+        "log band power": rng.uniform(0.5, 0.7, (5, 4, 1)),
     }
     rows = [
         {
@@ -91,10 +91,13 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     shown = table.loc["PARS", "balanced accuracy"]
     assert shown.startswith(f"{cubes['PARS'].mean():.3f} ± ")
     assert shown.endswith(f"({seeds.min():.3f} to {seeds.max():.3f})")
-    for method in ("PARS", "band power"):
-        found = crossed_mean(cubes[method] - cubes["random encoder"])
+    for method in ("PARS", "log band power"):
+        difference = crossed_mean(cubes[method] - cubes["random encoder"])
         text = table.loc[method, "minus random encoder (95 %)"]
-        assert text == f"{found.mean:+.3f} ({found.ci_low:+.3f} to {found.ci_high:+.3f})"
+        assert (
+            text
+            == f"{difference.mean:+.3f} ({difference.ci_low:+.3f} to {difference.ci_high:+.3f})"
+        )
     assert table.loc["random encoder", "p"] == ""
 
 

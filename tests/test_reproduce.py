@@ -188,7 +188,7 @@ def _check_cells(folder: Path) -> None:
         scores = pd.read_csv(folder / "results" / name / "scores.csv")
         cells = scores[(scores["subject"] == "all") | (name == "eesm17")]
         tasks = ("MAE", "MP3", "DropPos", "PARS")
-        assert {*cells["method"]} == {"scratch", *(f"{task}, all weights" for task in tasks)}
+        assert {*cells["method"]} == {"from scratch", *(f"{task}, fine-tuned" for task in tasks)}
         assert of_the_paper < {*cells["metric"]} == {*METRICS}
         assert cells["value"].notna().all()
         assert cells.loc[cells["metric"] == "auroc", "value"].nunique() > 1  # methods differ

@@ -25,10 +25,10 @@ from rhythms import halves, planted
 from stored_audits import audit_map, read_audits
 from stored_controls import ENCODERS, control_scores, gains
 from stored_few_labels import against_baselines, few_labels_scores, fine_tuned, larger, long_scores
-from stored_networks import network_scores, networks_table
+from stored_networks import DIFFERENCE_FROM_SCRATCH, network_scores, networks_table
 from stored_new_subject import FEATURES, TITLES, new_subject_scores, new_subject_table
 from stored_numbers import stored, summary
-from stored_pretraining import SCRATCH, pretraining_table
+from stored_pretraining import RANDOM, SCRATCH, difference_from, pretraining_table
 from stored_rates import (
     by_design,
     by_variances,
@@ -39,8 +39,18 @@ from stored_rates import (
     study_rates_by_variances,
 )
 from stored_rhythms import rhythm_figure, rhythm_rows, smallest
-from stored_scores import RESULTS, averaged_seeds, provenance, result_scores
+from stored_scores import (
+    DETECTABLE,
+    DIFFERENCE,
+    HIGHER,
+    P_HOLM,
+    RESULTS,
+    averaged_seeds,
+    provenance,
+    result_scores,
+)
 from stored_sleep import (
+    DIFFERENCE_FROM_PAPER,
     SHAM_TASKS,
     ablation_table,
     loss_table,
@@ -108,7 +118,7 @@ def test_encoders_are_pretrained_as_the_page_says():
 
 def test_stored_scores_are_computed_again(tmp_path, capsys):
     """With one of the methods that take a second."""
-    part = ["--only", "band power", "--n", "2", "--seeds", "1"]
+    part = ["--only", "log band power", "--n", "2", "--seeds", "1"]
     reproduce.main(["arithmetic", "--out", str(tmp_path), *part])
     assert "12 of 12 scores of subjects are equal" in capsys.readouterr().out
 
@@ -127,7 +137,10 @@ def test_a_difference_is_named():
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (["--only", "band power", "PASR"], "method PASR; there are band power, .*without overlap"),
+        (
+            ["--only", "log band power", "PASR"],
+            "method PASR; there are log band power, .*without overlap",
+        ),
         (["--n", "2", "3"], "n_train_subjects 3; there are 2, 4, 8"),
         (["--only", "EEGNet", "--n", "8"], "this combination"),
         (["--eeg", "nowhere"], "nowhere is not a folder"),
@@ -156,10 +169,10 @@ def test_a_missing_encoder_needs_recordings(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_significant_gains_over_scratch_are_those_of_the_pages(name):
-    tests = stored_scores.tests_against(result_scores(name), "scratch")
+    tests = stored_scores.tests_against(result_scores(name), "from scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
-    gains = tests[encoders & tests["difference"].str.startswith("+")]
-    found = gains.loc[gains["p"].astype(float) < 0.05, ["method", "labeled subjects"]]
+    gains = tests[encoders & tests[DIFFERENCE].str.startswith("+")]
+    found = gains.loc[gains[P_HOLM].astype(float) < 0.05, ["method", "labeled subjects"]]
     expected = {"control": [["SpectralMAE", "4"]], "hands": [["PARS without overlap", "4"]]}
     assert found.to_numpy().tolist() == expected.get(name, [])
 
@@ -190,7 +203,7 @@ def test_every_stored_method_has_a_cost(name):
 def test_two_costs_are_those_of_today(tmp_path):
     _stand_in("SpectralMAE", tmp_path)
     question = real_recordings.arithmetic(tmp_path, None)
-    methods = {name: question.classifier(name, 2) for name in ("scratch", "SpectralMAE")}
+    methods = {name: question.classifier(name, 2) for name in ("from scratch", "SpectralMAE")}
     today = cost_table(methods, _first_subjects(question, 2)).set_index("method")
     stored = pd.read_csv(DOCS / "measured" / "costs.csv", comment="#")
     stored = stored[(stored["result"] == "arithmetic") & (stored["n_train_subjects"] == 2)]
@@ -262,17 +275,19 @@ def test_the_readme_has_the_stored_scores_of_sleep():
         for line in lines[start : lines.index("", start)]
     ]
     stored_names = {
-        "From scratch": "scratch",
-        "Random encoder": "untrained",
+        "From scratch": "from scratch",
+        "Random encoder": "random encoder",
         **{name: name for name in ("PARS, sham", "MAE", "MP3", "DropPos", "PARS")},
-        "Hand-crafted features": "classical features",
+        "Hand-crafted features": "hand-crafted features",
     }
     assert table[0][1:] == [*stored_names]
     for scores, (_, *cells) in zip(means.values(), table[2:], strict=True):
         assert [*map(float, cells)] == [round(scores[name], 2) for name in stored_names.values()]
-    assert round(means["deep", 4]["PARS, frozen"], 2) == 0.63  # in the limits, with its test
-    networks = sleep_tests("networks_deep").set_index(["people", "against"])
-    assert float(networks.loc[("4", "scratch"), "p"]) > 0.05
+    assert round(means["deep", 4]["PARS, head trained"], 2) == 0.63  # in the limits, with its test
+    networks = sleep_tests("networks_deep").set_index(
+        ["labeled subjects", "PARS, head trained compared with"]
+    )
+    assert float(networks.loc[("4", "from scratch"), P_HOLM]) > 0.05
     assert stored("sleep/deep | 4 | PARS - PARS, sham")[:4] == "0.04"
 
 
@@ -282,7 +297,7 @@ def test_what_is_said_of_the_shams_of_sleep():
         tests = sham_tests(question)
         significant |= {
             (question, row["labeled subjects"], row["pretext task"])
-            for row in tests[tests["p (Holm)"].astype(float) < 0.05].to_dict("records")
+            for row in tests[tests[P_HOLM].astype(float) < 0.05].to_dict("records")
         }
         scores = sleep_scores(question)
         for task in SHAM_TASKS:
@@ -290,19 +305,19 @@ def test_what_is_said_of_the_shams_of_sleep():
             assert shams["pretraining_seed"].nunique() == 3
     assert significant == {("deep", "4", "PARS"), ("deep", "8", "PARS")}
     for task in SHAM_TASKS:
-        interval = stored(f"sleep/deep | 4 | {task}, sham - untrained | interval")
+        interval = stored(f"sleep/deep | 4 | {task}, sham - random encoder | interval")
         low, high = map(float, interval.split(" to "))
         assert low < 0 < high
 
 
 def test_what_is_said_of_sleep():
     """In the first lines of the page, of the summary and of the README."""
-    tests = sleep_tests("deep").set_index(["people", "against"])
-    p = tests["p"].astype(float)
-    assert tests.loc[("4", "untrained"), "ahead in"] == "12 of 12"
-    assert p["4", "untrained"] < 0.05
+    tests = sleep_tests("deep").set_index(["labeled subjects", "PARS compared with"])
+    p = tests[P_HOLM].astype(float)
+    assert tests.loc[("4", "random encoder"), HIGHER] == "12 of 12"
+    assert p["4", "random encoder"] < 0.05
     assert (
-        p.loc[[("4", each) for each in ("MAE", "MP3", "DropPos", "classical features")]].min()
+        p.loc[[("4", each) for each in ("MAE", "MP3", "DropPos", "hand-crafted features")]].min()
         > 0.05
     )
     for n in (4, 8):
@@ -310,16 +325,21 @@ def test_what_is_said_of_sleep():
         means = scores[scores["n_train_subjects"] == n].groupby("method")["value"].mean()
         assert means.idxmax() == "PARS"
         assert (n == 8) or means["MP3"] > means["MAE"] > means["DropPos"]
-    networks = sleep_tests("networks_deep").set_index(["people", "against"])
-    p = networks["p"].astype(float)
-    assert max(p["4", "untrained, frozen"], p["4", "MAE, frozen"]) < 0.05
-    assert min(p["4", "scratch"], p["4", "PARS, all weights"]) > 0.05
-    assert networks.loc[("4", "scratch"), "ahead in"] == "10 of 12"
+    networks = sleep_tests("networks_deep").set_index(
+        ["labeled subjects", "PARS, head trained compared with"]
+    )
+    p = networks[P_HOLM].astype(float)
+    assert max(p["4", "random encoder, head trained"], p["4", "MAE, head trained"]) < 0.05
+    assert min(p["4", "from scratch"], p["4", "PARS, fine-tuned"]) > 0.05
+    assert networks.loc[("4", "from scratch"), HIGHER] == "10 of 12"
     losses = loss_table().set_index(["method", "pairs"])
     assert (
-        losses.loc[("PARS", "all"), "as it is"][:4] == losses.loc[("PARS", "apart"), "as it is"][:4]
+        losses.loc[("PARS", "all"), "unchanged"][:4]
+        == losses.loc[("PARS", "without shared samples"), "unchanged"][:4]
     )
-    assert losses.loc[("PARS without overlap", "all"), "slow"].startswith("1.00")
+    assert losses.loc[("PARS without overlap", "all"), "high-pass filtered at 4 Hz"].startswith(
+        "1.00"
+    )
 
 
 def test_what_is_said_of_waking_eeg():
@@ -329,18 +349,19 @@ def test_what_is_said_of_waking_eeg():
         assert scores["seed"].nunique() == 20
         means = scores[scores["centered"] & scores["n_train_subjects"].eq(4)]
         means = means.groupby("method")["value"].mean()
-        assert means.idxmax() == "few labels"
-        assert means[["small", "classical features"]].min() > max(
-            means[["band power", "tangent space", "random encoder"]]
+        assert means.idxmax() == "feature ensemble"
+        assert means[["small", "hand-crafted features"]].min() > max(
+            means[["log band power", "tangent space", "random encoder"]]
         )
         assert 0.01 <= means["small"] - means["noise"] < 0.03
-        tests = against_baselines(task, centered=True).set_index(["people", "against"])
-        assert float(tests.loc[("4", "classical features"), "p"]) > 0.05
-        assert float(fine_tuned(task).set_index("people").loc["4", "p"]) < 0.001
-    table = summary(4).replace("", np.nan).set_index(["Question", "Used as"]).astype(float)
-    of_waking = table[~table.index.get_level_values(0).str.startswith("Stage")]
+        tests = against_baselines(task, centered=True)
+        tests = tests.set_index(["labeled subjects", "small compared with"])
+        assert float(tests.loc[("4", "hand-crafted features"), P_HOLM]) > 0.05
+        assert float(fine_tuned(task).set_index("labeled subjects").loc["4", P_HOLM]) < 0.001
+    table = summary(4).replace("", np.nan).set_index(["Task", "Used as"]).astype(float)
+    of_waking = table[~table.index.get_level_values(0).str.contains("Stage")]
     features = of_waking.xs("features", level=1)
-    assert (features[["``small``", "classical features"]].min(axis=1) > features["PARS"]).all()
+    assert (features[["``small``", "hand-crafted features"]].min(axis=1) > features["PARS"]).all()
     assert (of_waking["``small``"] > of_waking["no pretraining"]).all()
 
 
@@ -351,16 +372,16 @@ def test_a_number_in_a_text_is_the_stored_one(tmp_path):
     of_four = sleep[sleep["n_train_subjects"] == 4].set_index("method")[people].mean(axis=1)
     pars, untrained = (
         of_four[[f"{name}, seed {seed}" for seed in range(3)]].mean()
-        for name in ("PARS", "untrained")
+        for name in ("PARS", "random encoder")
     )
     assert stored("sleep/deep | 4 | PARS") == f"{pars:.3f}"
-    assert stored("sleep/deep | 4 | PARS - untrained") == f"{pars - untrained:.3f}"
+    assert stored("sleep/deep | 4 | PARS - random encoder") == f"{pars - untrained:.3f}"
     hands = pd.read_csv(DOCS / "measured" / "hands.csv", comment="#").query(
         "n_train_subjects == 4 and 3 <= seed <= 19 and subject != 'all'"
     )
     means = hands.groupby("method")["value"].mean()
-    gain = f"{means['PARS without overlap'] - means['scratch']:.3f}"
-    assert stored("hands | 4 draws 3-19 | PARS without overlap - scratch") == gain
+    gain = f"{means['PARS without overlap'] - means['from scratch']:.3f}"
+    assert stored("hands | 4 draws 3-19 | PARS without overlap - from scratch") == gain
     for name in (
         "sleep/deep | 3 | PARS",
         "sleep/deep | 4 | PARS - PRS",
@@ -375,15 +396,15 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
     both = pd.concat(
         larger(tasks, centered=centered).assign(centered=centered) for centered in (False, True)
     )
-    difference = both["difference (95 %)"].str.split().str[0].astype(float)
-    detectable, p = both["detectable"].astype(float), both["p"].astype(float)
-    is_pars = both["encoder"].str.startswith("PARS")
+    difference = both[DIFFERENCE].str.split().str[0].astype(float)
+    detectable, p = both[DETECTABLE].astype(float), both[P_HOLM].astype(float)
+    is_pars = both["encoder compared with small"].str.startswith("PARS")
     assert difference.max() == 0.023
     assert detectable[~is_pars].agg(["min", "max"]).tolist() == [0.006, 0.033]
     [gain] = both.index[(p < 0.05) & ~is_pars & both["centered"]]
     row = both[both["centered"]].loc[gain]
-    assert (row["question"], row["encoder"]) == ("imagery", "small, longer")
-    assert row["difference (95 %)"].startswith("+0.009")
+    assert (row["task"], row["encoder compared with small"]) == ("imagery", "small, longer")
+    assert row[DIFFERENCE].startswith("+0.009")
     assert not ((p < 0.05) & ~is_pars & ~both["centered"]).any()
     behind = -difference[is_pars & both["centered"]]
     assert behind.round(2).agg(["min", "max"]).tolist() == [0.05, 0.12]
@@ -391,14 +412,14 @@ def test_what_the_page_says_of_larger_encoders_is_in_the_stored_scores():
 
 def test_a_table_says_how_many_draws_a_score_has():
     assert averaged_seeds(result_scores("hands")) == (
-        "; the 3 seeds of each are averaged first, 20 of scratch and PARS without overlap with 4 "
-        "subjects"
+        ", after averaging 3 seeds per subject (20 seeds for from scratch and PARS without overlap "
+        "with 4 labeled subjects)"
     )
-    assert averaged_seeds(result_scores("control")) == ""  # each seed has subjects of its own
+    assert averaged_seeds(result_scores("control")) == ""  # each seed has its own subjects
 
 
 def test_the_page_of_rates_has_those_that_were_stored():
-    table = by_design().set_index("subjects x draws x pretrainings")
+    table = by_design().set_index("subjects x draws x pretraining seeds")
     stored = rates()
     part = stored[stored["measured"] & stored["design"].eq("20 x 5")]["two_way"]
     low, high = (f"{value:.3f}" for value in (part.min(), part.max()))
@@ -422,7 +443,8 @@ def test_the_test_of_a_study_has_its_level():
     assert powers.loc[["12", "16", "24"], "power, sleep"].tolist() == ["0.60", "0.79", "0.92"]
     in_groups = powers.loc[["12", "16", "24"], "power, sleep, labeled in groups"]
     assert in_groups.tolist() == ["0.40", "0.56", "0.74"]
-    unlabeled = study_rates_by_variances().set_index("variances")["crossed_mean_of_folds"]
+    unlabeled = study_rates_by_variances().set_index("variances")
+    unlabeled = unlabeled["error rate, crossed_mean_of_folds"]
     assert unlabeled["sleep, unlabeled 0.1 of subjects"] == "0.049 to 0.161"
 
 
@@ -430,9 +452,9 @@ def test_what_is_said_of_controls():
     """On fists the gains are slow and frontal, and no encoder scores higher without these."""
     keys = ["n_train_subjects", "control", "method"]
     means = control_scores("hands").groupby(keys)["value"].mean().loc[16]
-    assert means["none"]["slow voltages"] > means["none"]["small"]
-    assert abs(means[["slow", "eyes"]].xs("slow voltages", level=1) - 0.5).max() < 0.01
-    simple = means["slow"][["band power", "tangent space 8-30 Hz"]].max()
+    assert means["none"]["low-frequency amplitude"] > means["none"]["small"]
+    assert abs(means[["slow", "eyes"]].xs("low-frequency amplitude", level=1) - 0.5).max() < 0.01
+    simple = means["slow"][["log band power", "tangent space 8-30 Hz"]].max()
     assert means["slow"][[*ENCODERS]].max() < simple
     table = gains("hands").set_index(["n_train_subjects", "method", "control"]).loc[16]
     assert (
@@ -444,8 +466,8 @@ def test_what_is_said_of_controls():
 def test_what_is_said_of_pretraining():
     """PARS needs no EEG, and adds nothing to features and spectra."""
     table = pretraining_table("hands", 16, centered=False).set_index("pretraining")
-    gain = table["minus random encoder (95 %)"].str.split().str[0].replace("", "nan").astype(float)
-    p = pd.to_numeric(table["p"])
+    gain = table[difference_from(RANDOM)].str.split().str[0].replace("", "nan").astype(float)
+    p = pd.to_numeric(table[P_HOLM])
     alone = "PARS without overlap"
     made = [alone, f"{alone}, random phases", f"{alone}, synthetic noise", "slope"]
     assert p[made].max() < 0.05 < p[f"{alone}, detrended"]
@@ -462,7 +484,7 @@ def test_what_is_said_of_fine_tuned_pretrainings():
         """In the order of the gains."""
         table = pretraining_table(f"{task}_fine_tuned", 4, centered=False, against=SCRATCH)
         table = table.set_index("pretraining").drop(index=SCRATCH)
-        return table.sort_values("minus scratch (95 %)")["p"].astype(float)
+        return table.sort_values(difference_from(SCRATCH))[P_HOLM].astype(float)
 
     hands = p_values("hands")
     assert hands.index.tolist() == ["PARS without overlap", "features and spectra", "slope"]
@@ -475,11 +497,11 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
     """EEGNet outperforms scratch; on fists it is at chance without slow or frontal voltages."""
     table = networks_table(name).set_index("method")
     eegnet, shallow = (table.loc[f"{net}, 15 epochs"] for net in ("EEGNet", "ShallowFBCSPNet"))
-    assert eegnet["over scratch (95 %)"].startswith("+")
-    assert float(eegnet["p"]) < 0.05 < float(shallow["p"])
+    assert eegnet[DIFFERENCE_FROM_SCRATCH].startswith("+")
+    assert float(eegnet[P_HOLM]) < 0.05 < float(shallow[P_HOLM])
     if name == "imagery":
         return
-    assert eegnet.filter(like="labeled, ").astype(float).between(0.47, 0.53).all()
+    assert eegnet.filter(like="labeled subjects, ").astype(float).between(0.47, 0.53).all()
     scores = network_scores("hands")
     n_draws = scores.groupby("control")["seed"].nunique().to_dict()
     assert n_draws == {"none": 8, "eyes": 4, "slow": 4}
@@ -488,10 +510,10 @@ def test_what_is_said_of_networks_with_few_epochs_was_measured(name):
 def test_what_is_said_of_the_settings_of_pars_was_measured():
     """Patches side by side, an MLP, 20 patches and no position at all are worse; 30 and 0.4 not."""
     table = ablation_table()
-    keys = table["patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
-    p = pd.to_numeric(table.set_index(keys)["p"])
-    worse = table.set_index(keys).filter(like="from the").iloc[:, 0].str.startswith("-")
-    significant = {"30, side by side 0.8 attention", "40 0.8 MLP", "20 0.8 attention"}
+    keys = table["number of patches"] + " " + table["position mask ratio"] + " " + table["decoder"]
+    p = pd.to_numeric(table.set_index(keys)[P_HOLM])
+    worse = table.set_index(keys)[DIFFERENCE_FROM_PAPER].str.startswith("-")
+    significant = {"30, adjacent 0.8 attention", "40 0.8 MLP", "20 0.8 attention"}
     significant |= {f"{n} 1 attention" for n in (20, 30, 40)}
     assert set(p.index[p < 0.05]) == significant
     assert worse[list(significant)].all()
@@ -520,10 +542,10 @@ def test_erasing_people_helps_with_their_own_windows_only():
 
 def test_a_stored_audit_of_the_person_is_measured_again():
     X, y, people = as_sklearn(mental_arithmetic())
-    features = {"classical features": ChannelFeatures().fit_transform(X)}
+    features = {"hand-crafted features": ChannelFeatures().fit_transform(X)}
     found = audit_subjects(features, y, people, X.table["recording"].to_numpy())
     stored = pd.read_csv(stored_subject_information.FILE, comment="#")
-    stored = stored[(stored["control"] == "none") & (stored["features"] == "classical features")]
+    stored = stored[(stored["control"] == "none") & (stored["features"] == "hand-crafted features")]
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
 
@@ -533,7 +555,7 @@ def test_the_page_of_a_new_person_says_what_is_stored():
     for task in TITLES:
         means = new_subject_scores(task).mean(axis=1)
         shown = [features for features in FEATURES if features in means]
-        assert new_subject_table(task).columns.tolist() == ["given", *shown]
+        assert new_subject_table(task).columns.tolist() == ["data of the new subject", *shown]
         nothing = means.xs(("nothing", 0), level=("method", "n_labeled"))
         for method in means.index.unique("method"):
             of_method = means.xs(method, level="method")
@@ -555,8 +577,8 @@ def test_stored_scores_of_a_new_person_are_computed_again():
         found = [*new_subject.scores_of(LogBandPower(), X[~own], y[~own], X[own], y[own])]
     stored = new_subject_scores("sleep")["ucddb002"]
     for method, _, n, value in found:
-        assert abs(value - stored["band power", method, n]) < 1e-3, (method, n)
-    assert len(found) == len(stored["band power"])
+        assert abs(value - stored["log band power", method, n]) < 1e-3, (method, n)
+    assert len(found) == len(stored["log band power"])
 
 
 def test_what_the_page_on_rhythms_says():
@@ -565,12 +587,12 @@ def test_what_the_page_on_rhythms_says():
     assert len(tasks) == 11
     assert (tasks.idxmax()[[3.3, 6.3, 10.3]] == "mae").all()
     high = [20.3, 38.3]
-    assert (tasks[high] > found.loc["untrained", high]).all(axis=None)
+    assert (tasks[high] > found.loc["random encoder", high]).all(axis=None)
     assert (tasks.idxmin()[high] == "mp3").all()
     assert (found.loc["small"] < 2.8).all()
     assert found.loc["noise"].max() < 3.2
-    assert set(found.index[(found < 3).all(axis=1)]) == {"classical features", "small"}
-    for name in ("band power", "untrained"):
+    assert set(found.index[(found < 3).all(axis=1)]) == {"hand-crafted features", "small"}
+    for name in ("log band power", "random encoder"):
         assert (found.loc[name] > 3)[[3.3, 10.3]].all()
         assert (found.loc[name] > 3).sum() == 2
     assert (found[10.3] == found.max(axis=1)).sum() > len(found) / 2
@@ -580,12 +602,12 @@ def test_what_the_page_on_rhythms_says():
     assert (found[38.3] == found.min(axis=1)).all()
     # Between two amplitudes on the line; and none where the largest is not enough.
     table = pd.read_csv(stored_rhythms.FILE, comment="#")
-    own = table[(table["method"] == "band power") & (table["frequency"] == 10.3)]
+    own = table[(table["method"] == "log band power") & (table["frequency"] == 10.3)]
     below, above = own[own["value"] < 0.75].iloc[-1], own[own["value"] >= 0.75].iloc[0]
     part = (0.75 - below["value"]) / (above["value"] - below["value"])
     expected = 1e6 * below["amplitude"] * 2**part
-    assert smallest()["band power", 10.3, 0] == pytest.approx(expected)
-    assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz"]
+    assert smallest()["log band power", 10.3, 0] == pytest.approx(expected)
+    assert "> 8" in rhythm_rows().set_index("method").loc["mae", "10.3 Hz (µV)"]
     rhythm_figure()
 
 

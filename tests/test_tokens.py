@@ -87,7 +87,7 @@ def test_nonoverlapping_starts_are_uniform_over_arrangements(n_times, min_gap):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_detrended_is_scipys(dtype):
+def test_detrended_patches_equal_scipy(dtype):
     patches = torch.randn(3, 4, 50, dtype=dtype).cumsum(dim=-1) + 5
     expected = signal.detrend(patches.numpy(), axis=-1)
     np.testing.assert_allclose(detrended_patches(patches).numpy(), expected, atol=1e-4)

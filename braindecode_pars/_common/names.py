@@ -134,18 +134,17 @@ BASELINES = _entries(
     ("amplitude", "", "logistic regression on log amplitude"),
 )
 
-#: Control analyses of ``evaluation.controls``. The description names the signal property that is
-#: removed from the windows.
+#: Control analyses of ``evaluation.controls``, with a description of their windows.
 CONTROLS = _entries(
     "evaluation",
-    ("slow", "", "low-frequency activity"),
-    ("detrended", "", "linear trends"),
-    ("eyes", "", "ocular activity"),
-    ("phase", "", "phase information"),
-    ("aperiodic", "", "the aperiodic part of the spectra"),
-    ("amplitude", "", "amplitude differences"),
-    ("order", "", "the order of patches"),
-    ("labels", "", "the association of labels and windows"),
+    ("slow", "", "high-pass filtered signals"),
+    ("detrended", "", "detrended signals"),
+    ("eyes", "", "signals with EOG regressed out"),
+    ("phase", "", "phase-randomized signals"),
+    ("aperiodic", "", "signals with 1/f removed"),
+    ("amplitude", "", "amplitude-normalized signals"),
+    ("order", "", "time-shuffled signals"),
+    ("labels", "", "signals with permuted labels"),
 )
 
 

@@ -434,7 +434,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         >>> is_new = subjects == "Subject20"
         >>> clf = FewLabelsClassifier(verbose=0).fit(X[~is_new], y[~is_new])
         >>> clf.adapt(X[is_new]).test_subject_data_.value
-        'unlabeled windows of the test person'
+        'all unlabeled'
         """
         check_is_fitted(self)
         adapted, windows = copy.copy(self), convert.as_windows(X, labels)

@@ -44,27 +44,35 @@ _STRONG = dict(C=linear_probe.DEFAULT_C)
 #: Methods with a linear classifier. The embedders use pooling="channels", because the other
 #: features are also computed per channel.
 _LINEAR: dict[str, _Linear] = {
-    "probe": ("PARS probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
+    "probe": ("PARS, linear probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
     "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
     "tangent-space": ("tangent space", _COVARIANCE, {}, _STRONG),
     "tangent-space-8-30": ("tangent space 8-30 Hz", _COVARIANCE, dict(band=(8, 30)), _STRONG),
-    "band-power": ("band power", window_features.LogBandPower, {}, {}),
-    "classical-features": ("classical features", window_features.ChannelFeatures, {}, {}),
+    "band-power": ("log band power", window_features.LogBandPower, {}, {}),
+    "classical-features": ("hand-crafted features", window_features.ChannelFeatures, {}, {}),
     "slow-voltages": (
-        "slow voltages",
+        "low-frequency amplitude",
         window_features.LowFrequencyAmplitude,
         {},
         dict(classifier="lda"),
     ),
-    "amplitude": ("amplitude", window_features.LogAmplitude, {}, {}),
+    "amplitude": ("log amplitude", window_features.LogAmplitude, {}, {}),
 }
 
 #: Suffix of the names of methods that train only the head, with a frozen encoder.
-FROZEN = ", frozen"
+FROZEN = ", head trained"
 #: Suffix of the names of methods that fine-tune all weights of a pretrained encoder.
-ALL_WEIGHTS = ", all weights"
+ALL_WEIGHTS = ", fine-tuned"
 #: Suffix of the names of methods with temporal smoothing (``smoothing=True``).
 SMOOTHED = ", smoothed over time (transductive)"
+
+#: Names in tables and figures of methods that are not linear classifiers, by their keys.
+_SHOWN = {"scratch": "from scratch", "few-labels": "feature ensemble"}
+
+
+def shown_name(key: str) -> str:
+    """Return the name in tables and figures of a method of :data:`METHODS`."""
+    return _LINEAR[key][0] if key in _LINEAR else _SHOWN.get(key, key)
 
 
 def make_methods(
@@ -113,11 +121,11 @@ def make_methods(
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. It adds two methods: ``"pretrained, frozen"``, which trains only the
-        head, and ``"pretrained, all weights"``, which fine-tunes all weights with the training
+        Pretrained encoder. It adds two methods: ``"pretrained, head trained"``, which trains only the
+        head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights with the training
         settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are their
         names: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen encoders, a
-        random encoder, ``"scratch, frozen"``, is also added. With ``freeze_encoder=True`` or
+        random encoder, ``"random encoder, head trained"``, is also added. With ``freeze_encoder=True`` or
         ``False``, only the frozen or only the fine-tuned encoders are added. All other methods
         with an encoder use the same sizes, tokenizer and patch length, so that these cannot
         explain differences between scores. With ``"few-labels"`` and ``encoder=None``, they use
@@ -187,10 +195,11 @@ def make_methods(
     --------
     >>> from braindecode_pars.baselines import make_methods
     >>> list(make_methods(["pars", "scratch", "band-power"], finetune_epochs=5))
-    ['PARS', 'scratch', 'band power']
+    ['PARS', 'from scratch', 'log band power']
     >>> list(make_methods(["band-power"], subject_centering=True))
-    ['band power, subject-centered (transductive)']
-    >>> make_methods(["scratch"], encoder="small")["scratch"].embed_dim  # embed_dim of "small"
+    ['log band power, subject-centered (transductive)']
+    >>> methods = make_methods(["scratch"], encoder="small")
+    >>> methods["from scratch"].embed_dim  # embed_dim of "small"
     128
     """
     for name in ("subject_centering", "smoothing", "equal_sizes"):
@@ -247,7 +256,7 @@ def _classifiers(
     equal_sizes: bool,
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the displayed name and the classifier of each method, and then of each encoder."""
-    default = {"few labels": FewLabelsClassifier().encoder} if "few-labels" in names else {}
+    default = {"feature ensemble": FewLabelsClassifier().encoder} if "few-labels" in names else {}
     sized = (_size_of(encoders or default) if equal_sizes else {}) | settings
     trained = _shared(PARSClassifier, sized)
     for name in names:
@@ -256,11 +265,11 @@ def _classifiers(
         elif name == "probe" and encoders:
             for encoder_name, encoder in encoders.items():
                 frozen = dict(pooling="channels", encoder=encoder)
-                yield _linear((f"{encoder_name} probe", PARSEmbedder, frozen, {}), sized)
+                yield _linear((f"{encoder_name}, linear probe", PARSEmbedder, frozen, {}), sized)
         elif name in PRETEXT_TASKS or checks.names_file(name):
             yield find_task(name).__name__, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
-            yield name, PARSClassifier(pretext=None, **trained)
+            yield shown_name(name), PARSClassifier(pretext=None, **trained)
         elif network := _network(name, centered):
             displayed_name, arguments = network
             arguments = {**arguments, **_shared(NetworkClassifier, sized)}
@@ -292,7 +301,7 @@ def _fine_tuned(
     freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
-        yield f"scratch{FROZEN}", PARSClassifier(None, **random_settings | frozen)
+        yield f"random encoder{FROZEN}", PARSClassifier(None, **random_settings | frozen)
         for name, encoder in encoders.items():
             yield name + FROZEN, PARSClassifier(encoder=encoder, **settings | frozen)
     if freeze is not True:
@@ -330,8 +339,9 @@ def _ensembles(
     shared = {"recenter": None, **_shared(FewLabelsClassifier, settings)}
     suffix = "" if shared["recenter"] is None else CENTERED
     for name, encoder in encoders.items():
-        prefix = f"{name} " if len(encoders) > 1 else ""
-        yield f"{prefix}few labels{suffix}", FewLabelsClassifier(encoder=encoder, **shared)
+        prefix = f"{name}, " if len(encoders) > 1 else ""
+        shown = f"{prefix}{shown_name('few-labels')}{suffix}"
+        yield shown, FewLabelsClassifier(encoder=encoder, **shared)
 
 
 def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimator]:
@@ -444,10 +454,10 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     >>> methods = make_methods(["pars", "scratch", "band-power"], **epochs)
     >>> costs = cost_table(methods, windows)
     >>> costs[["method", "pretraining_steps", "finetuning_steps"]]
-           method  pretraining_steps  finetuning_steps
-    0        PARS                  3                30
-    1     scratch                  0                30
-    2  band power               <NA>              <NA>
+               method  pretraining_steps  finetuning_steps
+    0            PARS                  3                30
+    1    from scratch                  0                30
+    2  log band power               <NA>              <NA>
     """
     X, y, groups = as_sklearn(windows_ds)
     rows = []

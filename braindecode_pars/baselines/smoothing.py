@@ -28,7 +28,7 @@ class HMMSmoothing(LabelPredictor):
     between labels are estimated in ``fit``, see
     :class:`~braindecode_pars.windows.transitions.Transitions`. To compare predictions with and
     without smoothing in a protocol, pass both estimators:
-    ``{"band power": probe, "band power, smoothed": HMMSmoothing(probe)}``.
+    ``{"log band power": probe, "log band power, smoothed": HMMSmoothing(probe)}``.
 
     **This method is transductive.** Each prediction also uses the previous and the following
     windows of the recording, without their labels. Compare scores only with methods that use the

@@ -1,7 +1,8 @@
-"""The commands of ``braindecode-pars`` with their options; what they do is in the modules beside.
+"""Commands of ``braindecode-pars`` with their arguments, options and help texts.
 
-Nothing slow is imported before a command runs, so that ``--help`` is fast. The options of a run are
-those of ``plan`` and of ``pretrain``; those of reading recordings are of ``study`` and of ``fit``.
+The other modules of this folder implement the commands. Slow packages are imported only when a
+command runs, so that ``--help`` is fast. ``plan`` and ``pretrain`` share the options of a run;
+``study`` and ``fit`` share the options for reading recordings.
 """
 
 import logging
@@ -20,8 +21,8 @@ from braindecode_pars.cli.terminal import (
     SETTINGS,
     ConsoleHandler,
     documented,
-    given_options,
     pairs,
+    passed_options,
     report_failures,
     values,
     with_options,
@@ -30,7 +31,7 @@ from braindecode_pars.runs.config import LAPTOP, RunConfig
 
 log = logging.getLogger(__name__)
 
-#: Types of the options of a run, and default values as they are shown.
+#: Types of the options of a run.
 _OF_RUNS: dict[str, Any] = {
     **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
     **dict(paper=bool, settings=SETTINGS, window_seconds=list[float]),
@@ -38,6 +39,7 @@ _OF_RUNS: dict[str, Any] = {
     "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
     "sham": Annotated[bool, typer.Option("--sham")],
 }
+#: Default values of the options of a run, as shown in the help.
 _DEFAULTS = {
     name: f"{LAPTOP[name]} on the CPU, else {default}" if name in LAPTOP else str(default)
     for name in get_type_hints(RunConfig)
@@ -46,72 +48,73 @@ _DEFAULTS = {
 
 
 def run_config(options: dict[str, Any]) -> RunConfig:
-    """Return the configuration that options ask for; the defaults on the CPU are a laptop's.
+    """Return the configuration of a run; on the CPU, the defaults are suitable for a laptop.
 
-    Without a value they are not in ``options``, so that the defaults apply.
+    Options without a value are not in ``options``, so that the defaults apply.
 
     Options
     -------
     paper
-        Start from the published settings on the CPU too, where the defaults are made for a laptop.
+        Use the published settings as defaults on the CPU, too. Without it, the defaults on the CPU
+        are suitable for a laptop.
     task : NAME
-        Pretext task: {TASKS}; or one of your own, FILE.py:CLASS, whose code is run.
+        Pretext task: {TASKS}; or a custom task FILE.py:CLASS, whose code is executed.
     settings : KEY=VALUE
-        Argument of the task, such as n_patches=240. May be repeated.
+        Argument of the pretext task, such as n_patches=240. May be repeated.
     encoder : FOLDER
-        Encoder to continue with: a folder, a name in the package such as small, or a model id. Its
-        sizes replace those below.
+        Encoder with which pretraining starts: a folder, the name of a bundled encoder such as
+        small, or a model id. Its sizes replace the size options below.
     window_seconds : X
-        Length of the crops in seconds. Several lengths are used in turns: repeat the option.
+        Length of the crops in seconds. Repeat the option to alternate between several lengths.
     patch_seconds : X
         Length of a patch in seconds.
     embed_dim : N
-        Size of a token.
+        Embedding dimension of a token.
     num_layers : N
         Number of transformer blocks.
     num_heads : N
-        Number of attention heads in each block.
+        Number of attention heads per block.
     mlp_dim : N
         Hidden size of the feed-forward layers.
     drop_prob : X
-        Dropout rate on the residual branches.
+        Dropout rate of the residual branches.
     tokenizer : NAME
-        Map from patches to tokens: linear or spectral.
+        Patch embedding: linear or spectral.
     epochs : N
-        Number of epochs; the schedule has the same length. Without it, a run on the CPU continues
-        while the loss on held-out subjects falls.
+        Number of epochs; the learning rate schedule has the same length. If not set, a run on the
+        CPU continues while the loss on held-out subjects decreases.
     max_steps : N
-        Maximum number of steps, without --epochs. Default: 2000.
+        Maximum number of steps, if --epochs is not set. Default: 2000.
     minutes : X
-        Maximum number of minutes, without --epochs.
+        Maximum duration in minutes, if --epochs is not set.
     sham
-        Train on the targets of other windows, so that nothing can be learned: the control of a
-        pretraining. With the same --max-steps it has as many steps.
+        Sham pretraining (targets of other windows): nothing can be learned, which is the control
+        for a pretraining. For the same number of steps, pass the same --max-steps.
     steps_per_epoch : N
-        Number of steps in an epoch. Default: one pass over the data.
+        Number of steps per epoch. Default: one pass over the data.
     batch_size : N
-        Number of examples in a step, over all processes.
+        Number of crops per step, over all processes.
     micro_batch_size : N
-        Number of examples that pass through the network at once. Smaller values need less memory.
-        Default: batch size / number of processes.
+        Number of crops per forward pass. Smaller values require less memory. Default: batch size /
+        number of processes.
     lr : X
         Learning rate of AdamW after the warm-up.
     weight_decay : X
-        Weight decay on the weights of linear layers.
+        Weight decay of the weights of linear layers.
     warmup : X
-        Share of all steps in which the learning rate rises.
+        Fraction of all steps in which the learning rate increases.
     exclude_subjects : ID
         Subject to exclude. May be repeated.
     precision : NAME
         Precision: float32 or bfloat16.
     compile
-        Compile the encoder.
+        Compile the encoder with torch.compile.
     seed : N
-        Seed of all random draws.
+        Random seed.
     device : NAME
         Device: auto, cpu, cuda or mps.
     num_workers : N
-        Number of processes that load data ahead, for each training process. Default: up to 4 on a
+        Number of processes per training process that load data in advance. Default: up to 4 on a
         GPU, 0 on the CPU.
     """
     options = dict(options)
@@ -123,70 +126,79 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     published = RunConfig(**options)
     if paper:
         return published
-    small = RunConfig.for_laptop(**options)
+    for_laptop = RunConfig.for_laptop(**options)
     from braindecode_pars._common.computing import find_device  # imports torch
 
     if find_device(published.device).type != "cpu":
         return published
-    other = [f"{k} {v}" for k, v in vars(small).items() if v not in (None, getattr(published, k))]
-    if other and os.environ.get("RANK", "0") == "0":  # torchrun numbers processes
+    changed = [
+        f"{name}={value}"
+        for name, value in vars(for_laptop).items()
+        if value not in (None, getattr(published, name))
+    ]
+    if changed and os.environ.get("RANK", "0") == "0":  # rank of the process under torchrun
         log.info(
-            "These are defaults for a laptop, because the device is the CPU: %s. --paper asks for "
-            "the published ones.",
-            ", ".join(other),
+            "The device is the CPU, so these defaults are suitable for a laptop: %s. Pass --paper "
+            "to use the published settings.",
+            ", ".join(changed),
         )
-    return small
+    return for_laptop
 
 
-#: Types of the options of reading, and of training.
+#: Types of the options for reading recordings.
 _OF_READING: dict[str, Any] = {
     **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
     **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
     "channels": Annotated[list[str], typer.Option("--channel")],
 }
+#: Types of the options for training a classifier.
 _OF_TRAINING: dict[str, Any] = dict(
     settings=SETTINGS, random_state=Annotated[int, typer.Option("--seed")], device=str
 )
-#: What a classifier is pretrained on.
+#: Values of --method of the command fit.
 METHODS = (*TASKS, "scratch")
 
 
 def reading_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``datasets.folder.load`` among given options.
+    """Return the arguments of ``datasets.folder.load`` for the options of a command.
 
     Options
     -------
     labels
-        Table of files or subjects, such as participants.tsv. Default: annotations.
+        Table with the labels of files or subjects, such as participants.tsv. Default: the
+        annotations of the recordings.
     labels_from : PATTERN
-        Regular expression that finds the label, and optionally the subject, in the path of a file,
-        such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)', instead of --labels.
+        Regular expression with groups for the label, and optionally the subject, in the path of a
+        file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Replaces --labels.
     label_column
-        Column of the table with the labels.
+        Column of the table that contains the labels.
     classes
-        Label to use, such as 'Sleep stage W=W'. Default: all. Of sleep, the sample in the package,
-        windows with other labels are unlabeled.
+        Label to use, optionally with a class name: 'Sleep stage W=W'. May be repeated. Default: all
+        labels. In the bundled dataset sleep, windows with other labels are unlabeled.
     subject
-        Pattern of the subject in the path of a file, as in store.
+        Regular expression for the subject in the path of a file, as in the command store.
     window_seconds
-        Length of a window in seconds. Default: 30, or that of all labels if it is shorter.
+        Length of a window in seconds. Default: 30, or the duration of the labels if all are equal
+        and shorter.
     sfreq
-        Sampling rate in Hz. Default: the encoder's, or 200.
+        Sampling rate in Hz. Default: sampling rate of the encoder, or 200.
     low
-        Lower edge of the band in Hz. Default: the encoder's, or 0.3.
+        Lower edge of the band-pass filter in Hz. Default: the band of the encoder, or 0.3.
     high
-        Upper edge of the band in Hz. Default: the encoder's, or 75.
+        Upper edge of the band-pass filter in Hz. Default: the band of the encoder, or 75.
     mains
-        Frequency of the notch in Hz. Default: 60.
+        Line frequency for the notch filter in Hz. Default: 60.
     reference
-        New reference: average, of the channels that are used. Default: the recordings' own.
+        New reference: average (average reference over the selected channels). Default: reference
+        as recorded.
     channels
-        EEG channel to use; the average is over those. Default: all scalp electrodes that all
-        recordings share.
+        EEG channel to select. May be repeated. Default: all scalp electrodes shared by all
+        recordings.
     n_jobs
         Number of processes. Default: 1.
     on_error
-        raise, or warn and skip a recording. Default: raise, in study warn.
+        Action for a recording that cannot be read: raise, or warn (and skip the recording).
+        Default: raise; in study, warn.
     """
     reading = dict(options)
     if "classes" in reading:
@@ -196,7 +208,7 @@ def reading_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
-    """Return the name of the class of each label from options LABEL=NAME, or LABEL alone."""
+    """Return the class name of each label from options LABEL=NAME, or LABEL alone."""
     split = [text.rpartition("=")[::2] for text in options or ()]
     return {label or name: name for label, name in split}
 
@@ -219,46 +231,50 @@ def study(
     plan_only: bool = False,
     options: dict[str, Any],
 ) -> None:
-    """Find out whether pretraining on labeled recordings helps to classify them; write a report.
+    """Study whether pretraining improves classification of labeled recordings; write a report.
 
-    The report is written while the study runs. An interrupted study continues with the same
-    command. Options with NAME may be repeated, and so may --class and --channel.
+    Checks the data, prints the plan, compares pretraining with sham pretraining (targets of other
+    windows) and with baselines on held-out subjects, and recommends a method. The report is
+    updated while the study runs. To resume an interrupted study, run the same command.
 
     Options
     -------
     folder : FOLDER
-        Folder of labeled recordings, a BIDS dataset, or a store with labels. The samples in the
-        package are sleep (stage 3 vs. 4) and mental_arithmetic.
+        Folder of labeled recordings, a BIDS dataset, or a store with labels. Bundled datasets:
+        sleep (stage 3 vs. 4) and mental_arithmetic (rest vs. arithmetic).
     out : STUDY
-        Folder of the study.
+        Folder for the report, scores and model.
     quick
-        Only the primary comparison and the baselines, with short pretrainings.
+        Run only the primary comparison and the baselines, with short pretrainings.
     thorough
-        Longer pretrainings, and published networks.
+        Run longer pretrainings, and include published networks.
     task : NAME
-        Pretext task; the first one is that of the primary comparison. Default: pars and features.
+        Pretext task. May be repeated; the first task is used in the primary comparison. Default:
+        pars and features.
     encoder : NAME=FOLDER
-        Encoder that was pretrained on other data, instead of small and pars-sleep.
+        Encoder pretrained on other data, instead of small and pars-sleep. May be repeated.
     only : NAME
-        Methods or groups that take part: primary, baselines, tasks, bundled, ensemble, networks,
-        controls, published.
+        Method or group of methods to run: primary, baselines, tasks, bundled, ensemble, networks,
+        controls, published. May be repeated.
     without : NAME
-        Methods or groups that do not take part.
+        Method or group of methods to exclude. May be repeated.
     train_subjects : N
-        Number of labeled subjects. Default: 4, or as many as make three disjoint sets.
+        Number of labeled subjects. Default: 4, or the largest number for which the training
+        subjects can be divided into three disjoint sets.
     draws : N
-        Number of draws of labeled subjects.
+        Number of draws (random subsets of labeled subjects). Must be even.
     minutes : N
-        Maximum number of minutes of a pretraining. Default: 8; quick 5, thorough 60.
+        Maximum duration of a pretraining in minutes. Default: 8; with --quick 5, with --thorough
+        60.
     in_spite_of : NAME
-        confounds: continue although the classes follow the site, the channels, the reference or
-        the sampling rate of the recordings.
+        confounds: continue although the classes are confounded with the site, channels, reference
+        or sampling rate of the recordings.
     plan_only
         Check the data and print the plan, without running it.
     """
     if quick and thorough:
-        raise typer.BadParameter("pass --quick or --thorough, not both.")
-    advice = f"Finished steps are kept in {out}; run the same command to continue."
+        raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
+    advice = f"Finished steps are stored in {out}. Run the same command to resume."
     with report_failures(advice):
         from braindecode_pars.cli import fitting
 
@@ -294,71 +310,77 @@ def store(
     share: list[str] | None = None,
     options: dict[str, Any],
 ) -> None:
-    """Store recordings, for pretraining or with labels.
+    """Convert recordings to a signal store, for pretraining or with labels.
 
-    The same command resumes where it was interrupted, and adds new files to a finished store.
+    To resume an interrupted conversion, or to add new files to a finished store, run the same
+    command.
 
     Options
     -------
     folders : [SOURCE] STORE
-        Folder with EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings at any depth, which is
-        omitted with --recipe, and folder of the store.
+        SOURCE: folder with EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings at any depth (omit
+        it with --recipe). STORE: folder of the store.
     recipe : NAME=FOLDER
-        Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE: its training subjects,
-        with the recipe's channels, filters and rate. May be repeated. Recipes:
-        {RECIPES}.
+        Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE. Stores the training
+        subjects with the channels, filters and sampling rate of the recipe. May be repeated.
+        Recipes: {RECIPES}.
     labels
-        Store the labeled windows of the recipes too, for evaluate --dataset STORE: of the subjects
-        of all splits. Pretraining leaves out validation and test subjects.
+        Also store the labeled windows of the recipes, of the subjects of all splits, for evaluate
+        --dataset STORE. Validation and test subjects are excluded from pretraining.
     exclude : PATH
-        Folder of TUAB or TUSZ, whose subjects are left out of tueg, or text file with a subject in
-        each line. May be repeated.
+        Folder of TUAB or TUSZ whose subjects are excluded from tueg, or text file with one subject
+        per line. May be repeated.
     share : NAME=X
-        Share of a recipe in the examples of pretraining, such as tueg=1. May be repeated. Default:
-        every window once in a pass.
+        Sampling weight of a recipe in pretraining, such as tueg=1. May be repeated. Default: each
+        window is used once per pass over the data.
     settings : NAME.KEY=VALUE
         Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
     sfreq
-        Sampling rate of the store in Hz; recordings are resampled. Default: the recordings' own
-        rate, which must be the same in all.
+        Sampling rate of the store in Hz, to which recordings are resampled. Default: sampling rate
+        of the recordings, which must be the same in all recordings.
     low
-        Lower edge of the band-pass in Hz.
+        Lower edge of the band-pass filter in Hz.
     high
-        Upper edge of the band-pass in Hz.
+        Upper edge of the band-pass filter in Hz.
     mains
-        Frequency of the notch in Hz.
+        Line frequency for the notch filter in Hz.
     channels : NAME
-        EEG channel to keep, in the recordings that have it. May be repeated. Default: all EEG
+        EEG channel to store, if a recording contains it. May be repeated. Default: all EEG
         channels.
     reference : NAME
-        New reference: average, of the channels that are stored. Default: the recordings' own
-        reference.
+        New reference: average (average reference over the stored channels). Default: reference as
+        recorded.
     subject : PATTERN
-        Regular expression that finds the subject in the path of a file below SOURCE, such as
-        'S(\\d+)R'. Its group is the subject. Default: as in BIDS, the corpora of Temple University
-        or PhysioNet's challenges, else the first folder, or the name of a file without folder.
-        Names that number the recordings of one person, such as Subject00_1 and Subject00_2, need
-        it.
+        Regular expression whose group matches the subject in the path of a file below SOURCE, such
+        as 'S(\\d+)R'. Default: names as in BIDS, the corpora of Temple University or the PhysioNet
+        challenges; otherwise the first folder, or the name of a file that is not in a folder.
+        Required if file names number the recordings of a subject, as in Subject00_1 and
+        Subject00_2.
     dtype : NAME
-        Type of the stored samples: int16 or float32. Default: int16.
+        Data type of the stored samples: int16 or float32. Default: int16.
     n_jobs
         Number of recordings to read in parallel. Default: 1.
     on_error : NAME
-        Action for a recording that cannot be read: raise ends the command, warn skips the
-        recording. Default: raise.
+        Action for a recording that cannot be read: raise (stop the command), or warn (skip the
+        recording). Default: raise.
     """
     path = folders[-1]
-    for applies, names, why in (
-        (labels, ("--exclude", "--share"), "is for pretraining; --labels stores everyone"),
-        (not recipe, ("--labels", "--exclude", "--set", "--share"), "needs --recipe"),
+    for applies, names, reason in (
+        (
+            labels,
+            ("--exclude", "--share"),
+            "applies to pretraining only, but --labels stores the labeled windows of all subjects. "
+            "Omit one of the two options",
+        ),
+        (not recipe, ("--labels", "--exclude", "--set", "--share"), "requires --recipe"),
     ):
-        refused = [name for name in names if name in given_options(context)]
-        if applies and refused:
-            raise typer.BadParameter(f"{refused[0]} {why}.")
+        invalid = [name for name in names if name in passed_options(context)]
+        if applies and invalid:
+            raise typer.BadParameter(f"{invalid[0]} {reason}.")
     if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
-        raise typer.BadParameter(f"expected {expected}; got {len(folders)} folders.")
-    advice = f"Finished recordings are kept in {path}; run the same command to resume."
+        raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
+    advice = f"Finished recordings are stored in {path}. Run the same command to resume."
     with report_failures(advice):
         from braindecode_pars.cli import describing
 
@@ -380,23 +402,24 @@ def plan(
     n_chans: Annotated[int, typer.Option(min=1)] = 1,
     options: dict[str, Any],
 ) -> None:
-    """Print disk, steps and hours of a pretraining run. Nothing is started.
+    """Estimate disk space, number of steps and duration of a pretraining run, without starting it.
 
-    Takes the options of pretrain, and measures a step on this machine for some seconds.
+    Accepts the options of pretrain. The duration of a step is measured on this machine, which takes
+    a few seconds.
 
     Options
     -------
     corpus
         Folder of a SignalStore.
     n_windows : N
-        Number of windows in a pass, for a corpus that is not here.
+        Number of windows per pass over the data, if no store is available.
     sfreq
-        Sampling rate in Hz of a corpus that is not here.
+        Sampling rate in Hz, if no store is available.
     n_chans : N
-        Number of channels, for a corpus that is not here.
+        Number of channels, if no store is available.
     """
     if (corpus is None) == (n_windows is None):
-        raise typer.BadParameter("Pass the folder of a store, or --n-windows and --sfreq.")
+        raise typer.BadParameter("Pass either the folder of a store, or --n-windows and --sfreq.")
     with report_failures():
         from braindecode_pars.cli import describing
 
@@ -406,12 +429,12 @@ def plan(
 
 @with_options(_OF_RUNS, run_config, _DEFAULTS)
 def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
-    """Pretrain an encoder on a store of recordings. The defaults are the paper's settings.
+    """Pretrain an encoder on a store of recordings. The defaults are the settings of the paper.
 
-    On the CPU they are small enough for a laptop, unless --paper asks for the paper's there too.
-    The command plan tells what a run takes.
+    On the CPU, the defaults are suitable for a laptop, unless --paper is passed. The command plan
+    estimates the duration and disk space of a run.
 
-    For several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
+    To use several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...
 
     Options
@@ -419,11 +442,11 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
     store
         Folder of a SignalStore.
     out
-        Folder for the run and its encoder.
+        Folder for the run, its checkpoints and the encoder.
     resume
         Resume the run in --out from its last checkpoint.
     """
-    with report_failures(f"The last checkpoint is in {out}; use --resume to continue."):
+    with report_failures(f"The last checkpoint is in {out}. Use --resume to continue."):
         runs.pretrain(store, out, run_config(options), resume=resume)
 
 
@@ -438,45 +461,49 @@ def fit(
     method: str | None = None,
     options: dict[str, Any],
 ) -> None:
-    """Train a classifier on labeled recordings. The command predict uses it.
-
-    --class, --channel and --set may be repeated.
+    """Train a classifier on labeled recordings, for use with the command predict.
 
     Options
     -------
     folder : FOLDER
-        Folder of labeled recordings, a BIDS data set, or a store with labels. sleep and
-        mental_arithmetic are samples in the package.
+        Folder of labeled recordings, a BIDS dataset, or a store with labels. Bundled datasets:
+        sleep and mental_arithmetic.
     out : MODEL
         Folder for the model.
     overwrite
-        Replace a model in --out.
+        Replace an existing model in --out.
     few_labels
-        Fit a FewLabelsClassifier, for fewer than about twenty people: a frozen encoder, the tangent
-        space and band power vote. In seconds, without training a network.
+        Train a FewLabelsClassifier, an ensemble of linear classifiers, instead of a network. Takes
+        seconds; recommended for fewer than about 20 labeled subjects.
     encoder
-        Encoder to fine-tune: a folder, a name such as small, or a model id. With --few-labels it is
-        small by default, and stays as it is.
+        Pretrained encoder to fine-tune: a folder, the name of a bundled encoder such as small, or a
+        model id. With --few-labels, the encoder is frozen, and the default is small.
     method
-        Without an encoder: task to pretrain on, {TASKS}, FILE.py:CLASS; or scratch. Default: pars.
+        If --encoder is not set: pretext task to pretrain on, {TASKS}, FILE.py:CLASS; or scratch (no
+        pretraining). Default: pars.
     settings
-        KEY=VALUE: argument of PARSClassifier, or FewLabelsClassifier.
+        KEY=VALUE: argument of PARSClassifier, or of FewLabelsClassifier. May be repeated.
     random_state
-        Seed of all random draws. Default: 0.
+        Random seed. Default: 0.
     device
         Device: auto, cpu, cuda or mps. Default: auto.
     """
     if method is not None and encoder is not None:
-        raise typer.BadParameter("--method is for a new encoder; leave it or --encoder out.")
+        raise typer.BadParameter(
+            "--method pretrains a new encoder, but --encoder is already pretrained. Pass only one."
+        )
     for name, value in (("--method", method), ("--seed", options.get("random_state"))):
-        if few_labels and value is not None:  # a vote has neither
+        if few_labels and value is not None:
             raise typer.BadParameter(
-                f"{name} is for training a network; leave it or --few-labels out."
+                f"{name} applies to training a network, but --few-labels does not train a network. "
+                "Pass only one of the two options."
             )
     method = "few-labels" if few_labels else method or "pars"
     if not few_labels and method not in METHODS and not names_file(method):
-        raise typer.BadParameter(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
-    with report_failures("Nothing was written."):
+        raise typer.BadParameter(
+            f"Unknown --method {method!r}; use one of {', '.join(METHODS)}, or FILE.py:CLASS."
+        )
+    with report_failures("No files were written."):
         from braindecode_pars.cli import fitting
 
         chosen = {name: options.pop(name) for name in _OF_TRAINING if name in options}
@@ -501,49 +528,52 @@ def predict(
     device: str = "auto",
     overwrite: bool = False,
 ) -> None:
-    """Predict recordings: a table, events and a figure of each, and one summary.
+    """Predict recordings: write a table, events and figures per recording, and a summary.
 
-    Each recording gets a CSV table, an events file of BIDS with its JSON file, and a figure of its
-    classes and probabilities over time, as an image and as a page to scroll along. summary.csv has
-    the time in each class; for sleep stages also the sleep efficiency, latencies and the other
-    statistics of YASA. Finished recordings are not predicted again.
+    Results per recording: a CSV table, a BIDS events file with its JSON file, and a figure of
+    classes and probabilities over time, as an image and as a scrollable HTML page. summary.csv
+    contains the time in each class; for sleep stages, also sleep efficiency, latencies and the
+    other sleep statistics of YASA. To resume, run the same command; finished recordings are
+    skipped.
 
     Options
     -------
     model : MODEL
-        Folder of a classifier that fit, or save in Python, has written, or hf://owner/name.
+        Folder of a classifier that was saved by fit, or by save in Python; or hf://owner/name.
     recordings : RECORDING
-        EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, and folders with such recordings at
-        any depth.
+        EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, and folders with recordings at any
+        depth.
     out : FOLDER
-        Folder for the results, and to resume from.
+        Folder for the results.
     overlap
-        Share of a window that the next one repeats; predictions of windows that overlap are
-        averaged.
+        Overlap of consecutive windows, as a fraction of the window length. Predictions of
+        overlapping windows are averaged.
     smooth
-        Smooth over time by the transitions between labels in training. Tables have raw and smoothed
-        predictions; events, figure and summary are of the smoothed ones.
+        Smooth predictions over time with the transition probabilities between classes in the
+        training data. Tables contain raw and smoothed predictions; events, figures and summary
+        contain the smoothed predictions.
     rescale
-        Multiply each recording by one factor, which is printed, to the amplitudes of the training:
-        for another unit or gain, as of wearables.
+        Rescale each recording to the amplitude of the training data, by one factor, which is
+        printed. For recordings with a different unit or gain, such as from wearable devices.
     adapt
-        Adapt a model of fit --few-labels to each recording before: to the mean of its windows, and
-        to annotations with the names of at least two of the model's classes, if it has any.
+        Adapt a model of fit --few-labels to each recording before predicting it: center the
+        features with the windows of the recording, and calibrate with its annotations, if they
+        contain at least two classes of the model.
     labels
-        With --adapt: table of files with labels instead of annotations, as in fit.
+        With --adapt: table with the labels of files, instead of annotations, as in fit.
     label_column
-        Column of the table with the labels.
+        Column of the table that contains the labels.
     classes
         With --adapt: label to use, such as 'Sleep stage W=W', as in fit. May be repeated.
     device
-        Torch device; auto uses CUDA, then MPS, then the CPU.
+        Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
-        Replace results of another state of a recording, another model or other options. Without it,
-        nothing is written if there are such.
+        Replace existing results, even if they were computed from a different version of the
+        recording, another model or other options. Without it, the command stops.
     """
     if not adapt and (labels or classes):
-        raise typer.BadParameter("--labels and --class are for --adapt.")
-    advice = f"Finished recordings are kept in {out}; run the same command to resume."
+        raise typer.BadParameter("--labels and --class require --adapt.")
+    advice = f"Finished recordings are stored in {out}. Run the same command to resume."
     with report_failures(advice):
         from braindecode_pars.cli import predicting
 
@@ -566,26 +596,27 @@ def reproduce(
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
 ) -> None:
-    """Compare scratch, MAE, MP3, DropPos and PARS as in the paper's table 1: reproduce sleep.
+    """Reproduce table 1 of the paper: compare from scratch, MAE, MP3, DropPos and PARS.
 
-    Each task pretrains on half of the people without labels, in equal steps. With the labels of
-    four people, its frozen encoder is tested on the other half; then the halves change places. The
-    numbers of pretrainings and fits are printed first. The same command resumes.
+    Two-fold design: each pretext task is pretrained without labels on half of the subjects, with
+    equal numbers of steps; its frozen encoder is then trained with the labels of four subjects and
+    tested on the other half, and vice versa. The numbers of pretrainings and fits are printed
+    first. To resume, run the same command. Example: braindecode-pars reproduce sleep
 
     Options
     -------
     dataset
-        sleep, the nights in the package, or another corpus as in evaluate --dataset.
+        sleep (bundled dataset), or another corpus as in evaluate --dataset.
     out
-        Folder for scores.csv, and to resume from.
+        Folder for scores.csv and the encoders.
     epochs
         Number of epochs of each pretraining.
     seeds
-        Number of repetitions; seeds are 0, 1, ...
+        Number of repetitions, with seeds 0, 1, ...
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
-    with report_failures(f"What is finished is kept in {out}; run the same command to resume."):
+    with report_failures(f"Finished results are stored in {out}. Run the same command to resume."):
         from braindecode_pars.cli import evaluation_report
 
         options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
@@ -594,19 +625,20 @@ def reproduce(
 
 @documented
 def encoders(name: str | None = None, *, audit: bool = False) -> None:
-    """List the pretrained encoders in the package, or print the card or the audit of one.
+    """List the bundled pretrained encoders, or print the encoder card or audit of one encoder.
 
     Options
     -------
     name
-        Encoder whose card is printed: a name in the package, a folder or a model id. Default: a
-        table of the encoders in the package.
+        Encoder whose card is printed: name of a bundled encoder, folder, or model id. Default: a
+        table of all bundled encoders.
     audit
-        Print what its features hold, beside a random encoder: R2 of slope, band powers and other
-        properties. It is stored for those in the package, and measured for others.
+        Print a probing analysis: how well spectral slope, band power and other signal properties
+        can be decoded from the features (R2), compared with a random encoder. It is stored for
+        bundled encoders, and computed for other encoders.
     """
     if audit and name is None:
-        raise typer.BadParameter("--audit needs the name or the folder of an encoder.")
+        raise typer.BadParameter("--audit requires the name or folder of an encoder.")
     with report_failures():
         from braindecode_pars.cli import describing
 
@@ -629,5 +661,5 @@ def show_log(context: typer.Context) -> None:
     """Self-supervised pretraining for EEG."""
     package = logging.getLogger("braindecode_pars")
     package.setLevel(logging.INFO)
-    package.addHandler(_echo)  # again has no effect
+    package.addHandler(_echo)  # no effect if already added
     context.call_on_close(_echo.end)

@@ -1,4 +1,4 @@
-"""Behind ``store``, ``plan`` and ``encoders``: what is stored, what a run takes, and cards."""
+"""Implementation of the commands ``store``, ``plan`` and ``encoders``."""
 
 import warnings
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import preprocessing
 
-#: Recipes of corpora that have the subjects of others.
+#: Recipes of corpora that share subjects with other corpora.
 _OVERLAPPING = [name for name, recipe in datasets.RECIPES.items() if recipe.leave_out]
 
 
@@ -29,19 +29,19 @@ def find_corpora(
     *,
     labels: bool,
 ) -> list[Any]:
-    """Find the recordings of recipes, and print who is stored and who is left out.
+    """Find the recordings of recipes, and print the included and excluded subjects.
 
     Parameters
     ----------
     folders : list of (str, str)
         Names of recipes and folders of their corpora.
     exclude : list of Path
-        Folders of TUAB and TUSZ, whose subjects are left out of TUEG, and text files with a
-        subject in each line, who are left out of every corpus.
+        Folders of TUAB and TUSZ, whose subjects are excluded from TUEG, and text files with one
+        subject per line, who are excluded from every corpus.
     settings : mapping
         Settings of recipes, by names such as ``physionet_mi.sfreq``.
     labels : bool
-        Whether to find the labeled recordings of all splits, instead of those to pretrain on.
+        Whether to find the labeled recordings of all splits, instead of those for pretraining.
 
     Returns
     -------
@@ -51,41 +51,43 @@ def find_corpora(
     Raises
     ------
     ValueError
-        When a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
+        If a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
         labels.
     FileNotFoundError
-        When a folder or a file in ``exclude`` does not exist, or a folder has no recording of its
-        recipe.
+        If a folder or a file in ``exclude`` does not exist, or a folder contains no recording of
+        its recipe.
     """
     names = [name for name, _ in folders]
-    others = [path for path in exclude if path.is_dir()]
+    excluded_folders = [path for path in exclude if path.is_dir()]
     for name in names:
         if name not in datasets.RECIPES:
-            raise ValueError(f"Unknown recipe {name!r}; known are {', '.join(datasets.RECIPES)}.")
+            raise ValueError(
+                f"Unknown --recipe {name!r}; use one of {', '.join(datasets.RECIPES)}."
+            )
     for key in settings:
         if key.partition(".")[0] not in names or "." not in key:
             raise ValueError(
-                f"--set {key} is of no recipe of this command; write NAME.KEY=VALUE with one of "
-                f"{', '.join(names)}."
+                f"Invalid --set {key}: expected NAME.KEY=VALUE, where NAME is a recipe given with "
+                f"--recipe ({', '.join(names)})."
             )
-    if others and not set(names) & set(_OVERLAPPING):
+    if excluded_folders and not set(names) & set(_OVERLAPPING):
         raise ValueError(
-            f"--exclude {others[0]} is a folder, but only {', '.join(_OVERLAPPING)} has the "
-            "subjects of other corpora; pass a text file with a subject in each line."
+            f"--exclude {excluded_folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} "
+            "shares subjects with other corpora. Pass a text file with one subject per line."
         )
-    texts = [path.read_text() for path in exclude if path not in others]
+    texts = [path.read_text() for path in exclude if path not in excluded_folders]
     lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     sources: list[Any] = []
     for name, folder in folders:
         recipe = datasets.RECIPES[name]
         if not Path(folder).expanduser().is_dir():
             raise FileNotFoundError(
-                f"--recipe {name}={Path(folder).expanduser()}: the folder does not exist. Nothing "
-                f"is downloaded; {recipe.card['name']} is at {recipe.card['address']}"
+                f"--recipe {name}={Path(folder).expanduser()}: the folder does not exist. Download "
+                f"{recipe.card['name']} from {recipe.card['address']}"
             )
-        named = f"{name}."
-        options = {k.removeprefix(named): v for k, v in settings.items() if k.startswith(named)}
-        excluded: list[Any] = [*(others * (name in _OVERLAPPING)), *lists]
+        prefix = f"{name}."
+        options = {k.removeprefix(prefix): v for k, v in settings.items() if k.startswith(prefix)}
+        excluded: list[Any] = [*(excluded_folders * (name in _OVERLAPPING)), *lists]
         sources.append(
             recipe.labeled(folder, **options)
             if labels
@@ -93,21 +95,22 @@ def find_corpora(
         )
     corpora = sources if labels else without_left_out(sources)
 
-    # Who is stored, and people in the lists who are in none of the corpora.
+    # Included and excluded subjects, and listed subjects that are in none of the corpora
     for corpus in corpora:
         show(corpus.summary)
     absent = [] if labels else [x for x in sources[0].absent if all(x in c.absent for c in corpora)]
     if absent:
         n_listed = len({subject for subjects in lists for subject in subjects})
         show(
-            f"{len(absent)} of {n_listed} listed in --exclude have no recording here: "
-            f"{checks.format_list(absent)}. If a name is misspelt, its subject is trained on."
+            f"{len(absent)} of {n_listed} subjects listed in --exclude have no recording: "
+            f"{checks.format_list(absent)}. Check the spelling: subjects that are misspelled in "
+            "the list are not excluded from training."
         )
     return corpora
 
 
 def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
-    """Store the recordings below a folder, or those of recipes, and print the content.
+    """Store the recordings in a folder, or of recipes, and print a summary of the store.
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
         Arguments of ``SignalStore.create``.
     """
     with warnings.catch_warnings():
-        # The command lists skipped recordings itself, below.
+        # Skipped recordings are printed below.
         warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
         finished = SignalStore.create(path, source, **settings)
     table = finished.recordings
@@ -134,14 +137,14 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     if finished.n_labeled_windows:
         labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
         show(
-            f"Labeled windows: {finished.n_labeled_windows:,}{labels and f' ({labels})'}; "
-            f"evaluate them with --dataset {finished.path}."
+            f"Labeled windows: {finished.n_labeled_windows:,}{labels and f' ({labels})'}. To use "
+            f"them, pass --dataset {finished.path} to the command evaluate."
         )
     if finished.shares:
         total = sum(finished.shares.values())
         mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
-        show(f"Examples of pretraining: {mixture}.")
-    # Subjects, so that the user can see whether they were recognized.
+        show(f"Proportion of each corpus in pretraining: {mixture}.")
+    # Subjects, so that users can check that they were recognized
     subjects = list(map(str, finished.subjects))
     show(f"Subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.skipped:
@@ -160,7 +163,7 @@ def show_plan(
     sfreq: float | None,
     n_chans: int,
 ) -> None:
-    """Plan a run and print what it takes, one fact a line.
+    """Print disk space, number of steps and duration of a run.
 
     Parameters
     ----------
@@ -169,8 +172,7 @@ def show_plan(
     store : Path | None
         Folder of a store.
     n_windows, sfreq, n_chans
-        Number of windows in a pass, sampling rate and number of channels of a corpus that is not
-        here.
+        Number of windows per pass, sampling rate and number of channels, if there is no store.
     """
     seconds = max(config.lengths)
     if store is not None:
@@ -179,66 +181,69 @@ def show_plan(
     else:
         size: Any = dict(sfreq=sfreq, window_seconds=seconds, n_chans=n_chans)
         corpus = runs.CorpusSize.of_numbers(n_windows, **size)
-    planned = runs.plan(corpus, config)
-    hours, days = planned.hours, f" ({planned.hours / 24:,.3g} days)" if planned.hours >= 48 else ""
+    run_plan = runs.plan(corpus, config)
+    hours = run_plan.hours
+    days = f" ({hours / 24:,.3g} days)" if hours >= 48 else ""
     time = f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
     time = f"{hours * 60:.2g} min" if hours < 1 else time
-    length = f"at most {planned.n_steps:,}, in epochs of"
+    length = f"maximum {run_plan.n_steps:,}, in epochs of"
     if config.epochs is not None:
-        length = f"{planned.n_steps:,}: {config.epochs:,} epochs of"
+        length = f"{run_plan.n_steps:,}: {config.epochs:,} epochs of"
     facts = {
-        "windows in a pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
-        "network": f"{config.task} with {planned.parameters:,} parameters",
-        "disk of the store": decimal(planned.store_bytes),
-        "disk of the run": decimal(planned.run_bytes),
-        "steps": f"{length} {planned.steps_per_epoch:,} steps of {config.batch_size:,} windows",
-        "devices": f"{planned.n_devices} ({planned.device})",
-        "speed": f"{planned.windows_per_second:,.4g} windows/s on each, measured on steps of "
-        f"{planned.measured_windows} in {config.precision}",
-        "time": time,
+        "windows per pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
+        "network": f"{config.task} with {run_plan.parameters:,} parameters",
+        "disk space of the store": decimal(run_plan.store_bytes),
+        "disk space of the run": decimal(run_plan.run_bytes),
+        "steps": f"{length} {run_plan.steps_per_epoch:,} steps of {config.batch_size:,} windows",
+        "devices": f"{run_plan.n_devices} ({run_plan.device})",
+        "speed": f"{run_plan.windows_per_second:,.4g} windows/s per device, measured with "
+        f"{run_plan.measured_windows} windows per step in {config.precision}",
+        "duration": time,
     }
     print_frame(pd.DataFrame(facts.items()), n_text=2, header=False)
-    show("Nothing was started. The hours hold if data arrive as fast as they are used.")
+    show("No run was started. The duration assumes that data loading is not the bottleneck.")
 
 
 def show_encoders() -> None:
-    """Print a table with one column for each encoder in the package.
+    """Print a table of the bundled encoders, with one column per encoder.
 
-    There are few encoders and many facts, so the facts are the rows: a terminal has 80 columns.
+    There are more properties than encoders, so the properties are the rows to save width.
     """
     names = model_files.bundled_names()
     if not names:
-        show("This installation has no encoders of the package.")
+        show("This installation contains no bundled encoders.")
         return
     columns = []
     for name in names:
         encoder, card, _ = saved.load_encoder(model_files.bundled_folder(name))
         about, config, held_out = card.about, encoder.config, card.about["held_out"]
-        others = [alias for alias, of in model_files.ALIASES.items() if of == name]
+        aliases = [alias for alias, of in model_files.ALIASES.items() if of == name]
         facts = {
             "name": name,
-            "also called": ", ".join(others) or "-",
-            "task": card.task,
+            "alias": ", ".join(aliases) or "-",
+            "pretext task": card.task,
             **{fact: config[fact] for fact in ("num_layers", "embed_dim")},
             "parameters": f"{computing.n_parameters(encoder):,}",
             "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
             **{fact: config[fact] for fact in ("patch_size", "tokenizer")},
             "band": preprocessing.text_of("band", about["band"]),
             "reference": about["reference"],
-            **{fact: ", ".join(about[fact]) for fact in ("corpora", "people")},
-            "held-out loss": f"{held_out['loss_relative']:.3f} of chance on {held_out['people']}",
+            "corpora": ", ".join(about["corpora"]),
+            "subjects": ", ".join(about["people"]),
+            "relative held-out loss": f"{held_out['loss_relative']:.3f} on {held_out['people']}",
             **{fact: about[fact] for fact in ("license", "date")},
         }
         columns.append(facts)
     table = pd.DataFrame(columns).astype(str).set_index("name").T.reset_index(names="name")
     print_frame(table, n_text=table.shape[1])
-    show(f'Use one: PARSClassifier(encoder="{names[0]}")')
-    show(f"The whole card: braindecode-pars encoders {names[0]}")
-    show(f"What its features hold: braindecode-pars encoders {names[0]} --audit")
+    show("A relative loss of 1 is the chance level of the pretext task.")
+    show(f'Use in Python: PARSClassifier(encoder="{names[0]}")')
+    show(f"Encoder card: braindecode-pars encoders {names[0]}")
+    show(f"Probing analysis: braindecode-pars encoders {names[0]} --audit")
 
 
 def show_card(name: str) -> None:
-    """Print the model card of an encoder, without its header.
+    """Print the encoder card, without its metadata header.
 
     Parameters
     ----------
@@ -248,19 +253,19 @@ def show_card(name: str) -> None:
     encoder, card, _ = saved.load_encoder(name)
     described = saved.describe_encoder(encoder, card)
     text = cards.model_card(model_files.ENCODER, described, source=name).partition("---\n\n")[2]
-    # Without control characters, which could change the terminal.
+    # Remove control characters, which could change the terminal.
     shown = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     show(shown, end="")
 
 
 # Audits ------------------------------------------------------------------------------------------
 
-#: Length of the windows in seconds.
+#: Length of the windows of a probing analysis, in seconds.
 AUDIT_SECONDS = 10.0
 
 
 def show_audit(name: str) -> None:
-    """Print what the features of an encoder hold: as stored on its card, or in the sample.
+    """Print a probing analysis of an encoder: stored on its card, or computed on bundled data.
 
     Parameters
     ----------
@@ -283,7 +288,7 @@ def show_audit(name: str) -> None:
             sample.datasets[i] = windows
         windows = BaseConcatDataset(sample.datasets)
         audit = audits.audit_encoder({name: folder}, windows)
-        title = "The sample in the package, rest and mental arithmetic"
+        title = "Bundled dataset, rest and mental arithmetic"
         text = recordings_text(title, audit, AUDIT_SECONDS)
         stored = [dict(recordings=text, table=audits.audit_table(audit))]
     for result in stored:
@@ -297,12 +302,13 @@ def show_audit(name: str) -> None:
             shown.insert(0, measure, rows["property"])
             print_frame(shown)
     show(
-        "R2 of a ridge regression on the features of one channel, on other people: 1 is read "
-        "without an error, 0 not at all. Above tokens and random encoder, it was learned."
+        "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
+        "perfect prediction, 0 is no better than the mean. An R2 above the R2 of the tokens and of "
+        "the random encoder is due to pretraining."
     )
 
 
 def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
-    """Return a line that says on which recordings an audit was measured."""
-    numbers = "{n_subjects} people, {n_signals} signals of {n_windows} windows"
+    """Return a line with the recordings and numbers of windows of a probing analysis."""
+    numbers = "{n_subjects} subjects, {n_signals} signals from {n_windows} windows"
     return f"{title}: {numbers.format(**audit.attrs)} of {seconds:g} s"

@@ -1,4 +1,4 @@
-"""``braindecode-pars evaluate PROTOCOL``: scores of the paper's protocols, tables and figures."""
+"""Command ``braindecode-pars evaluate PROTOCOL``: score classifiers on held-out subjects."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -8,10 +8,10 @@ import typer
 from typer.core import TyperCommand
 
 from braindecode_pars._common.names import CONTROLS
-from braindecode_pars.cli.terminal import documented, given_options, report_failures, values
+from braindecode_pars.cli.terminal import documented, passed_options, report_failures, values
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
-#: Protocol -> options that not all of them take.
+#: Options of each protocol that are not options of all protocols.
 PROTOCOLS = {
     "compare": (*_METHODS, "--against"),
     "leave-one-subject-out": _METHODS,
@@ -20,13 +20,14 @@ PROTOCOLS = {
     "ablation": ("--test-subject", "--n", "--grid"),
     "controls": (*_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
-#: Names are repeated here, because importing the registries takes seconds.
+#: Names of the grids. They are repeated here, because importing the registry takes seconds.
 GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
+#: Required option of a protocol.
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
 class ProtocolCommand(TyperCommand):
-    """Command whose help shows the options of a protocol, where one stands before --help."""
+    """Command whose help is limited to the options of a protocol, if it precedes --help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--help" in args:
@@ -35,7 +36,7 @@ class ProtocolCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         protocol, params = ctx.meta.get("protocol"), super().get_params(ctx)
-        return [param for param in params if not protocol or _takes(protocol, param.opts[0])]
+        return [param for param in params if not protocol or _accepts(protocol, param.opts[0])]
 
 
 @documented
@@ -63,93 +64,98 @@ def evaluate(
 ) -> None:
     """Score classifiers on held-out subjects.
 
-    Two protocols hold out one subject at a time: leave-one-subject-out, and compare, which also
-    tests the paired differences. Three have fixed test subjects: label-efficiency varies the number
-    of training subjects, transfer fine-tunes encoders on a corpus, and ablation varies settings of
-    pretraining with PARS. controls repeats a comparison on windows that lack one thing, such as
-    slow voltages, and says what the gain of an encoder needs.
+    Protocols with one held-out subject at a time: leave-one-subject-out, and compare, which also
+    tests the paired differences between methods. Protocols with fixed test subjects:
+    label-efficiency (varies the number of labeled training subjects), transfer (fine-tunes
+    pretrained encoders on a corpus) and ablation (varies settings of pretraining with PARS).
+    controls repeats a comparison on control signals, such as high-pass filtered windows, to show
+    which signal properties a difference depends on.
 
-    Finished fits are kept in --out: after an interruption, the same command resumes. With a
-    protocol before --help, its own options are shown.
+    To resume after an interruption, run the same command; finished fits are stored in --out. To
+    show only the options of one protocol, pass it before --help.
 
     Options
     -------
     protocol
         compare, leave-one-subject-out, label-efficiency, transfer, ablation, controls.
     dataset : NAME
-        Corpus: sleep and mental_arithmetic (in the package), simulated, {RECIPES};
-        a folder of own labeled recordings, a BIDS
-        data set, or a store with labels; a Python file with a function load that returns labeled
-        windows.
+        Dataset: sleep and mental_arithmetic (bundled), simulated, {RECIPES};
+        a folder of labeled recordings, a BIDS dataset, or a store with labels; or a Python file
+        with a function load that returns labeled windows.
     data
-        Folder of a corpus with a name, or of a store of it with labels; sleep, mental_arithmetic
-        and simulated need none.
+        Folder of the corpus named by --dataset, or of a store of this corpus with labels. Not
+        required for sleep, mental_arithmetic and simulated.
     load : KEY=VALUE
-        Argument of the corpus' load function, such as window_seconds=10, or, for a folder of own
+        Argument of the load function of the dataset, such as window_seconds=10, or, for a folder of
         recordings, labels=labels.csv. May be repeated.
     method : NAME
-        Method: {TASKS}, {BASELINES}, a published model NAME:WEIGHTS, such as
-        cbramod:FILE, or a pretext task FILE.py:CLASS, whose code is run. May be repeated. Default:
-        pars, scratch, band-power and tangent-space; with encoders all but pars; for transfer
-        scratch and band-power; for controls with encoders probe, random-encoder, band-power,
-        tangent-space and classical-features. eegnet and shallow train for 500 epochs, as published,
-        if finetune_epochs is not set.
+        Method: {TASKS}, {BASELINES}; a published model NAME:WEIGHTS, such as
+        cbramod:FILE; or a pretext task FILE.py:CLASS, whose code is executed. May be repeated.
+        Default: pars, scratch, band-power and tangent-space. Default with --encoder: the same
+        without pars; for transfer, scratch and band-power; for controls, probe, random-encoder,
+        band-power, tangent-space and classical-features. eegnet and shallow are trained for 500
+        epochs, as published, unless finetune_epochs is set.
     encoder : [NAME=]FOLDER
-        Pretrained encoder: a folder, a name in the package such as small, or a model id. Several
-        have names: --encoder PARS=run1 --encoder MAE=run2. It adds the methods NAME, frozen, and
-        NAME, all weights, which is trained as scratch is, and an untrained frozen one, scratch,
-        frozen. --set freeze_encoder=true, or false, leaves one kind out. For controls, frozen in a
-        probe if probe is a method.
+        Pretrained encoder: a folder, the name of a bundled encoder such as small, or a model id.
+        Name several encoders: --encoder PARS=run1 --encoder MAE=run2. Adds three methods: the
+        frozen encoder with a trained head, the fine-tuned encoder (trained in the same way as
+        scratch), and a frozen random encoder with a trained head. Pass --set freeze_encoder=true
+        or false to select one kind. For controls, the encoder is used in a linear probe if probe is
+        a method.
     unequal_sizes
-        Compare encoders with different numbers of parameters, and show the numbers in the table:
-        other methods have the sizes of --set or the defaults. Without it they have those of the
-        encoder.
+        Allow encoders with different numbers of parameters, which are shown in the table. Other
+        methods then have the sizes given by --set, or the default sizes. Without this option, all
+        networks have the size of the encoder.
     settings : KEY=VALUE
         Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true,
-        smoothing=true (of every method also the predictions smoothed over time), or C=0.01 of
-        logistic regressions (C=null: chosen by held-out subjects). May be repeated.
+        smoothing=true (also score predictions smoothed over time), or C=0.01 for logistic
+        regressions (C=null: selected by cross-validation over subjects). May be repeated.
     published
-        Fine-tune as published, in 200 epochs: paper.FINE_TUNING, and for eesm17 its noise; for
-        ablation also sizes and pretraining, paper.CLASSIFIER. For the paper's validation subjects
-        add --set validation=split. As with --set, eegnet and shallow take the values that they
-        share.
+        Use the published fine-tuning, with 200 epochs: paper.FINE_TUNING, and for eesm17 its noise
+        augmentation; for ablation, also the published sizes and pretraining: paper.CLASSIFIER. To
+        use the validation subjects of the paper, add --set validation=split. As with --set, eegnet
+        and shallow use the values of the parameters that they share.
     metric : NAME
-        Metric: {METRICS}. May be repeated. The figure and the tests use the first one.
+        Metric: {METRICS}. May be repeated. The figure and the tests use the first metric.
     against : NAME
-        For compare and controls: method to test the others against, such as scratch. Default: all
-        pairs; for controls scratch if it is a method, else random-encoder.
+        For compare and controls: reference method of the tests, such as scratch. Default for
+        compare: all pairs of methods. Default for controls: scratch if it is a method, otherwise
+        random-encoder.
     n
-        For label-efficiency and controls: number of training subjects; may be repeated. For
-        ablation: the same; the last one counts. Default: all.
+        Number of labeled training subjects. May be repeated for label-efficiency and controls; for
+        ablation, the last value is used. Default: all training subjects.
     grid : NAME | KEY=VALUE,...
-        For ablation: settings to vary, masking, sampling, decoder, overlap, joint; or values of a
-        parameter of PARS or PARSClassifier, such as n_patches=10,20,40. May be repeated, for all
-        combinations.
+        For ablation: settings to vary: masking, sampling, decoder, overlap, joint; or values of a
+        parameter of PARS or PARSClassifier, such as n_patches=10,20,40. May be repeated to vary
+        all combinations.
     control : NAME
-        For controls: what the windows lack, {CONTROLS}. May be repeated. Default: all.
+        For controls: control signals: {CONTROLS}. May be repeated. Default: all.
     test_subject : ID
-        Fixed test subject. May be repeated. Default: the corpus' own split; for controls of a
-        corpus without one, four folds of subjects with --n, and each subject in turn without.
+        Fixed test subject. May be repeated. Default: the test split of the corpus. For controls of
+        a corpus without a split: four folds of subjects with --n, leave-one-subject-out without.
     seeds
-        Number of seeds; seeds are 0, 1, ... Default: 5; for compare, leave-one-subject-out, and
-        controls without --n, 1.
+        Number of seeds; seeds are 0, 1, ... Default: 5; 1 for compare, leave-one-subject-out, and
+        controls without --n.
     n_jobs
-        Number of parallel fits, on the GPUs in turn. Default: 1.
+        Number of parallel fits, which are distributed over the GPUs. Default: 1.
     out
-        Folder for the results, and to resume from.
+        Folder for the results.
     """
     _check_choice("protocol", [protocol], PROTOCOLS)
-    option_names = given_options(context)
+    option_names = passed_options(context)
     for option in option_names:
-        if not _takes(protocol, option):
-            takes = ", ".join(name for name in PROTOCOLS if _takes(name, option))
-            raise typer.BadParameter(f"{protocol} takes no {option}; it is for {takes}.")
-    needed = REQUIRED.get(protocol)
-    if needed is not None and needed not in option_names:
-        raise typer.BadParameter(f"{protocol} needs {needed}.")
+        if not _accepts(protocol, option):
+            accepting = ", ".join(name for name in PROTOCOLS if _accepts(name, option))
+            raise typer.BadParameter(
+                f"The protocol {protocol} does not support {option}. Omit it, or use one of "
+                f"{accepting}."
+            )
+    required = REQUIRED.get(protocol)
+    if required is not None and required not in option_names:
+        raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
     _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
     _check_choice("control", control or [], CONTROLS)
-    with report_failures(f"Finished fits are kept in {out}; run the same command to resume."):
+    with report_failures(f"Finished fits are stored in {out}. Run the same command to resume."):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
         from braindecode_pars.datasets import any_source
@@ -162,7 +168,7 @@ def evaluate(
         methods = {}
         if not is_ablation:
             arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
-            # An unknown method ends the command before the corpus is read.
+            # Unknown methods raise an error before the corpus is read.
             methods = report.methods_of(protocol, method, encoder, classifier)
         windows = datasets.load(dataset, data, **values(load, "--load"))
         if seeds is None and protocol == "controls" and not n:
@@ -172,9 +178,9 @@ def evaluate(
             seeds=seeds and range(seeds),
             n_train_subjects=n[-1] if n and is_ablation else n,
             controls=control,
-            test_subjects=report.given_subjects(windows, test_subject),
+            test_subjects=report.find_subjects(windows, test_subject),
         )
-        # What is not given is the protocol's default.
+        # Options that are not set have the default of the protocol.
         arguments |= {name: value for name, value in option_values.items() if value}
         if is_ablation:
             report.show_ablation(classifier, windows, grid or [], **arguments)
@@ -184,11 +190,11 @@ def evaluate(
             report.run(protocol, methods, windows, against=against, **arguments)
 
 
-def _takes(protocol: str, option: str) -> bool:
+def _accepts(protocol: str, option: str) -> bool:
     return option in PROTOCOLS[protocol] or not any(option in names for names in PROTOCOLS.values())
 
 
-def _check_choice(what: str, names: list[str], choices: Collection[str]) -> None:
+def _check_choice(kind: str, names: list[str], choices: Collection[str]) -> None:
     for name in names:
         if name not in choices:
-            raise typer.BadParameter(f"Unknown {what} {name!r}; known are {', '.join(choices)}.")
+            raise typer.BadParameter(f"Unknown {kind} {name!r}; use one of {', '.join(choices)}.")

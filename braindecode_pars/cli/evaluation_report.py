@@ -1,4 +1,4 @@
-"""Behind ``evaluate``: settings, data, a protocol, then scores, costs and figures.
+"""Implementation of the command ``evaluate``: run protocols, and print scores, costs and tests.
 
 Settings come from the paper and from options, data from :func:`datasets.load
 <braindecode_pars.datasets.load>`.
@@ -15,31 +15,35 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
 from braindecode_pars._common import files, model_files, subjects, tables
+from braindecode_pars.baselines.methods import shown_name
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import protocols, splitting
 
-#: Methods without ``--method``. Those of controls train no network, and many draws take minutes.
+#: Default methods without ``--method`` and ``--encoder``.
 _DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
+#: Default methods of protocols with ``--encoder``. The methods of controls do not train networks.
 _DEFAULT_OF = {
     "transfer": ("scratch", "band-power"),
     "controls": ("probe", "random-encoder", "band-power", "tangent-space", "classical-features"),
 }
-#: What controls compare the others with, if it is among the methods: the first one that is.
-_AGAINST = ("scratch", "random encoder")
-#: Folds of whole subjects for controls, where a corpus has no test subjects and none are given.
+#: Default reference methods of controls; the first one that is among the methods is used.
+_AGAINST = ("from scratch", "random encoder")
+#: Number of folds of subjects for controls, if there are no fixed test subjects.
 _FOLDS = 4
 
 
 def methods_of(
     protocol: str, names: list[str] | None, encoders: list[str] | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return classifiers by method name; controls freeze a given encoder if probe is a method."""
+    """Return classifiers by method name; for controls with probe, encoders are frozen."""
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
-        model_files.model_folder(encoder)  # an unknown name ends the command here
+        model_files.model_folder(encoder)  # raises an error for unknown names
     default = _DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT
-    if by_name.keys() - {"pretrained"}:  # encoders of several tasks are compared as they are
+    if by_name.keys() - {
+        "pretrained"
+    }:  # encoders of several tasks are compared without pretraining
         default = tuple(name for name in default if name != "pars")
     methods = baselines.make_methods(names or default, encoder=by_name or None, **settings)
     if protocol == "controls" and "probe" in (names or default):
@@ -49,32 +53,34 @@ def methods_of(
 
 
 def encoders_of(options: list[str] | None) -> dict[str, str]:
-    """Return encoders by name from options NAME=FOLDER; a single one may have no name.
+    """Return encoders by name from options NAME=FOLDER; the name of a single encoder is optional.
 
     Raises
     ------
     ValueError
-        When one of several encoders has no name, or two have the same.
+        If one of several encoders has no name, or two encoders have the same name.
     """
     options = options or []
-    nameless = [text for text in options if "=" not in text or Path(text).is_dir()]
-    if len(options) == 1 and nameless:
+    unnamed = [text for text in options if "=" not in text or Path(text).is_dir()]
+    if len(options) == 1 and unnamed:
         return {"pretrained": options[0]}
-    if nameless:
+    if unnamed:
         raise ValueError(
-            f"--encoder {nameless[0]} needs a name, as one of several encoders: "
-            f"--encoder NAME={nameless[0]}."
+            f"--encoder {unnamed[0]} has no name, which is required for several encoders. Use "
+            f"--encoder NAME={unnamed[0]}."
         )
     by_name = dict(option.split("=", 1) for option in options)
     if len(by_name) < len(options):
-        raise ValueError(f"--encoder uses a name twice: {' '.join(options)}.")
+        raise ValueError(
+            f"--encoder got the same name more than once: {' '.join(options)}. Use different names."
+        )
     return by_name
 
 
-def given_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
-    """Return the corpus' own values for subjects given as text; None if no subjects are given.
+def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
+    """Return the subject identifiers in the dataset for names as text; None without names.
 
-    A name may have the corpus in front, as in stores and cards: "tuab:aaaaaaab".
+    A name may start with the corpus, as in stores and encoder cards: "tuab:aaaaaaab".
     """
     by_text: dict[str, Any] = {}
     for recording in windows.datasets:
@@ -82,7 +88,10 @@ def given_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list 
         by_text |= {str(subject): subject, str(subjects.in_corpus(corpus, subject)): subject}
     unknown = [name for name in names or () if name not in by_text]
     if unknown:
-        raise ValueError(f"Unknown subject {', '.join(unknown)}; known are {', '.join(by_text)}.")
+        raise ValueError(
+            f"Unknown --test-subject {', '.join(unknown)}; use subjects of the dataset: "
+            f"{', '.join(by_text)}."
+        )
     return [by_text[name] for name in names or ()] or None
 
 
@@ -95,14 +104,14 @@ def run(
     against: str | None = None,
     **arguments: Any,
 ) -> None:
-    """Run a protocol, show its scores and costs, and for compare the tests of differences."""
+    """Run a protocol and print scores and costs; for compare, also tests of differences."""
     protocol = protocol.replace("-", "_")
     if against is not None:
-        against = compared_with(against, methods)
+        against = reference_method(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
-            f"compare needs at least two methods, got only {', '.join(methods)}; use "
-            "leave-one-subject-out to score one."
+            f"The protocol compare requires at least two methods, got {', '.join(methods)}. Use "
+            "the protocol leave-one-subject-out to score a single method."
         )
     data: Any = windows
     if protocol == "transfer":
@@ -125,8 +134,8 @@ def show_controls(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Score the methods in each control; show and write scores, gains, sentences and figure."""
-    against = compared_with(against, methods)
+    """Score the methods on each control signal; print and write scores, differences and figure."""
+    against = reference_method(against, methods)
     if "n_train_subjects" in arguments and "test_subjects" not in arguments:
         split = windows.description.get("split", pd.Series(dtype=str))
         arguments["cv"] = None if (split == "test").any() else _FOLDS
@@ -134,7 +143,7 @@ def show_controls(
     metric = scores["metric"].iloc[0]
     gains = evaluation.control_gains(scores, metric, against=against)
     of_metric = tables.rows_of(scores, metric)
-    show(f"{metric.replace('_', ' ')} in each control")
+    show(f"{metric.replace('_', ' ')} by control signal")
     show_scores(of_metric.drop(columns="control").assign(metric=of_metric["control"]), "subjects")
     for note in scores.get("note", pd.Series()).dropna().unique():
         show(f"{note}.")
@@ -142,24 +151,25 @@ def show_controls(
     files.replace_file(out / "gains.csv", gains.to_csv(index=False))
     files.replace_file(out / "gains.txt", sentences + "\n")
     plotting.style.save_figure(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
-    show(f"Written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
+    show(f"Results written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
 
 
-def compared_with(name: str | None, methods: Iterable[str]) -> str:
-    """Return the name in tables of the method that others are compared with.
+def reference_method(name: str | None, methods: Iterable[str]) -> str:
+    """Return the name of the reference method in tables.
 
-    ``name`` is this name or that of --method; None means scratch, or else the random encoder.
+    ``name`` is the name in tables or of --method. If None, scratch, otherwise the random encoder.
     """
     if name is None:
         plain = {method.removesuffix(baselines.CENTERED): method for method in methods}
         if candidates := [plain[candidate] for candidate in _AGAINST if candidate in plain]:
             return candidates[0]
-        named = ", ".join(methods)
-        raise ValueError(f"--against is missing: the method to compare with, of {named}.")
+        names = ", ".join(methods)
+        raise ValueError(f"--against is required: pass the reference method, one of {names}.")
+    keys = {text.casefold().replace("-", " ") for text in (name, shown_name(name))}
     for method in methods:
-        if method.casefold().replace("-", " ") == name.casefold().replace("-", " "):
+        if method.casefold().replace("-", " ") in keys:
             return method
-    raise ValueError(f"--against {name} is no method; methods are {', '.join(methods)}.")
+    raise ValueError(f"Unknown method --against {name}; use one of {', '.join(methods)}.")
 
 
 def show_ablation(
@@ -170,19 +180,19 @@ def show_ablation(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Run the protocol of this name with PARS, and show its scores.
+    """Run the protocol ablation with PARS, and print its scores.
 
-    The entries of the grid are names of those of the package, and parameters with their values.
+    Entries of ``grid`` are names of predefined grids, or parameters with their values.
     """
     (estimator,) = baselines.make_methods(["pars"], **settings).values()
     varied: dict[str, Any] = {}
     for text in grid:
-        key, equals, listed = text.partition("=")
-        grid_values = [values([f"{key}={value}"], "--grid")[key] for value in listed.split(",")]
+        key, equals, listing = text.partition("=")
+        grid_values = [values([f"{key}={value}"], "--grid")[key] for value in listing.split(",")]
         varied |= {key: grid_values} if equals else evaluation.GRIDS[text]
     scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
-    # A line for each value of one setting over the values of another, as in the paper; the values
-    # of a single setting as methods.
+    # With two varied settings, one line per value of the first setting, as in the paper; with one
+    # setting, its values are drawn like methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     axes.sort(key=lambda name: pd.api.types.is_numeric_dtype(scores[name]))
     draw: Callable[..., Any] = plotting.subject_dots
@@ -192,11 +202,11 @@ def show_ablation(
 
 
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
-    """Compare the methods of the paper's table 1, and show their scores over seeds."""
+    """Compare the methods of table 1 of the paper, and print their scores over seeds."""
     windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
     n_tasks = len(protocols.PAPER_TASKS)
     n_encoders, n_fits = n_halves * n_tasks, 2 * n_halves * (n_tasks + 2)
-    show(f"{n_encoders} encoders of {arguments['epochs']} epochs, {n_fits} fits.")
+    show(f"{n_encoders} pretrainings of {arguments['epochs']} epochs each, and {n_fits} fits.")
     scores = evaluation.reproduce(windows, out, **arguments)
     by = [name for name in tables.SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index()
@@ -204,38 +214,39 @@ def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> 
     table = evaluation.score_table(pooled, "seeds").droplevel(["dataset", "n_train_subjects"])
     table["pretraining_loss"] = scores.groupby("method")["pretraining_loss"].mean()
     n = scores["subject"].nunique()
-    about = f"mean over {n} held-out subjects, ± SD over seeds; loss relative to chance"
-    print_frame(table.reset_index(), about)
-    show(f"Written to {out}: scores.csv, and the encoders in reproduction/.")
+    title = f"mean over {n} held-out subjects ± SD over seeds; relative loss (1 = chance level)"
+    print_frame(table.reset_index(), title)
+    show(f"Results written to {out}: scores.csv, and the encoders in reproduction/.")
 
 
 def _report(scores: pd.DataFrame, out: Path, draw: Callable[..., Any]) -> None:
-    """Show the scores, over seeds if the test subjects are fixed, and draw the first metric."""
+    """Print the scores, and save a figure of the first metric."""
     show_scores(scores, "seeds" if tables.POOLED in scores["subject"].tolist() else "subjects")
     metric = scores["metric"].iloc[0]
     label = "Cohen's kappa" if metric == "kappa" else None
     plotting.style.save_figure(
         draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150
     )
-    show(f"Written to {out}: scores.csv, {metric}.png, cache/.")
+    show(f"Results written to {out}: scores.csv, {metric}.png, cache/.")
 
 
 def show_scores(scores: pd.DataFrame, over: str) -> None:
-    """Print a table with the mean and the standard deviation of every method.
+    """Print a table with the mean and the standard deviation of each method.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores of one protocol.
+        Scores of a protocol.
     over : "subjects" | "seeds"
-        Average over held-out subjects, or over seeds if the test subjects are fixed.
+        Whether the standard deviation is across held-out subjects, or, with fixed test subjects,
+        across seeds.
     """
     wide = evaluation.score_table(scores, over)
     n = wide.attrs["n"]
     unit = f"held-out subject{'s' if n != 1 else ''}"
     if over == "seeds":
         unit = f"seed{'s' if n != 1 else ''}, over all test windows"
-    # Dataset and number of subjects are omitted if they are the same in all rows.
+    # Omit the dataset and the number of training subjects if they are equal in all rows.
     rows = wide.fillna("").reset_index()
     keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
     keys.append("method")
@@ -244,25 +255,25 @@ def show_scores(scores: pd.DataFrame, over: str) -> None:
 
 
 def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> None:
-    """Print a table of the differences between methods, and which are significant.
+    """Print a table of differences between methods, and the significant differences.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores of one protocol.
+        Scores of a protocol.
     against : str | None
-        Method that the others are tested against; None tests all pairs.
+        Reference method of the tests. If None, all pairs of methods are tested.
     out : Path
-        Folder for a table of the tests, ``tests.csv``.
+        Folder in which the table of tests, ``tests.csv``, is written.
     """
     metric = scores["metric"].iloc[0]
     tests = evaluation.paired_tests(scores, metric, against=against)
     hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test", "metric"]
-    title = f"differences in {metric.replace('_', ' ')}, with intervals of 95 %"
+    title = f"differences in {metric.replace('_', ' ')}, with uncorrected 95 % confidence intervals"
     print_frame(tests.drop(columns=hidden), title, 2)
     show(evaluation.describe_differences(tests))
     files.replace_file(out / "tests.csv", tests.to_csv(index=False))
-    show(f"Written to {out / 'tests.csv'}.")
+    show(f"Tests written to {out / 'tests.csv'}.")
 
 
 def show_costs(
@@ -271,7 +282,7 @@ def show_costs(
     scores: pd.DataFrame,
     out: Path,
 ) -> None:
-    """Print a table with the cost of one fit of each method, and write it to ``costs.csv``.
+    """Print a table with the cost of a fit of each method, and write it to ``costs.csv``.
 
     Parameters
     ----------
@@ -280,18 +291,18 @@ def show_costs(
     windows : BaseConcatDataset
         Windows of the protocol.
     scores : DataFrame
-        Its scores. They say which subjects the largest fit is trained on.
+        Scores of the protocol, from which the training subjects of the largest fit are determined.
     out : Path
         Folder of the results.
     """
     subject_of_part = windows.description["subject"].astype(str)
     split = windows.description.get("split", pd.Series("", subject_of_part.index))
-    # Either one subject is held out at a time, or all test subjects are.
+    # Either one subject is held out at a time, or all test subjects are held out.
     tested = scores["subject"].astype(str)
     is_in_turn = tables.POOLED not in tested.to_numpy()
     is_tested = subject_of_part.isin(tested.iloc[:1] if is_in_turn else tested)
     is_tested |= (split == "test") & (not is_in_turn)
-    # As in the protocols, fixed validation subjects come beside the training subjects.
+    # As in the protocols, fixed validation subjects are added to the training subjects.
     fixed = {name: splitting.validates_by_split(estimator) for name, estimator in methods.items()}
     is_valid = (split == "valid") & ~is_tested & any(fixed.values())
     chosen = subject_of_part[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
@@ -304,27 +315,28 @@ def show_costs(
     written = table.assign(dataset=scores["dataset"].iloc[0])
     files.replace_file(out / "costs.csv", written.to_csv(index=False))
     print_frame(table, "cost of one fit")
-    show(f"Written to {out / 'costs.csv'}.")
+    show(f"Costs written to {out / 'costs.csv'}.")
 
 
 def classifier_settings(
     options: list[str] | None, *, published: bool, dataset: str = "", pretrains: bool = False
 ) -> dict[str, Any]:
-    """Return arguments of PARSClassifier; options win over the paper.
+    """Return arguments of PARSClassifier; options override the settings of the paper.
 
     Parameters
     ----------
     options : list of str | None
         Options ``--set KEY=VALUE``.
     published : bool
-        Whether to begin with the paper's fine-tuning, for EESM17 with its noise.
+        Whether to use the published fine-tuning; for EESM17, with noise augmentation.
     dataset : str
-        Name of the corpus, or folder of a store of it.
+        Name of the corpus, or folder of a store of the corpus.
     pretrains : bool
-        Whether the classifier pretrains; the paper then has its sizes and its pretraining, too.
+        Whether the classifier is pretrained. If True, the published sizes and pretraining are also
+        used.
     """
     settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
-    settings.pop("pretext", None)  # is the method's
+    settings.pop("pretext", None)  # set by the method
     if published and any_source.recipe_of(dataset) == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
     return settings | values(options, "--set")

@@ -1,7 +1,7 @@
-"""Behind ``predict``: find recordings, predict one after another, keep results, and summarize them.
+"""Implementation of the command ``predict``: find and predict recordings, and summarize results.
 
-A result that is there is never replaced, unless the user asks for it. The summary is written anew
-from all results in the folder: time in each class, sleep statistics, findings.
+Existing results are only replaced with ``--overwrite``. The summary is recomputed from all results
+in the folder: time in each class, sleep statistics and findings.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def predict_recordings(
     adapt: dict[str, Any] | None = None,
     **options: Any,
 ) -> int:
-    """Predict recordings, and write and print a summary; return how many could not be predicted.
+    """Predict recordings, write and print a summary, and return the number of failed recordings.
 
     Parameters
     ----------
@@ -62,73 +62,83 @@ def predict_recordings(
     device : str
         Device of the model.
     overwrite : bool
-        Whether to replace results of another state of a recording, another model or other options.
+        Whether to replace results of a different version of a recording, another model or other
+        options.
     adapt : dict | None
-        Whether the model is adapted to each recording before: ``labels``, a table or None, its
-        ``column`` of labels, and ``classes``, the class of each label, or empty for labels that
-        are classes of the model.
+        If not None, the model is adapted to each recording before predicting it. The entries are
+        ``labels`` (table, or None for annotations), ``column`` (column of the labels) and
+        ``classes`` (class of each label, or empty if the labels are classes of the model).
     **options
         ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
     Raises
     ------
     ValueError, OSError
-        When there is no such model, no recording, or when the folder has other content. Without
-        ``overwrite``, when a file would be replaced; nothing is written then. A recording that
-        cannot be predicted is a row of the summary.
+        If the model or the recordings are not found, the folder contains other files, or, without
+        ``overwrite``, a file would be replaced; no files are written then. A recording that cannot
+        be predicted is a row of the summary.
     """
     targets = find_recordings(paths)
     with warnings.catch_warnings():
-        # Parameters of another fit, which this command does not make.
+        # Parameters that only matter for fit, which this command does not call
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
-        is_vote = model_files.FEW_LABELS in model_files.kinds_in(model_files.model_folder(model))
-        clf = (FewLabelsClassifier if is_vote else PARSClassifier).load(model, device=device)
+        kinds = model_files.kinds_in(model_files.model_folder(model))
+        kind = FewLabelsClassifier if model_files.FEW_LABELS in kinds else PARSClassifier
+        clf = kind.load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):
         show(
-            "Expected {metric} for a new subject: {score:.2f} (95 % prediction interval {low:.2f} "
+            "Expected {metric} on a new subject: {score:.2f} (95 % prediction interval {low:.2f} "
             "to {high:.2f}).".format(**expected)
         )
     weights = model_files.model_folder(model) / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
-    stretches: Mapping[Path, Any] = {}
+    segments: Mapping[Path, Any] = {}
     if adapt is not None:
         if not hasattr(clf, "adapt"):
-            raise ValueError(f"{model} cannot be adapted; only a model of fit --few-labels can.")
+            raise ValueError(
+                f"--adapt requires a model of fit --few-labels, but {model} is a "
+                f"{type(clf).__name__}. Omit --adapt, or fit a model with --few-labels."
+            )
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
-        stretches = _stretches(labels, adapt["column"], targets)
+        segments = _labeled_segments(labels, adapt["column"], targets)
     mark = out / MARK
     files.check_may_write(out, "predictions", is_ours=read_record(mark) is not None)
-    busy = f"{out} is used by another process; wait, or pass another folder."
-    with files.locked(out, busy):
+    message = f"--out {out} is used by another process. Wait, or choose another folder."
+    with files.locked(out, message):
         if not mark.exists():
             files.write_checked(mark, {"command": "braindecode-pars predict"})
-        everything = [Results(file, out / target, settings) for file, target in targets.items()]
-        todo = [results for results in everything if not results.finished(overwrite=overwrite)]
+        all_results = [Results(file, out / target, settings) for file, target in targets.items()]
+        unfinished = [
+            results for results in all_results if not results.finished(overwrite=overwrite)
+        ]
         problems: dict[str, str] = {}
-        bar = training.ProgressBar(todo, desc="predicting", unit=" recordings")
+        bar = training.ProgressBar(unfinished, desc="predicting", unit=" recordings")
         try:
             for results in bar:
-                adaptation = (adapt["classes"], stretches.get(results.recording)) if adapt else None
+                adaptation = (adapt["classes"], segments.get(results.recording)) if adapt else None
                 if problem := _predict(clf, results, options, bar, adaptation):
                     problems[str(results.path.relative_to(out))] = problem
         finally:  # also after Ctrl-C
             bar.close()
             table, file = write_summary(out, problems, overwrite=overwrite)
     if file.name != "summary.csv":
-        show(f"summary.csv was changed, so the summary is {file.name} (--overwrite replaces both).")
-    show_summary(table, file, len(targets), len(targets) - len(todo))
+        show(
+            f"summary.csv was modified after it was written, so the summary is saved as "
+            f"{file.name}. Pass --overwrite to replace both files."
+        )
+    show_summary(table, file, len(targets), len(targets) - len(unfinished))
     return len(problems)
 
 
 def _predict(
     clf: Classifier, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
 ) -> str | None:
-    """Predict a recording and write its results; return why it failed, else None.
+    """Predict a recording and write its results; return the reason of a failure, or None.
 
-    Warnings and the factor of its amplitudes are printed with the name of the recording.
+    Warnings and the rescaling factor are printed with the name of the recording.
     """
     name = results.recording.name
     try:
@@ -141,37 +151,45 @@ def _predict(
                 bar.write(f"{name}: adapted to {basis}.", file=sys.stderr)
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
-            text = f"{name}: multiplied by {factor:.3g}, to the amplitudes of the training."
+            text = f"{name}: rescaled to the amplitude of the training data (factor {factor:.3g})."
             bar.write(text, file=sys.stderr)
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             bar.write(f"{name}: {message}", file=sys.stderr)
         results.write(frame, state)
-    except Exception as error:  # one recording does not end the others, whatever its reader raises
+    except Exception as error:  # readers raise any error; predict the remaining recordings
         problem = str(error) or type(error).__name__
         bar.write(f"{name} failed: {problem}", file=sys.stderr)
         return problem
     return None
 
 
-def _stretches(labels: str | None, column: str, recordings: Collection[Path]) -> dict[Path, Any]:
-    """Return the labeled stretches of recordings in a table, which may have others, too."""
+def _labeled_segments(
+    labels: str | None, column: str, recordings: Collection[Path]
+) -> dict[Path, Any]:
+    """Return the labeled segments of recordings in a table. Rows of other files are ignored."""
     if labels is None:
         return {}
     table = loading.read_table(labels, Path())
     if "file" not in table:
-        raise ValueError(f"{labels} has no column 'file'; it has {checks.format_list([*table])}.")
-    named = label_files.files_named(table, recordings, labels)
-    table = table[[file is not None for file in named]]
+        raise ValueError(
+            f"--labels {labels} has the columns {checks.format_list([*table])}, but requires a "
+            "column 'file'."
+        )
+    matched_files = label_files.files_named(table, recordings, labels)
+    table = table[[file is not None for file in matched_files]]
     if table.empty:
-        raise ValueError(f"{labels} has no row of {checks.format_list([*map(str, recordings)])}.")
+        raise ValueError(
+            f"--labels {labels} contains no row for any of these recordings: "
+            f"{checks.format_list([*map(str, recordings)])}. Check the column 'file'."
+        )
     labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
-    return {entry.file: entry.stretches for entry in labeled_files}
+    return {entry.file: entry.segments for entry in labeled_files}
 
 
 def adapted_to(
-    clf: Any, file: Path, classes: Mapping[str, str], stretches: Any = None, *, rescale: bool
+    clf: Any, file: Path, classes: Mapping[str, str], segments: Any = None, *, rescale: bool
 ) -> tuple[Any, str]:
-    """Return a classifier that is adapted to one recording, and what it was given of it.
+    """Return a classifier adapted to one recording, and a description of the data it used.
 
     Parameters
     ----------
@@ -180,9 +198,9 @@ def adapted_to(
     file : Path
         The recording.
     classes : mapping of str to str
-        Class of each label; empty if the labels are those of the model.
-    stretches : Any
-        Labeled stretches of a table, instead of annotations.
+        Class of each label; empty if the labels are the classes of the model.
+    segments : Any
+        Labeled segments from a table, instead of annotations.
     rescale : bool
         As in ``predict_raw``.
     """
@@ -190,32 +208,32 @@ def adapted_to(
     recording, length = prepare_recording(raw, name, clf), clf.n_times_
     if rescale:
         rescale_signals(recording, clf)
-    known = {text: i for i, text in enumerate(class_texts(clf))}
-    notes = label_files.annotations_of(file, raw, stretches)
-    texts = [classes.get(text, "") if classes else text for text in notes.description]
-    first = np.rint(notes.onset * recording.sfreq).astype(int)
-    stop = np.rint((notes.onset + notes.duration) * recording.sfreq).astype(int)
-    # A label without a duration is of the window that begins with it, as in fit.
-    is_mark = (notes.duration == 0) & np.isin(texts, [*known]) & (first >= 0)
-    stop = np.where(is_mark, first + length, stop)
-    marks = first[is_mark & (stop <= recording.signals.shape[1])]
+    code_of = {text: i for i, text in enumerate(class_texts(clf))}
+    annotations = label_files.annotations_of(file, raw, segments)
+    texts = [classes.get(text, "") if classes else text for text in annotations.description]
+    start = np.rint(annotations.onset * recording.sfreq).astype(int)
+    stop = np.rint((annotations.onset + annotations.duration) * recording.sfreq).astype(int)
+    # A label without a duration applies to the window that starts at its onset, as in fit.
+    is_mark = (annotations.duration == 0) & np.isin(texts, [*code_of]) & (start >= 0)
+    stop = np.where(is_mark, start + length, stop)
+    marks = start[is_mark & (stop <= recording.signals.shape[1])]
     starts = usable_starts(recording, length)
     starts = np.union1d(starts, marks[recording.may_use(marks, length)])
     codes = np.full(len(starts), -1)
-    for text, begin, end in zip(texts, first, stop, strict=True):
-        codes[(starts >= begin) & (starts + length <= end)] = known.get(text, -1)
-    counts = {text: int(np.sum(codes == i)) for text, i in known.items()}
-    labels, basis = None, "its windows without labels"
-    if np.count_nonzero([*counts.values()]) > 1:  # one class tells nothing of the other
+    for text, first, last in zip(texts, start, stop, strict=True):
+        codes[(starts >= first) & (starts + length <= last)] = code_of.get(text, -1)
+    counts = {text: int(np.sum(codes == i)) for text, i in code_of.items()}
+    labels, basis = None, "its unlabeled windows"
+    if np.count_nonzero([*counts.values()]) > 1:  # calibration requires at least two classes
         labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
         counts_text = checks.format_list([f"{n} {text}" for text, n in counts.items()])
-        basis = f"its windows with labels ({counts_text}), which are predicted too"
+        basis = f"its labeled windows ({counts_text}), which are also predicted"
     windows = windows_from(recording, starts, length)
     return clf.adapt(windows, labels), basis
 
 
-def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -> None:
-    """Print the time in each class, what a user looks at first, and what was written.
+def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished: int) -> None:
+    """Print the time in each class, the main sleep statistics, and the written files.
 
     Parameters
     ----------
@@ -223,10 +241,10 @@ def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -
         The summary in ``file``.
     file : Path
         File of the summary.
-    n_found : int
-        Number of recordings of this command.
-    n_before : int
-        Number of those that had been predicted before.
+    n_recordings : int
+        Number of recordings passed to the command.
+    n_finished : int
+        Number of these recordings that had already been predicted.
     """
     minutes = [name for name in table if str(name).startswith(MINUTES)]
     headings = {
@@ -239,74 +257,80 @@ def show_summary(table: pd.DataFrame, file: Path, n_found: int, n_before: int) -
         "problem": "problem",
     }
     shown = [name for name in headings if name in table and table[name].notna().any()]
-    # Why a recording failed would make the table wider than a terminal.
-    failed = table["problem"].where(table["problem"].isna(), "failed")
-    cells = table.assign(problem=failed)[shown].round(1).astype(object)
+    # The reasons of failures would make the table wider than a terminal.
+    status = table["problem"].where(table["problem"].isna(), "failed")
+    cells = table.assign(problem=status)[shown].round(1).astype(object)
     header = [headings[name] for name in shown]
     print_frame(cells.where(cells.notna(), "").map(str), header=header)
     n_failed = int(table["problem"].notna().sum())
-    if n_before:
-        show(f"{n_before} of {n_found} recordings had been predicted before.")
+    if n_finished:
+        show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
         show(
-            f"{n_failed} of {n_found} recordings could not be predicted; the column problem of "
-            f"{file} says why."
+            f"{n_failed} of {n_recordings} recordings could not be predicted. The reasons are in "
+            f"the column 'problem' of {file}."
         )
     rows = table.to_dict("records")
     seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
     if seen:
         show(
-            f"{len(seen)} of {len(table)} recordings have the name of a person that the model was "
-            "trained on: if it is the same, they tell nothing about new people: "
-            f"{checks.format_list(seen)}."
+            f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
+            f"training subject: {checks.format_list(seen)}. If the subject is the same, these "
+            "predictions do not indicate the accuracy on new subjects."
         )
-    if n_failed < n_found:
+    if n_failed < n_recordings:
         show(
-            f"Written to {file.parent}: {file.name}, which names the findings, and for each "
-            "predicted recording a table (_predictions.csv), events (_events.tsv), a figure "
-            "(_hypnodensity.png) and a page to scroll along (_hypnodensity.html). Probabilities "
-            "are not calibrated: on people outside the training they are often too near 0 and 1."
+            f"Results written to {file.parent}: the summary with findings ({file.name}), and for "
+            "each predicted recording a table (_predictions.csv), events (_events.tsv), a figure "
+            "(_hypnodensity.png) and a scrollable page (_hypnodensity.html). The probabilities are "
+            "not calibrated: on new subjects, they are often too close to 0 and 1."
         )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
-    """Return recordings, and where the results of each belong below a folder.
+    """Return recordings, with the relative paths of their results.
 
     Parameters
     ----------
     paths : iterable of Path
-        Files, and folders with recordings at any depth. A file that does not exist is kept, so that
-        the others are predicted.
+        Files, and folders with recordings at any depth. Files that do not exist are included, so
+        that the remaining recordings are predicted.
 
     Returns
     -------
     dict of Path to Path
-        For each recording, its name without ending; in a folder that was searched, with the folders
-        above it.
+        For each recording, its name without ending. For recordings in a folder, the path relative
+        to this folder, without ending.
 
     Raises
     ------
     FileNotFoundError
-        When a folder has no recording.
+        If a folder contains no recording.
     ValueError
-        When two recordings would have the same results, or two headers name one file of signals.
+        If two recordings would have the same results, or two headers refer to the same file of
+        signals.
     """
     targets: dict[Path, Path] = {}
     paths = [path.expanduser() for path in paths]
     search.check_signal_files(path for path in paths if path.is_file())
     for path in paths:
-        below = {path: Path(path.name)}
+        relative_paths = {path: Path(path.name)}
         if path.is_dir():
-            below = {file: file.relative_to(path) for file in folders.recordings_below(path)}
-        for file, target in below.items():
+            recording_files = folders.recordings_below(path)
+            relative_paths = {file: file.relative_to(path) for file in recording_files}
+        for file, target in relative_paths.items():
             name = subjects.without_ending(target.name)
             targets.setdefault(file.absolute(), target.with_name(name))
     seen: dict[Path, Path] = {}
     for file, target in targets.items():
         if (first := seen.setdefault(target, file)) != file:
-            together = "pass the folder that contains both, or " * (file.parent != first.parent)
+            advice = "Predict them into different folders."
+            if file.parent != first.parent:
+                advice = (
+                    "Pass the folder that contains both, or predict them into different folders."
+                )
             raise ValueError(
-                f"{first} and {file} would have the same results, {target}_predictions.csv; "
-                f"{together}predict them into different folders."
+                f"{first} and {file} would have the same results, {target}_predictions.csv. "
+                f"{advice}"
             )
     return targets

@@ -1,4 +1,4 @@
-"""What commands share: their end when they fail, what they print, and their options."""
+"""Functions shared by all commands: error handling, printing and options."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @contextmanager
 def report_failures(advice: str = "") -> Iterator[None]:
-    """Print errors that a user can correct without a traceback; other errors keep theirs.
+    """Print errors that users can correct without a traceback; re-raise other errors.
 
     Parameters
     ----------
     advice : str
-        Sentence that is printed after Ctrl-C: which results are kept, and how to resume.
+        Sentence that is printed after Ctrl-C: where results are stored, and how to resume.
     """
     try:
-        # The imports that all commands need. They take seconds.
+        # Imports of all commands, which take seconds
         import braindecode_pars._common.hosts  # noqa: F401
 
-        # The handler that main has set for the time of these imports.
+        # Remove the handler that main sets during these imports.
         if getattr(signal.getsignal(signal.SIGINT), "__module__", "") == __package__:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
@@ -46,7 +46,7 @@ def report_failures(advice: str = "") -> Iterator[None]:
         raise typer.Exit(130) from None
     except (ValueError, TypeError, OSError, OverflowError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError):
-            # Imported here, because the import takes seconds.
+            # Imported here, because it takes seconds
             from braindecode_pars.evaluation import FoldError
 
             if not isinstance(error, FoldError):
@@ -56,20 +56,20 @@ def report_failures(advice: str = "") -> Iterator[None]:
 
 
 def show(content: Any, end: str = "\n") -> None:
-    """Print a text or a table, and change no text.
+    """Print a text or a table without markup, wrapping or truncation.
 
-    Names of methods, subjects and files may contain brackets, which Rich would read as markup, and
-    may be longer than a line of the terminal, where Rich would cut them. Tables too are printed in
-    full where the terminal is narrower.
+    Names of methods, subjects and files may contain brackets, which Rich would interpret as markup,
+    and may be longer than a line of the terminal, so that Rich would truncate them. Tables are also
+    printed completely if they are wider than the terminal.
     """
     console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(content, end=end)
 
 
 class ConsoleHandler(logging.Handler):
-    """Print the package's log: information on the standard output, warnings on standard error.
+    """Print the log of the package: information to standard output, warnings to standard error.
 
-    A line that comes again is counted, and the command ends with its number.
+    Repeated lines are printed once, and their number at the end of the command.
     """
 
     def __init__(self) -> None:
@@ -85,12 +85,12 @@ class ConsoleHandler(logging.Handler):
     def end(self) -> None:
         for text, n in self.counts.items():
             if n > 1:
-                typer.echo(f"{n} times: {text}")
+                typer.echo(f"Repeated {n} times: {text}")
         self.counts.clear()
 
 
-def given_options(context: typer.Context) -> list[str]:
-    """Return the options on the command line of a command, such as ``--dtype``."""
+def passed_options(context: typer.Context) -> list[str]:
+    """Return the options that were passed on the command line, such as ``--dtype``."""
     sources = {
         p.opts[0]: context.get_parameter_source(p.name or "") for p in context.command.params
     }
@@ -98,8 +98,9 @@ def given_options(context: typer.Context) -> list[str]:
 
 
 Command = Callable[..., None]
-#: Types of the options --set and --jobs.
+#: Type of the option --set.
 SETTINGS = Annotated[list[str], typer.Option("--set")]
+#: Type of the option --jobs.
 JOBS = Annotated[int, typer.Option("--jobs")]
 
 
@@ -108,20 +109,20 @@ def with_options(
     source: Callable[..., Any] | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> Callable[[Command], Command]:
-    """Make a command of a function; the help of arguments and options is in its docstring.
+    """Make a command from a function, with the help texts in its docstring.
 
-    Parameters before the star are arguments, the others options. One that is False has no
-    ``--no-NAME``. Entries of the section Options that are no parameters are further options, of
-    which the function receives those that were passed as ``options``.
+    Positional parameters become arguments, and keyword-only parameters become options. A boolean
+    option has no ``--no-NAME``. Entries of the section Options that are not parameters become
+    further options; the function receives the values that were passed as ``options``.
 
     Parameters
     ----------
     kinds : mapping of str to type | None
-        Types of further options that are no text.
+        Types of further options that are not texts.
     source : callable | None
-        Function whose docstring has further options too.
+        Function whose docstring also describes further options.
     defaults : mapping of str to str | None
-        Default values of further options, to be shown.
+        Default values of further options, as shown in the help.
     """
 
     def decorate(command: Command) -> Command:
@@ -162,19 +163,19 @@ _SECTION = "\nOptions\n-------\n"
 def _texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     """Return text and metavar of each entry in the section Options of a docstring.
 
-    A name in braces is that of a table in ``_common/names.py``, whose names are listed.
+    A name in braces is replaced with the names in this table of ``_common/names.py``.
     """
     _, _, section = (inspect.getdoc(function) or "").partition(_SECTION)
     entries = [entry.splitlines() for entry in re.split(r"\n(?=\S)", section) if entry]
     texts: dict[str, dict[str, Any]] = {}
     for head, *lines in entries:
         name, _, metavar = head.partition(" : ")
-        text = re.sub(r"\{([A-Z]+)\}", _listed, " ".join(map(str.strip, lines)))
+        text = re.sub(r"\{([A-Z]+)\}", _names_of_table, " ".join(map(str.strip, lines)))
         texts[name] = dict(help=text, metavar=metavar or None)
     return texts
 
 
-def _listed(table: re.Match[str]) -> str:
+def _names_of_table(table: re.Match[str]) -> str:
     return ", ".join(getattr(names, table[1]))
 
 
@@ -182,7 +183,7 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
     """Return the annotation of a parameter with its help."""
     if parameter.name not in texts:
         return hint
-    if hasattr(hint, "__metadata__"):  # with names or a range of its own
+    if hasattr(hint, "__metadata__"):  # with option names or a range
         kind, info = get_args(hint)
         info = copy(info)
     else:
@@ -196,9 +197,10 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
 def print_frame(
     table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool | Sequence[str] = True
 ) -> None:
-    """Print a table; of its columns, the first ``n_text`` are aligned left.
+    """Print a table, with the first ``n_text`` columns aligned left.
 
-    The header is the names of the columns, which are those of fields, or as given; False is none.
+    If ``header`` is True, column names are printed with spaces instead of underscores. If it is a
+    sequence, its texts are printed. If it is False, the table has no header.
     """
 
     def text(value: Any) -> str:
@@ -216,29 +218,29 @@ def print_frame(
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return values by key; a value is JSON, None, True or False of Python, or else a string."""
+    """Return values by key. A value is JSON, None, True or False; otherwise it is a string."""
     value_by_key: dict[str, Any] = dict(pairs(options, name))
     for key, text in value_by_key.items():
         with suppress(ValueError):
-            # NaN and Infinity, which are no JSON, may be names.
+            # NaN and Infinity are not JSON, and may be names.
             value_by_key[key] = json.loads(_CONSTANTS.get(text, text), parse_constant=str)
     return value_by_key
 
 
-#: Constants of Python, as in JSON.
+#: Constants of Python, with the corresponding constants of JSON.
 _CONSTANTS = {"None": "null", "True": "true", "False": "false"}
 
 
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
-    """Return pairs of key and text.
+    """Return pairs of key and text from options KEY=TEXT.
 
     Raises
     ------
     ValueError
-        When an option has no ``=``.
+        If an option contains no ``=``.
     """
     split = [option.partition("=") for option in options or ()]
     for key, equals, _ in split:
         if not equals:
-            raise ValueError(f"{name} {key!r} is not of the form {form}.")
+            raise ValueError(f"Invalid {name} {key!r}: expected {form}.")
     return [(key, text) for key, _, text in split]

@@ -1,8 +1,9 @@
-"""EEG corpora, samples of real recordings and simulated sleep EEG, as windows.
+"""Load EEG datasets as windows: public corpora, folders of recordings, bundled and simulated data.
 
-:func:`load` reads any source by its name or place. Every corpus module has ``load(path, ...)`` and
-a ``CARD`` that describes the corpus; :mod:`~braindecode_pars.datasets.folder` reads own recordings.
-The samples are in the package: :func:`sleep` and :func:`mental_arithmetic` need no files.
+:func:`load` loads any dataset by name or path. Each module of a corpus has a function
+``load(path, ...)`` and a dict ``CARD`` that describes the corpus.
+:mod:`~braindecode_pars.datasets.folder` loads a folder of recordings or a BIDS dataset.
+:func:`sleep` and :func:`mental_arithmetic` load the bundled sample datasets, which need no files.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

@@ -1,4 +1,4 @@
-"""Windows of any source by its name or place: a folder, a store, a corpus, a sample, a file."""
+"""Load windows from a folder, a store, a corpus, a sample dataset or a Python file."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -17,11 +17,11 @@ from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.windows import amplitudes
 from braindecode_pars.windows.convert import as_windows
 
-#: The corpora that are read from files, by name: a :class:`~braindecode_pars.recordings.Recipe`
-#: each.
+#: Recipes (:class:`~braindecode_pars.recordings.Recipe`) of all corpora that are read from files,
+#: by name.
 RECIPES: dict[str, Recipe] = {name: entry.load() for name, entry in names.RECIPES.items()}
 
-#: Recordings in the package, and nights that are simulated.
+#: Functions that load the bundled sample datasets and the simulated dataset, by name.
 _WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
     "sleep": sleep,
     "mental_arithmetic": mental_arithmetic,
@@ -30,45 +30,47 @@ _WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
 
 
 def load(source: str | Path, path: str | Path | None = None, **settings: Any) -> BaseConcatDataset:
-    """Return labeled windows of a folder, a store, a corpus, or the recordings in the package.
+    """Load labeled windows from a folder, a store, a corpus or a bundled sample dataset.
 
-    The commands read their data with this function.
+    The command-line interface loads datasets with this function.
 
     Parameters
     ----------
     source : str | path
-        One of these:
+        Source of the windows, one of:
 
-        - a folder of own recordings, also a BIDS data set:
+        - folder of recordings or BIDS dataset, see
           :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`;
-        - a store with labels: :class:`~braindecode_pars.signal_store.SignalStore`;
-        - the name of a corpus in :data:`RECIPES`;
-        - ``"sleep"`` or ``"mental_arithmetic"``, the samples in the package, or ``"simulated"``;
-        - a Python file with a function ``load``;
-        - any other name, for the recordings or the store in ``path``.
+        - store with labels, see :class:`~braindecode_pars.signal_store.SignalStore`;
+        - name of a corpus in :data:`RECIPES`;
+        - ``"sleep"`` or ``"mental_arithmetic"`` for the bundled sample datasets, or
+          ``"simulated"``;
+        - Python file with a function ``load``;
+        - any other name, if ``path`` is a folder of recordings or a store.
     path : str | path | None
-        Folder of the corpus, or of a store of it; the first argument of ``load`` in a file.
+        Folder or store of the corpus; or the first argument of the function ``load`` in a Python
+        file.
     **settings
-        Further arguments of the function that reads the source, such as ``window_seconds``, or
-        ``classes`` of :func:`sleep`. A store has ``subjects``.
+        Further arguments of the function that loads the source, such as ``window_seconds``, or
+        ``classes`` of :func:`sleep`. For a store, ``subjects`` selects the subjects.
 
     Returns
     -------
     BaseConcatDataset
-        Windows with their targets; descriptions have ``subject``.
+        Windows with targets, and ``subject`` in the descriptions.
 
     Raises
     ------
     TypeError
-        When the source has no such setting.
+        If the source has no such setting.
     ValueError
-        When the source is unknown, the folder of a corpus is missing, or a store has no labels.
+        If the source is unknown, if the folder of a corpus is missing, or if a store has no labels.
 
     Warns
     -----
     UserWarning
-        When the amplitude of recordings is 20 times larger or smaller than that of the others, or
-        that of channels of a recording 30 times.
+        If recordings differ from the other recordings by a factor of more than 20 in amplitude, or
+        channels differ from the other channels of the recording by a factor of more than 30.
 
     Examples
     --------
@@ -83,14 +85,18 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     read: Callable[..., BaseConcatDataset]
     if source in _WITHOUT_FOLDER:
         if data_path is not None:
-            raise ValueError(f"{source} reads no folder; omit {data_path}.")
+            raise ValueError(
+                f"path (--data) must be omitted for the dataset {source!r}, which is not read from "
+                f"a folder, got {data_path}."
+            )
         read = _WITHOUT_FOLDER[source]
     elif names.lazy("datasets.is_store")(folder_or_store):
         read = partial(_labeled_windows, folder_or_store)
     elif source in RECIPES:
         if data_path is None:
             raise ValueError(
-                f"{source} needs path= (--data), the folder of its files; there is no download."
+                f"path (--data) is required for {source}: pass the folder of the corpus. Corpora "
+                "are not downloaded automatically."
             )
         read = partial(RECIPES[source].load, data_path)
     elif folder_or_store.is_dir() and (data_path is None or Path(source).suffix != ".py"):
@@ -98,30 +104,35 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     elif Path(source).suffix == ".py":
         module = import_file(Path(source))
         if not callable(getattr(module, "load", None)):
-            raise ValueError(f"{source} has no function load, which returns labeled windows.")
+            raise ValueError(
+                f"{source} must define a function load that returns labeled windows, but has none."
+            )
         read = module.load if data_path is None else partial(module.load, data_path)
     else:
         known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
         raise ValueError(
-            f"There is no folder and no corpus {source!r}; known are {known}, a folder of own "
-            "recordings, a store with labels, and a Python file with a function load."
+            f"Unknown dataset {source!r}. Pass one of {known}; or a folder of recordings, a store "
+            "with labels, or a Python file with a function load."
         )
     _check_arguments(read, source, settings)
     windows = read(**settings)
     if not isinstance(read, partial) or read.func not in (folder.load, _labeled_windows):
-        amplitudes.warn_of_amplitude_outliers(
-            as_windows(windows)
-        )  # as a folder does, and fit on a store
+        # folder.load warns itself; for a store, fit warns.
+        amplitudes.warn_of_amplitude_outliers(as_windows(windows))
     return windows
 
 
 def _check_arguments(read: Callable, source: str, settings: Iterable[str]) -> None:
-    """Check the names of settings: Python's own TypeError does not list the known ones."""
+    """Check the names of settings, because the TypeError of Python does not list valid names."""
     parameters = inspect.signature(read).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())  # a recipe checks
-    unknown = [name for name in settings if name not in parameters and not takes_any]
+    # Recipes accept any setting here and check the names themselves.
+    accepts_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    unknown = [name for name in settings if name not in parameters and not accepts_any]
     if unknown:
-        raise TypeError(f"{source} has no argument {unknown[0]!r}; it has {', '.join(parameters)}.")
+        raise TypeError(
+            f"{source} has no argument {unknown[0]!r}. Available arguments: "
+            f"{', '.join(parameters)}."
+        )
 
 
 def _labeled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
@@ -129,7 +140,7 @@ def _labeled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcat
 
 
 def recipe_of(source: str) -> str:
-    """Return the recipe of a store that was made of one corpus; another source as it is."""
+    """Return the name of the recipe if a store contains one corpus; otherwise the source."""
     if not names.lazy("datasets.is_store")(source):
         return source
     store = names.lazy("datasets.SignalStore").open(source, verbose=0)
@@ -138,7 +149,7 @@ def recipe_of(source: str) -> str:
 
 
 def title(source: str) -> str:
-    """Return the name of a source in tables and figures."""
+    """Return the name of a source for tables and figures."""
     if (recipe := recipe_of(source)) in RECIPES:
         return RECIPES[recipe].card["name"]
     return Path(source).resolve().stem if Path(source).exists() else source

@@ -1,18 +1,18 @@
-"""EEGMAT: rest and mental arithmetic (EEG During Mental Arithmetic Tasks 1.0.0, PhysioNet).
+"""EEGMAT: rest vs. mental arithmetic (EEG During Mental Arithmetic Tasks 1.0.0, PhysioNet).
 
-The paper does not use this corpus. It is small and free, and was not recorded in any of the
-laboratories of the paper's corpora.
+The paper does not use this corpus. It is small and freely available, and was not recorded in any of
+the laboratories of the corpora in the paper.
 
-Each subject has three minutes of rest (target 0) and one minute of mental arithmetic (target 1).
-The windows have the 19 common EEG channels; the ECG is dropped. Signals are resampled from 500 Hz
-and filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artifacts.
+There are three minutes of rest (target 0) and one minute of mental arithmetic (target 1) per
+subject. Windows contain 19 EEG channels; the ECG is dropped. Signals are resampled from 500 Hz and
+filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artifacts.
 
-Rest and arithmetic are separate recordings. Part of the difference between the two classes may
-therefore be an effect of time.
+Rest and arithmetic are separate recordings, and rest was always recorded first. Therefore, part of
+the difference between the classes may be an effect of time.
 
-:func:`datasets.mental_arithmetic <braindecode_pars.datasets.mental_arithmetic>` is a sample of it
-in the package: the folder ``sample_data`` has its samples, and ``README.md`` their license and
-origin. ``docs/experiments/make_sample.py`` made them.
+:func:`datasets.mental_arithmetic <braindecode_pars.datasets.mental_arithmetic>` loads a bundled
+sample of this corpus. The folder ``sample_data`` contains the signals, and ``README.md`` their
+license and origin. They were created by ``docs/experiments/make_sample.py``.
 """
 
 import re
@@ -52,18 +52,19 @@ CARD: dict[str, Any] = dict(
     reference="Zyma et al. 2019, Data 4(1); Goldberger et al. 2000, Circulation 101(23)",
 )
 
-#: The sample in the package: the first subjects, a minute of each condition.
+#: File of the bundled sample dataset: the first subjects, with one minute of each condition.
 SAMPLE = Path(__file__).parent / "sample_data" / "recordings.npz"
+#: Duration of a recording in the sample dataset in seconds.
 SAMPLE_SECONDS = 60.0
-#: A step of its integers in volts.
+#: Quantization step of the stored integers in volts.
 SAMPLE_STEP = 0.5e-6
 
-#: What was done with its recordings before the channels were picked.
+#: Preprocessing of the sample dataset before the channels were picked.
 _SAMPLE_PREPARATION = (
     ("filter", dict(l_freq=0.5, h_freq=45.0)),
     ("set_eeg_reference", dict(ref_channels=list(COMMON_CHANNELS))),
 )
-#: Age of each of its subjects in years, in the table of the corpus.
+#: Age of each subject of the sample dataset in years, from the table of the corpus.
 _AGES = (
     *(21, 18, 19, 17, 17, 16, 18, 18, 26, 16, 17, 18),
     *(17, 24, 17, 17, 17, 17, 17, 22, 17, 20, 19, 16),
@@ -73,28 +74,29 @@ _NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
-    """Return the recordings in a folder, without opening the files.
+    """List the recordings in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic), at any
-        depth.
+        Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic), in any
+        subfolder.
     subjects : iterable of str | None
-        Subjects to return, for example ``["Subject00"]``. None returns every subject in the folder.
+        Subjects to return, for example ``["Subject00"]``. If None, return all subjects in the
+        folder.
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` (for example "Subject00"), ``corpus`` and
-        ``condition`` ("rest" or "arithmetic").
+        The description of a recording contains ``subject`` (for example "Subject00"), ``corpus``
+        and ``condition`` ("rest" or "arithmetic").
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no such recording.
+        If the folder contains no such recording.
     ValueError
-        When two files have the same name.
+        If two files have the same name.
 
     Examples
     --------
@@ -128,19 +130,23 @@ def prepare(
     mains: float | None = 50.0,
     reference: str | None = None,
 ) -> mne.io.BaseRaw:
-    """Read a recording and prepare it: 19 channels, resampled and filtered.
+    """Read and preprocess a recording: pick 19 channels, resample and filter.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
     sfreq : float
-        Sampling rate in Hz.
-    low, high, mains : float | None
-        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
-        edge or notch at or above half of ``sfreq`` is ignored.
+        New sampling rate in Hz.
+    low, high : float | None
+        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
+        low-pass filter. ``high`` is ignored if it is at or above half of ``sfreq``.
+    mains : float | None
+        Frequency of the notch filter that removes line noise, in Hz. If None, or at or above half
+        of ``sfreq``, there is no notch filter.
     reference : "average" | None
-        New reference: the average of the 19 channels. None keeps that of the files, the ears.
+        If "average", re-reference to the average of the 19 channels. If None, the reference of the
+        files (the ears) is not changed.
 
     Returns
     -------
@@ -151,7 +157,7 @@ def prepare(
     Raises
     ------
     ValueError
-        When the file is damaged or lacks a channel, or an argument is invalid.
+        If the file is damaged, a channel is missing, or an argument is invalid.
 
     Examples
     --------
@@ -160,13 +166,13 @@ def prepare(
     >>> raw = datasets.eegmat.prepare(first, sfreq=128)  # doctest: +SKIP
     """
     _check(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
-    # The files name their channels "EEG Fp1" and so on, and the ECG "ECG ECG".
+    # Channel names in the files are "EEG Fp1" and so on, and "ECG ECG".
     raw = readers.read_edf(recording.file, lambda name: name.startswith("EEG "))
     pick_electrodes(raw, COMMON_CHANNELS)
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     if reference == "average":
-        set_reference(raw, raw.ch_names)  # by name, as the record of what was done
+        set_reference(raw, raw.ch_names)  # by name, for the recorded preprocessing steps
     return raw
 
 
@@ -181,26 +187,26 @@ def _check(
 def cut(
     recording: loading.Recording, *, window_seconds: float = 10.0, **preparation: Any
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labeled windows.
+    """Read a recording, preprocess it, and cut it into labeled windows.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
     window_seconds : float
-        Length of a window in seconds. Windows are adjacent and do not overlap.
+        Length of a window in seconds. Windows are consecutive and do not overlap.
     **preparation
         As in :func:`prepare`.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None when the recording has none.
+        Labeled windows without a description; None if the recording has no windows.
 
     Raises
     ------
     ValueError
-        When the file is damaged, lacks a channel, or an argument is invalid.
+        If the file is damaged, a channel is missing, or an argument is invalid.
 
     Examples
     --------
@@ -221,7 +227,7 @@ RECIPE = recipe.Recipe(
     prepare,
     cut,
     check=_check,
-    # Rest lasts longer than arithmetic, so that long windows might all be rest.
+    # Recordings of arithmetic are shorter, so that long windows might all be rest.
     expected=lambda chosen: {recording.description["condition"] for recording in chosen},
 )
 load = RECIPE.load
@@ -230,44 +236,45 @@ load = RECIPE.load
 def mental_arithmetic(
     subjects: Iterable[str] | None = None, *, window_seconds: float = 10.0
 ) -> BaseConcatDataset:
-    """Return windows of rest and mental arithmetic, from real recordings in the package.
+    """Load the bundled sample dataset of rest vs. mental arithmetic (24 subjects, 8 channels).
 
-    24 subjects, one minute of each condition, eight channels (F3, Fz, F4, T5, P3, Pz, P4, T6) at
-    128 Hz, filtered to 0.5-45 Hz and with the average of 19 channels as reference. The channels are
-    over frontal, parietal and posterior temporal cortex, which work in mental arithmetic, and away
-    from the eyes and the muscles of jaw and temples. The recordings are a part of EEGMAT;
-    :mod:`~braindecode_pars.datasets.eegmat` reads the whole.
+    The dataset contains one minute of each condition per subject, in eight channels (F3, Fz, F4,
+    T5, P3, Pz, P4, T6) at 128 Hz, filtered to 0.5-45 Hz and referenced to the average of 19
+    channels. The electrodes are over frontal, parietal and posterior temporal cortex, which are
+    active in mental arithmetic, and distant from the eyes and from the muscles of jaw and temples.
+    The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat` loads the full
+    corpus.
 
     Parameters
     ----------
     subjects : iterable of str | None
-        Subjects, among "Subject00" to "Subject23". None returns all.
+        Subjects to load, among "Subject00" to "Subject23". If None, load all subjects.
     window_seconds : float
-        Length of a window in seconds, at most 60. Windows are adjacent and do not overlap.
+        Length of a window in seconds, at most 60. Windows are consecutive and do not overlap.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions have ``subject``
-        and ``condition``, as those of EEGMAT, and ``age`` in years.
+        Windows with signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions
+        contain ``subject`` and ``condition``, as in EEGMAT, and ``age`` in years.
 
     Raises
     ------
     FileNotFoundError
-        When the sample does not have a subject.
+        If the sample dataset does not contain a requested subject.
     TypeError
-        When ``subjects`` is a string, or ``window_seconds`` is not a number.
+        If ``subjects`` is a string, or ``window_seconds`` is not a number.
     ValueError
-        When ``subjects`` is empty, or ``window_seconds`` is not positive or more than 60.
+        If ``subjects`` is empty, or ``window_seconds`` is not positive or more than 60.
 
     Notes
     -----
-    Rest is the minute before the end of its recording, arithmetic the first minute of its own: the
-    two that are nearest in time. Rest still comes first in every subject, so a part of the
-    difference may be an effect of time.
+    The rest windows are from the last minute of the recording of rest, and the arithmetic windows
+    from the first minute of the recording of arithmetic, so that both are close in time. Rest was
+    recorded first in all subjects, so that part of the difference may be an effect of time.
 
-    Samples have steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019, Data 4(1), and
-    Goldberger et al. 2000, Circulation 101(23).
+    Signals are quantized in steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019,
+    Data 4(1), and Goldberger et al. 2000, Circulation 101(23).
 
     Examples
     --------
@@ -290,14 +297,14 @@ def mental_arithmetic(
         for s, age in zip(known, _AGES, strict=True)
         for c in CARD["classes"]
     )
-    chosen = loading.choose_subjects(recordings, subjects, "The sample")
+    chosen = loading.choose_subjects(recordings, subjects, "The sample dataset")
     info = mne.create_info(sample["ch_names"].tolist(), float(sample["sfreq"]), "eeg")
     info.set_montage(template_montage())
     datasets = []
     for recording in chosen:
         target = CARD["classes"].index(recording.description["condition"])
-        of_subject = sample["samples"][known.index(recording.subject)]
-        raw = mne.io.RawArray(SAMPLE_STEP * of_subject[target], info, verbose="error")
+        steps = sample["samples"][known.index(recording.subject)][target]
+        raw = mne.io.RawArray(SAMPLE_STEP * steps, info, verbose="error")
         remember_steps(raw, _SAMPLE_PREPARATION)
         windows = cutting.fixed_windows(raw, window_seconds, target)
         assert windows is not None  # the sample is minutes long

@@ -1,8 +1,8 @@
-"""A folder of own labeled recordings, also a BIDS data set, as windows.
+"""Load windows from a folder of labeled EEG recordings or a BIDS dataset.
 
-The label of a window comes from the annotation that the window lies in, in the file (EDF+, FIF,
-BrainVision, EEGLAB) or in the table ``_events.tsv`` that BIDS puts beside it; or from a row in a
-table of all files or of all subjects; or from the path of the file.
+The label of a window is read from one of three sources: the annotation that contains the window, in
+the file (EDF+, FIF, BrainVision, EEGLAB) or in the BIDS table ``_events.tsv``; a table with one row
+per labeled segment, per file or per subject; or the path of the file.
 """
 
 import warnings
@@ -47,38 +47,38 @@ from braindecode_pars.windows.picking import check_channels
 
 __all__ = ["load", "recordings"]
 
-#: Columns of participants.tsv that say where a subject was recorded.
-_SITES = ("site", "center", "center", "scanner", "hospital", "lab", "device")
+#: Columns of participants.tsv that contain the site where a subject was recorded.
+_SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
 
 
 def recordings(path: str | Path, *, subject: search.Subject = None) -> list[loading.Recording]:
-    """Return the recordings in a folder, without opening the files.
+    """List the recordings in a folder and their subjects, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder of recordings (.edf, .bdf, .fif, .hea, .vhdr or .set), at any depth. The folders
-        ``derivatives`` and ``sourcedata`` of a BIDS data set are left out.
+        Folder of recordings (.edf, .bdf, .fif, .hea, .vhdr or .set), including all subfolders. The
+        folders ``derivatives`` and ``sourcedata`` of a BIDS dataset are excluded.
     subject : callable | str | None
-        Function that returns the subject of a file from its path relative to the folder; or a
-        regular expression that is searched for in this path, whose only group is the subject. None
-        takes the BIDS label, else the first folder, else the name of the file.
+        Function that receives the path of a file relative to the folder and returns the subject;
+        or a regular expression that is searched for in this path and whose only group matches the
+        subject. If None, the subject is the BIDS label, otherwise the top-level folder, otherwise
+        the file name.
 
     Returns
     -------
     list of Recording
-        The description has ``subject``.
+        Recordings with the entry ``subject`` in the description.
 
     Raises
     ------
     FileNotFoundError
-        When the folder does not exist or contains no recording.
+        If the folder does not exist or contains no recording.
     ValueError
-        When it is unclear which subject a recording is of: also when files or folders have names
-        that obviously number the recordings of one person, such as ``Subject00_1`` and
-        ``Subject00_2``, or when one or two first folders, such as ``train`` and ``test``, would be
-        the subjects of ten or more recordings; or when two data sets of BIDS have one name, such as
-        ``sub-01``.
+        If the subject of a recording is ambiguous: If file or folder names obviously number the
+        recordings of the same subject, such as ``Subject00_1`` and ``Subject00_2``. If one or two
+        top-level folders, such as ``train`` and ``test``, would be the subjects of ten or more
+        recordings. If two BIDS datasets contain a subject with the same name, such as ``sub-01``.
 
     Examples
     --------
@@ -104,7 +104,10 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
 def _with_subjects(
     root: Path, all_recordings: Iterable[loading.Recording], subject: search.Subject
 ) -> list[loading.Recording]:
-    """Return recordings with the subject in one Unicode form: by their labels, or their paths."""
+    """Return recordings with the subject in the description, in normalized Unicode.
+
+    The subject is read from the labels if possible, otherwise from the path.
+    """
     subject_of, named = _subject_of(root, subject), []
     for recording in all_recordings:
         name = recording.description.get("subject")
@@ -114,14 +117,14 @@ def _with_subjects(
 
 
 def _subject_of(root: Path, subject: search.Subject) -> Callable[[Path], Any]:
-    """Return a function that finds the subject of a file, with the file in its error message."""
+    """Return a function that derives the subject of a file; errors contain the file name."""
     find = search.subject_finder(subject)
 
     def subject_of(file: Path) -> Any:
         try:
             return normalized(find(file.relative_to(root)))
         except ValueError as error:
-            raise ValueError(f"The subject of {file} is unknown: {error}") from error
+            raise ValueError(f"The subject of {file} cannot be determined: {error}") from error
 
     return subject_of
 
@@ -147,84 +150,87 @@ def load(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Return labeled windows of the EEG channels that all recordings in a folder share.
+    """Load labeled windows from a folder of EEG recordings or a BIDS dataset.
 
-    A labeled stretch is cut into windows that do not overlap; one without a duration gives the
-    window that starts with it. Other parts of a recording are not used, nor windows that overlap an
-    annotation that begins with "BAD". Labels are in one of three places:
+    Labeled segments are cut into windows that do not overlap. A label without a duration results in
+    one window that starts at its onset. Unlabeled segments, and windows that overlap an annotation
+    that begins with "BAD", are not used. Labels are read from one of three sources:
 
-    =============  ============================================  ===================================
-    labels are in  argument                                      such as
-    =============  ============================================  ===================================
-    annotations    ``labels``: None, a list, or a dict           ``{"Sleep stage W": "W"}``
-    a table        ``labels``: its path, or a data frame         ``"participants.tsv"``
-    file names     ``labels_from``: a regular expression         ``"_(?P<label>rest|task)"``
-    =============  ============================================  ===================================
+    ================  ========================================  ====================================
+    source of labels  argument                                  example
+    ================  ========================================  ====================================
+    annotations       ``labels``: None, a list or a dict        ``{"Sleep stage W": "W"}``
+    table             ``labels``: a path or a DataFrame         ``"participants.tsv"``
+    file names        ``labels_from``: a regular expression     ``"_(?P<label>rest|task)"``
+    ================  ========================================  ====================================
 
-    Of a BIDS data set, the annotations are the column ``trial_type`` of ``_events.tsv``, the types
-    of channels are those of ``_channels.tsv``, and a column ``split`` of ``participants.tsv``
-    becomes the split.
+    For a BIDS dataset, annotations are read from the column ``trial_type`` of ``_events.tsv``,
+    channel types from ``_channels.tsv``, and splits from the column ``split`` of
+    ``participants.tsv``.
 
-    The headers of all files decide which channels are used: the electrodes of the scalp that all
-    recordings have, whatever the form of their names (``EEG T3-LE``, ``T7``), see
-    :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ears, mastoids, unused inputs
-    and signals that are not EEG are left out, and one table says so. If no channel has the name of
-    an electrode, all EEG channels that the recordings share are used. A recording without half of
-    the channels of the others is an error, or is left out with ``on_error="warn"``.
+    Only channels shared by all recordings are used: the scalp electrodes contained in the headers
+    of all files, regardless of the format of their names (``EEG T3-LE``, ``T7``), see
+    :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid electrodes,
+    unused inputs and signals that are not EEG are excluded and listed in a table. If no channel has
+    the name of an electrode, all EEG channels shared by the recordings are used. A recording with
+    fewer than half of the usual channels raises an error, or is skipped with ``on_error="warn"``.
 
     Parameters
     ----------
     path : path
         Folder of recordings, see :func:`recordings`.
     subjects : iterable of str | None
-        Subjects to read; None reads all.
+        Subjects to read. If None, read all subjects.
     labels : list | dict | str | path | DataFrame | None
-        Where labels are.
+        Source of the labels:
 
-        - A list of descriptions of annotations: those that are labels, in the order of the targets
+        - List of descriptions of annotations that are used as labels, in the order of the targets
           0, 1, ....
-        - A dict of them: the class of each description, and the classes are in the order of the
-          targets; or the target of each description, an integer.
-        - None uses all annotations in the folder that are as long as a window, or, if there are
-          none, all without a duration; targets are in alphabetical order, whatever ``subjects``
-          are read. Annotations of gaps, and those that begin with "BAD" or "EDGE", are no labels.
-        - Path of a ``.csv`` or ``.tsv`` file, as it is or below the folder; or a DataFrame. Its
-          columns are ``file``, the name or the path below the folder, and ``label``, and perhaps
-          ``subject``, ``onset`` and ``duration``, in seconds. An onset counts from the first
-          sample. Without an onset, the label is that of the whole recording. Names of columns may
-          be in any case; another column that looks like a time, such as ``start``, is an error
-          where one of the two is missing. A row with an empty label, as "n/a" and "NaN", is
-          ignored; a file without a row is left out with a warning.
-        - Such a table of subjects, without the column ``file``, such as ``"participants.tsv"`` of
-          BIDS. It has a column ``subject`` or ``participant_id``, where "sub-01" and "01" are one
-          subject, and ``label_column``; others are ignored. The label is that of all recordings of
-          the subject. An empty label leaves the subject out; a subject without a row is left out
+        - Dict with descriptions of annotations as keys. The values are class names, in the order of
+          the targets, or integer targets.
+        - If None, use all annotations that are as long as a window; if there are none, all
+          annotations without a duration. The targets are in alphabetical order, independent of
+          ``subjects``. Annotations of gaps, and annotations that begin with "BAD" or "EDGE", are
+          not used.
+        - Path of a ``.csv`` or ``.tsv`` file, absolute or relative to the folder; or a DataFrame.
+          The required columns are ``file`` (file name, or path relative to the folder) and
+          ``label``. The optional columns are ``subject``, ``onset`` and ``duration``, in seconds;
+          onsets are relative to the first sample. Without an onset, the label applies to the whole
+          recording. Column names are case-insensitive. If ``onset`` or ``duration`` is missing,
+          other columns that appear to contain times, such as ``start``, raise an error. Rows with
+          an empty label, such as "n/a" or "NaN", are ignored. Files without a row are excluded
           with a warning.
+        - Table with one row per subject and without the column ``file``, such as
+          ``"participants.tsv"`` of BIDS. The required columns are ``subject`` or
+          ``participant_id``, and ``label_column``; other columns are ignored. "sub-01" and "01"
+          refer to the same subject. The label applies to all recordings of the subject. Subjects
+          with an empty label are excluded. Subjects without a row are excluded with a warning.
     labels_from : str | None
-        Regular expression, instead of ``labels``, that is searched for in the path of a file below
-        the folder. Its named group ``label`` is the label of the whole recording, and its named
-        group ``subject``, if it has one, the subject. A file in which it finds none is left out
-        with a warning.
+        Regular expression that is searched for in the path of a file relative to the folder. Use
+        it instead of ``labels`` if the file names contain the labels. The named group ``label``
+        matches the label of the whole recording, and the optional named group ``subject`` matches
+        the subject. Files that do not match are excluded with a warning.
     label_column : str
-        Column of a table that has the labels, such as ``"diagnosis"``.
+        Column of the table that contains the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        For labels in a table or in file names: those that are used, in the order of the targets; or
-        the class of each, such as ``{"1": "rest", "2": "arithmetic"}``. None uses all labels, in
-        alphabetical order, or sorted by value if they are numbers.
+        For labels in a table or in file names: list of labels to use, in the order of the targets;
+        or dict with the class of each label, such as ``{"1": "rest", "2": "arithmetic"}``. If None,
+        use all labels in alphabetical order, or sorted by value if all labels are numbers.
     subject : callable | str | None
-        As in :func:`recordings`. Omit it if the labels name the subjects.
+        As in :func:`recordings`. Omit it if the labels contain the subjects.
     window_seconds : float | None
-        Length of a window in seconds. None is 30 s; but where no label is as long, and all have one
-        length, it is that length, and a line in the log says so.
+        Length of a window in seconds. If None, use 30 s. If all labels are shorter than 30 s and
+        have the same duration, use this duration; this is logged.
     sfreq, low, high, mains
-        As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning says
-        when the spectra of some recordings show that the mains have another frequency.
+        As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning is
+        issued if the spectra of some recordings indicate another line frequency.
     reference : "average" | None
-        New reference of a recording: the average of the channels that are used, which are the same
-        in all recordings. None keeps the recording's own.
+        If "average", re-reference the recordings to the average of the selected channels, which are
+        the same in all recordings. If None, the reference is not changed.
     channels : list of str | None
-        EEG channels to use instead, in this order; the average is over them. They are found by
-        their electrodes. A recording that lacks one is an error, or is left out with
+        EEG channels to use, in this order, instead of the channels shared by all recordings. The
+        average reference is the average of these channels. Channels are matched by electrode. A
+        recording without one of these channels raises an error, or is skipped with
         ``on_error="warn"``.
     splits : mapping | path | None
         As in :func:`~braindecode_pars.recordings.loading.set_splits`.
@@ -234,45 +240,47 @@ def load(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. Descriptions have ``subject``, ``file`` (path below the folder),
-        ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels`` (of the file, before
-        preprocessing), and ``split`` and ``site`` where they are known: the site is a column
-        ``site``, ``center``, ``scanner``, ``hospital``, ``lab`` or ``device`` of
-        ``participants.tsv``. The targets of the classes are in the ``window_kwargs`` of each
-        recording, as in braindecode; the classifiers read their ``class_names_`` there.
+        Windows with signals in volts. Descriptions contain ``subject``, ``file`` (path relative to
+        the folder), and ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels`` (of
+        the file, before preprocessing). If available, they also contain ``split`` and ``site``; the
+        site is read from the column ``site``, ``center``, ``centre``, ``scanner``, ``hospital``,
+        ``lab`` or ``device`` of ``participants.tsv``. As in braindecode, ``window_kwargs`` of each
+        recording contains the class names of the targets, from which classifiers set
+        ``class_names_``.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject; or when the
-        table does not exist.
+        If the folder contains no recording, or no recording of a requested subject. If the table
+        does not exist.
     TypeError
-        When ``labels`` or ``classes`` are a set, which has no order, or nothing of the above.
+        If ``labels`` or ``classes`` is a set, which has no order, or has another type.
     ValueError
-        When a recording is damaged, when no annotation is a label, or when no label is as long as a
-        window. When nothing is left of a subject or of a class, or a recording lacks channels of
-        the others, unless ``on_error="warn"``. When the recordings share no channel. When labels
-        overlap, or a time of a table cannot be read. When a table has no column of labels, names a
-        file that is not in the folder, or has labels that contradict each other, or does not name a
-        subject. When ``label_column`` is given for labels that are in no
-        table, or ``labels_from`` in addition to ``labels``, or without a group ``label``. When no
-        file has a label. When the subject of a file is unclear, see :func:`recordings`.
+        If a recording is damaged. If the recordings share no channel. If no annotation is a label,
+        if no file has a label, or if all labels are shorter than a window. If labels of different
+        classes overlap, or if a time in a table cannot be read. If a table has no column of labels,
+        contains a file that is not in the folder, or contains contradictory or missing subjects or
+        labels. If ``label_column`` is passed but the labels are not in a table. If ``labels_from``
+        is passed together with ``labels``, or has no group ``label``. If the subject of a file is
+        ambiguous, see :func:`recordings`. Unless ``on_error="warn"``: if no windows remain for a
+        subject or a class, or if a recording lacks channels.
 
     Warns
     -----
     UserWarning
-        When tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot
-        be read. Once, with a table, when recordings lack an electrode that others have, and once,
-        with a table, when recordings or labels are left out. When the mains have another frequency.
-        When the amplitude of recordings is 20 times larger or smaller than that of the others, or
-        that of channels of a recording 30 times. When two recordings contain the same signals.
+        If tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot be
+        read. If an electrode is missing in some recordings, with a table of excluded channels. If
+        recordings or labels are excluded, with a table of excluded items. If the line frequency
+        differs from ``mains``. If recordings differ from the other recordings by a factor of more
+        than 20 in amplitude, or channels differ from the other channels of the recording by a
+        factor of more than 30. If two recordings contain the same signals.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
     >>> windows = datasets.folder.load("my-bids", window_seconds=4)  # doctest: +SKIP
 
-    Labels in the names of files, here of two recordings of each subject:
+    Labels in file names, with two recordings per subject:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -303,16 +311,19 @@ def load(
     labeled, left_out = _labeled_files(root, files, labels, labels_from, label_column, subject)
     are_named = labeled is not None and all("subject" in r.description for r in labeled)
     if are_named and subject is not None:
-        raise ValueError(f"The labels name the subjects; omit subject={subject!r}.")
+        raise ValueError(
+            f"subject={subject!r} must be omitted, because the labels already contain the subjects."
+        )
     named = _with_subjects(
         root, labeled or [loading.Recording(file, {}) for file in files], subject
     )
     chosen = loading.choose_subjects(named, subjects, path)
     if subject is None and not are_named:
         search.check_guessed_subjects(root, [r.file.relative_to(root) for r in chosen])
-    # Of all files: the length of windows, and the targets, are the same for all subjects.
-    is_open = labeled is None and (labels is None or window_seconds is None)
-    durations = label_files.durations_in(files) if is_open else {}
+    # Read the annotations of all files, so that the length of windows and the targets do not depend
+    # on the selected subjects.
+    reads_durations = labeled is None and (labels is None or window_seconds is None)
+    durations = label_files.durations_in(files) if reads_durations else {}
     names, targets, window_seconds = label_files.classes_and_targets(
         labels, classes, labeled, durations, window_seconds
     )
@@ -326,7 +337,7 @@ def load(
     windows = loading.read_corpus(
         chosen,
         partial(_read, **read_kwargs),
-        "own folder",
+        "folder",
         targets,
         set(targets) if subjects is None else set(),
         left_out=left_out,
@@ -348,7 +359,7 @@ def _labeled_files(
     column: str,
     subject: search.Subject,
 ) -> tuple[list[label_files.LabeledFile] | None, dict[Path, str]]:
-    """Return files with labels of a table or of paths, and why the other files are left out."""
+    """Return files with labels from a table or from paths, and the reasons for excluded files."""
     if labels_from is None:
         labeled = label_files.labels_of_files(
             labels, root, files, column, _subject_of(root, subject)
@@ -357,31 +368,34 @@ def _labeled_files(
         labeled = label_files.labels_in_paths(labels_from, root, files)
     else:
         raise ValueError(
-            f"labels_from={labels_from!r} reads the labels from file names, but "
-            f"labels={labels!r} and label_column={column!r}. Pass either labels_from "
-            "(--labels-from), or a table as labels (--labels)."
+            f"labels_from={labels_from!r} cannot be combined with labels={labels!r} or "
+            f"label_column={column!r}. Pass either labels_from (--labels-from) for labels in file "
+            "names, or labels (--labels) for labels in a table."
         )
     if labeled is None:
         return None, {}
     left_out = {file.file: file.why_unlabeled for file in labeled if file.why_unlabeled}
     if len(left_out) == len(labeled):
         file, why = next(iter(left_out.items()))
-        raise ValueError(f"No recording in {root} has a label, such as {file.name}: {why}.")
+        raise ValueError(
+            f"No recording in {root} has a label. For example, {file.name}: {why}. Correct the "
+            "labels."
+        )
     return [file for file in labeled if file.file not in left_out], left_out
 
 
 def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
-    """Return recordings with their path below the folder, and site and split of the subject.
+    """Add the file path, and the site and split of the subject, to the descriptions.
 
-    The corpus is added where all names of files are those of one public corpus.
+    The corpus is added if the names of all files are file names of one public corpus.
     """
     participants, entries = _corpus_subjects(root), {}
     site = next((name for name in participants if name in _SITES), None)
     for entry, column in {"site": site, "split": "split"}.items():
         if {column, "participant_id"} <= {*participants}:
             known = participants.dropna(subset=[column]).drop_duplicates()
-            of_key = known.groupby(known["participant_id"].map(subject_key))[column]
-            entries[entry] = of_key.agg(lambda values: ", ".join(dict.fromkeys(values))).to_dict()
+            by_key = known.groupby(known["participant_id"].map(subject_key))[column]
+            entries[entry] = by_key.agg(lambda values: ", ".join(dict.fromkeys(values))).to_dict()
     public = [public_subject(r.file.name) for r in chosen]
     corpora = public_corpora(public) if all(public) else []
     with_origin = []
@@ -390,18 +404,18 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
         if len(corpora) == 1:
             origin["corpus"] = corpora[0]
         key = subject_key(recording.subject)
-        origin |= {entry: of_subject.get(key) for entry, of_subject in entries.items()}
+        origin |= {entry: values.get(key) for entry, values in entries.items()}
         with_origin.append(replace(recording, description={**recording.description, **origin}))
     return with_origin
 
 
 def _corpus_subjects(root: Path) -> pd.DataFrame:
-    """Return the table of subjects of a BIDS data set; an empty one if it cannot be read."""
+    """Read the table of participants of a BIDS dataset; empty if it cannot be read."""
     table = root / "participants.tsv"
     try:
         return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
     except ValueError as error:
-        checks.warn_user(f"Sites and splits of subjects are not used: {error}")
+        checks.warn_user(f"Sites and splits of subjects are unknown: {error}")
         return pd.DataFrame()
 
 
@@ -412,25 +426,25 @@ def _first_look(
     verbose: int,
     **labels: Any,
 ) -> tuple[list[str], str | list[str] | None]:
-    """Return the channels and the reference of all recordings, by their headers."""
-    infos, peaks, every = {}, [], -(-len(chosen) // first_look.N_LOOKED_AT)
+    """Read the headers of all recordings, and return the channels and the reference to use."""
+    infos, peaks, step = {}, [], -(-len(chosen) // first_look.N_INSPECTED_RECORDINGS)
     for i, recording in enumerate(chosen):
-        is_looked_at = i % every == 0
-        # Without its signals, a WFDB record is zeros.
-        preload = is_looked_at and recording.file.suffix.lower() == ".hea"
-        # What is wrong with a recording is said when it is read.
-        with suppress(Exception), cutting.collected_omissions(), warnings.catch_warnings():
+        is_inspected = i % step == 0
+        # If a WFDB record is not preloaded, its signals are zeros.
+        preload = is_inspected and recording.file.suffix.lower() == ".hea"
+        # Errors and warnings are reported when the recording is read.
+        with suppress(Exception), cutting.collect_excluded_items(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if (raw := _labeled(recording, preload=preload, **labels)) is not None:
                 infos[recording.description["file"]] = raw.info
-                peaks += [first_look.line_noise_peaks(raw)] if is_looked_at else []
+                peaks += [first_look.line_noise_peaks(raw)] if is_inspected else []
     if not infos:
         return [], reference
     if filters["mains"] is not None:
         first_look.warn_of_line_frequency(peaks, filters["mains"], filters["sfreq"])
     average = reference is not None
     names, are_all = first_look.shared_channels(infos, average=average, verbose=verbose)
-    # By name if a recording to predict may have further channels.
+    # If recordings contain further channels, record the names of the channels in the average.
     return names, reference if are_all else reference and names
 
 
@@ -441,19 +455,21 @@ def _labeled(
     window_seconds: float,
     preload: bool = True,
 ) -> mne.io.BaseRaw | None:
-    """Open a recording, with its labels as annotations; None if it has none as long as a window.
+    """Open a recording with its labels as annotations; None if no label is as long as a window.
 
-    Channels have the types that BIDS lists beside it.
+    Channel types are read from the BIDS table if there is one.
     """
-    segments = recording.stretches if isinstance(recording, label_files.LabeledFile) else None
+    segments = recording.segments if isinstance(recording, label_files.LabeledFile) else None
     if segments is not None and not any(label in names for *_, label in segments):
-        cutting.omit("recordings", "without a label that is used", 1, 1, is_asked=True)
+        reason = "no label of the requested classes"
+        cutting.record_excluded("recordings", reason, 1, 1, is_requested=True)
         return None
     raw = readers.read_with_tables(recording.file, preload=preload)
     if not cutting.holds_a_window(raw.duration, window_seconds):
-        cutting.omit("recordings", f"shorter than a window of {window_seconds:g} s", 1, 1)
+        reason = f"shorter than a window of {window_seconds:g} s"
+        cutting.record_excluded("recordings", reason, 1, 1)
         return None
-    # The labels are annotations with the names of their classes; gaps and bad times stay marked.
+    # The annotations are labels with the class names, gaps and bad segments.
     gaps = marks.marks_of(raw)
     annotations = label_files.annotations_of(recording.file, raw, segments)
     labeled = label_files.labels_within(annotations, names, raw, window_seconds)
@@ -473,7 +489,7 @@ def _read(
     reference: str | list[str] | None,
     **filters: float,
 ) -> EEGWindowsDataset | None:
-    """Read one recording: the chosen channels, and the windows within its labels."""
+    """Read a recording, preprocess the selected channels, and create the labeled windows."""
     raw = _labeled(recording, names=names, window_seconds=window_seconds)
     if raw is None:
         return None
@@ -483,13 +499,10 @@ def _read(
         recorded_channels=", ".join(sorted(raw.ch_names)),
     )
     _pick(raw, channels, is_referenced=reference is not None)
-    # An average reference hides a flat channel.
-    held = as_trained.flat_clipped_channels(raw, raw.ch_names)
-    origin |= (
-        {amplitudes.FLAT_CLIPPED_CHANNELS: ", ".join(held)}
-        if 0 < len(held) < len(raw.ch_names)
-        else {}
-    )
+    # Flat channels cannot be detected after average referencing.
+    unusable = as_trained.flat_clipped_channels(raw, raw.ch_names)
+    if 0 < len(unusable) < len(raw.ch_names):
+        origin[amplitudes.FLAT_CLIPPED_CHANNELS] = ", ".join(unusable)
     preparation.filter_and_resample(raw, **filters)
     if reference is not None:
         preparation.set_reference(raw, reference)
@@ -500,22 +513,22 @@ def _read(
 
 
 def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) -> None:
-    """Pick channels by their electrodes, in this order and with these names.
+    """Pick channels by electrode, in the order of ``channels``, and rename them.
 
-    Names that tell another reference stay as they are, unless the reference is replaced.
+    Channels are not renamed if a name indicates another reference, unless ``is_referenced``.
     """
     eeg = readers.good_eeg(raw.info["chs"], raw.info["bads"])
-    places = channel_names.match_channels(channels, eeg)
-    lacking = [name for name, place in zip(channels, places, strict=True) if place is None]
-    if lacking:
+    indices = channel_names.match_channels(channels, eeg)
+    missing = [name for name, index in zip(channels, indices, strict=True) if index is None]
+    if missing:
         raise ValueError(
-            f"{len(lacking)} of the {len(channels)} channels to use ({checks.format_list(lacking)}) are "
-            "missing, marked as bad or without a known unit of voltage; its EEG channels are "
-            f"{checks.format_list(eeg) or 'none'}. Leave the recording out, or name the channels to use "
-            "in channels=."
+            f"{len(missing)} of the {len(channels)} channels to use "
+            f"({checks.format_list(missing)}) are missing, marked as bad, or have no known unit of "
+            f"voltage. EEG channels of the recording: {checks.format_list(eeg) or 'none'}. Exclude "
+            "the recording, or pass the channels to use as channels (--channel)."
             f"{channel_names.other_system(channels, raw.ch_names)}"
         )
-    picked_names = [eeg[place] for place in places if place is not None]
+    picked_names = [eeg[index] for index in indices if index is not None]
     raw.pick(picked_names, verbose="error").reorder_channels(picked_names)
     pairs = [*zip(picked_names, channels, strict=True)]
     if is_referenced or all(

@@ -1,16 +1,16 @@
 """PhysioNet-MI: motor imagery (EEG Motor Movement/Imagery Dataset, eegmmidb 1.0.0).
 
-There is a window for each imagined movement. Preprocessing, trials and splits follow appendix A.3
-by default: high-pass 0.3 Hz, notch 60 Hz, average reference, 200 Hz. The files must exist already:
-unlike ``mne.datasets.eegbci.load_data``, nothing is ever downloaded. Their sampling rate is 160 Hz,
-except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels or at another rate are read,
-too. The paper pretrains on other corpora. To pretrain on whole runs, store them:
-``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
+Each trial of an imagined movement is one window. By default, preprocessing, trials and splits
+follow appendix A.3 of the paper: high-pass 0.3 Hz, notch 60 Hz, average reference, 200 Hz. Unlike
+``mne.datasets.eegbci.load_data``, this module does not download files. The sampling rate of the
+files is 160 Hz, except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels or another
+sampling rate are also supported. The paper does not use this corpus for pretraining. To pretrain on
+whole runs, create a store: ``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
 
-A trial starts at the cue. In runs 4, 8 and 12 the cue appears on the left or on the right of
-the screen. Slow potentials in the first second, most likely eye movements, separate these two
-classes. A score above chance level alone is therefore not evidence of motor imagery;
-``tmin=1`` leaves this second out.
+A trial starts at the cue. In runs 4, 8 and 12, the cue appears on the left or on the right side of
+the screen. Low-frequency potentials in the first second, most likely eye movements, separate these
+two classes. Therefore, a score above chance level alone is not evidence of motor imagery. To
+exclude the first second, pass ``tmin=1``.
 """
 
 import logging
@@ -53,8 +53,8 @@ CARD: dict[str, Any] = dict(
 
 _MOTOR = tuple(f"{row}{column}" for row in ("FC", "C", "CP") for column in "531z246")
 
-#: Channels that ``picks`` knows by a name: the three rows over the motor cortex, and these together
-#: with the other electrodes of the 10-20 system.
+#: Named sets of channels for ``picks``: the three rows of electrodes over the motor cortex, and
+#: these rows together with the remaining electrodes of the 10-20 system.
 MONTAGES: dict[str, tuple[str, ...]] = {
     "motor": _MOTOR,
     "motor and 10-20": (
@@ -64,7 +64,7 @@ MONTAGES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-#: Classes of the events T1 and T2 in each motor imagery run. T0 is rest.
+#: Targets of the events T1 and T2 in each motor imagery run. T0 is rest.
 TARGETS = {
     **{run: {"T1": 0, "T2": 1} for run in (4, 8, 12)},
     **{run: {"T1": 2, "T2": 3} for run in (6, 10, 14)},
@@ -85,30 +85,31 @@ RULES = dict(
 def recordings(
     path: str | Path, subjects: Iterable[int] | None = None, *, runs: Iterable[int] = RUNS
 ) -> list[loading.Recording]:
-    """Return the motor imagery runs in a folder, without opening the files.
+    """List the motor imagery runs in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder with files such as ``S001R04.edf`` at any depth, for example MNE's folder of data.
+        Folder with files such as ``S001R04.edf`` in any subfolder, for example the data folder of
+        MNE.
     subjects : iterable of int | None
-        Subjects to return, from 1 to 109. None returns every subject in the folder.
+        Subjects to return, from 1 to 109. If None, return all subjects in the folder.
     runs : iterable of int
-        Runs to find, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
-        Missing runs are skipped, and their number is logged.
+        Runs to return, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
+        Missing runs are skipped, and logged.
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` (1 to 109), ``corpus``, ``run`` and
+        The description of a recording contains ``subject`` (1 to 109), ``corpus``, ``run`` and
         ``split``. As in appendix A.3, subjects 1-70 are "train", 71-89 "valid" and 90-109 "test".
 
     Raises
     ------
     ValueError
-        When a run is not a motor imagery run, or when two files have the same name.
+        If a run is not a motor imagery run, or if two files have the same name.
     FileNotFoundError
-        When the folder contains none of the runs, or none of the runs of a requested subject.
+        If the folder contains none of the runs, or no run of a requested subject.
 
     Examples
     --------
@@ -123,15 +124,15 @@ def recordings(
     """
     runs = tuple(runs)
     if not runs or not set(runs) <= set(RUNS):
-        raise ValueError(f"runs must be among {RUNS}, the motor imagery runs; got {runs}.")
+        raise ValueError(f"runs must be among the motor imagery runs {RUNS}, got {runs}.")
     name = re.compile(rf"S(\d{{3}})R({'|'.join(f'{run:02d}' for run in runs)})\.edf")
-    what = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
+    not_found = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
     all_recordings = []
-    for file, match in search.find_named(path, name, what, f"S001R{runs[0]:02d}.edf"):
+    for file, match in search.find_named(path, name, not_found, f"S001R{runs[0]:02d}.edf"):
         subject, run = int(match[1]), int(match[2])
         split = "train" if subject <= 70 else "valid" if subject <= 89 else "test"
-        described = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
-        all_recordings.append(loading.Recording(file, described))
+        description = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
+        all_recordings.append(loading.Recording(file, description))
     chosen = loading.choose_subjects(all_recordings, subjects, path)
     present = {(r.subject, r.description["run"]) for r in chosen}
     missing = {(subject, run) for subject, _ in present for run in runs} - present
@@ -153,23 +154,27 @@ def prepare(
     mains: float | None = 60.0,
     reference: str | None = "average",
 ) -> mne.io.BaseRaw:
-    """Read a run and prepare it: EEG channels, resampled, filtered and referenced.
+    """Read and preprocess a run: pick EEG channels, resample, filter and re-reference.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
     picks : list of str | "motor" | "motor and 10-20" | None
-        Channels to keep, named as in MNE's montage, or the name of a montage in :data:`MONTAGES`.
-        None keeps all channels of the file, usually 64.
+        Channels to pick, named as in the montage of MNE, or the name of a montage in
+        :data:`MONTAGES`. If None, use all channels of the file, usually 64.
     sfreq : float
-        Sampling rate in Hz.
-    low, high, mains : float | None
-        Edges of the band-pass and frequency of the notch filter in Hz; None for none. An upper
-        edge or notch at or above half of ``sfreq`` is ignored.
+        New sampling rate in Hz.
+    low, high : float | None
+        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
+        low-pass filter. ``high`` is ignored if it is at or above half of ``sfreq``.
+    mains : float | None
+        Frequency of the notch filter that removes line noise, in Hz. If None, or at or above half
+        of ``sfreq``, there is no notch filter.
     reference : "average" | "picks" | None
-        New reference: the average of all channels of the file, or of those in ``picks``, which is
-        the same for files with other channels beside. None keeps that of the files.
+        New reference: the average of all channels of the file ("average"), or the average of the
+        channels in ``picks`` ("picks"), which does not depend on further channels of the file. If
+        None, the reference is not changed.
 
     Returns
     -------
@@ -179,7 +184,7 @@ def prepare(
     Raises
     ------
     ValueError
-        When the file is damaged or lacks a channel, or an argument is invalid.
+        If the file is damaged, a channel is missing, or an argument is invalid.
 
     Examples
     --------
@@ -190,28 +195,28 @@ def prepare(
     _check(picks=picks, reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
     raw = readers.read_recording(recording.file)
     drop_other_signals(raw)
-    # The files name their channels "Fc5." and so on; the montage has "FC5".
+    # Channel names in the files are "Fc5." and so on; in the montage "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(channel_names.template_montage(), verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
-    # As in the paper, the average of all channels, whichever of them are picked afterwards.
+    # As in the paper, the average of all channels, before channels are picked.
     if reference == "average":
         set_reference(raw, "average")
     if picks is not None:
         pick_electrodes(raw, MONTAGES[picks] if isinstance(picks, str) else picks)
     if reference == "picks":
-        set_reference(raw, raw.ch_names)  # by name, as the record of what was done
+        set_reference(raw, raw.ch_names)  # by name, for the recorded preprocessing steps
     return raw
 
 
 def _check(*, tmin: float = 0.0, tmax: float = 4.0, picks: Any = None, **settings: Any) -> None:
     if isinstance(picks, str) and picks not in MONTAGES:
         known = ", ".join(map(repr, MONTAGES))
-        raise ValueError(f"picks must be a list of channels or one of {known}, got {picks!r}.")
+        raise ValueError(f"picks must be a list of channels, or one of {known}, got {picks!r}.")
     checks.check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
     check_filters(**{n: v for n, v in settings.items() if n in ("sfreq", "low", "high", "mains")})
     if tmin >= tmax:
-        raise ValueError(f"tmin={tmin:g} s must be less than tmax={tmax:g} s, the end of a window.")
+        raise ValueError(f"tmin must be less than tmax, got tmin={tmin:g} s and tmax={tmax:g} s.")
 
 
 def cut(
@@ -222,30 +227,31 @@ def cut(
     tmax: float = 4.0,
     **preparation: Any,
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labeled windows.
+    """Read a recording, preprocess it, and cut it into labeled windows.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
     contrast : "movements" | "rest"
-        Targets of the trials: which movement is imagined, or whether one is. "rest" adds windows of
-        the rest between two cues, with the target 0; an imagined movement is 1.
+        Classes. "movements": classify which movement is imagined. "rest": classify rest (target
+        0) vs. any imagined movement (target 1); rest windows are from the periods between two
+        trials.
     tmin, tmax : float
-        Start and stop of a trial in seconds after its cue. Shorter trials and rests are left out.
-        Most last 4.1 seconds.
+        Start and stop of a trial in seconds after its cue. Shorter trials and rest periods are
+        excluded. Most trials last 4.1 seconds.
     **preparation
         As in :func:`prepare`.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None when the recording has none.
+        Labeled windows without a description; None if the recording has no windows.
 
     Raises
     ------
     ValueError
-        When the file is damaged, lacks a channel, or an argument is invalid.
+        If the file is damaged, a channel is missing, or an argument is invalid.
 
     Examples
     --------
@@ -257,18 +263,18 @@ def cut(
     """
     _check(contrast=contrast, tmin=tmin, tmax=tmax)
     raw = prepare(recording, **preparation)
-    # The annotation of a trial becomes its window; in a shorter one no window has room.
-    notes = raw.annotations.copy()
-    trial = np.isin(notes.description, list(REST_OR_IMAGERY))
-    notes.duration[trial] = np.clip(notes.duration[trial] - tmin, 0, tmax - tmin)
-    notes.onset[trial] += tmin
-    raw.set_annotations(notes, verbose="error")
+    # Crop the annotation of each trial to one window. Shorter annotations result in no window.
+    annotations = raw.annotations.copy()
+    is_trial = np.isin(annotations.description, list(REST_OR_IMAGERY))
+    annotations.duration[is_trial] = np.clip(annotations.duration[is_trial] - tmin, 0, tmax - tmin)
+    annotations.onset[is_trial] += tmin
+    raw.set_annotations(annotations, verbose="error")
     targets = TARGETS[recording.description["run"]] if contrast == "movements" else REST_OR_IMAGERY
     return cutting.event_windows(raw, targets, tmax - tmin)
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
-    """Return the names of the targets 0, 1, ... of a contrast.
+    """Return the class names of the targets 0, 1, ... for a contrast.
 
     Parameters
     ----------

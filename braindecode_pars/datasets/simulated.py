@@ -1,17 +1,17 @@
-"""Simulated overnight sleep EEG.
+"""Simulated overnight sleep EEG with sleep stages.
 
-The simulation takes seconds, its output is free to share, and its stages are neither trivial nor
-impossible to classify. It is not a model of the brain. It simulates:
+The simulation takes seconds, its output can be shared without restrictions, and its stages are
+neither trivial nor impossible to classify. It is not a model of the brain. It simulates:
 
 - Hypnograms: a Markov chain whose transition probabilities change within 90-minute cycles.
 - Spectra: pink noise plus the rhythms that define the stages. These are alpha in wake, theta in
   N1, spindles and K-complexes in N2, slow waves in N3, and theta and sawtooth waves in REM.
-- Slow trends: the rhythms rise and fall over tens of seconds, as in real nights (infraslow
-  fluctuations, cyclic alternating pattern).
-- Differences between subjects: gain, alpha and spindle frequency, spectral slope and the strength
+- Infraslow fluctuations: the amplitude of the rhythms fluctuates over tens of seconds, as in real
+  sleep (infraslow fluctuations, cyclic alternating pattern).
+- Differences between subjects: gain, alpha and spindle frequency, spectral slope and the amplitude
   of each rhythm.
-- Electrodes: they share two sources through a mixing matrix and drift slowly. Occasionally they
-  record an artifact or a flat signal.
+- Electrodes: two sources are projected to the electrodes by a mixing matrix. Electrodes have
+  low-frequency drifts, and occasionally record an artifact or a flat signal.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 
 __all__ = ["CARD", "STAGES", "sleep", "stages_of_a_night"]
 
-#: Stage names; a window's target is the index.
+#: Names of the sleep stages. The target of a window is the index of its stage.
 STAGES = ("W", "N1", "N2", "N3", "R")
 
 #: Description of the simulated corpus.
@@ -43,7 +43,9 @@ CARD: dict[str, Any] = dict(
     reference=None,
 )
 
+#: Length of a window in seconds.
 WINDOW_SECONDS = 30
+#: Names of the channels; the first ``n_chans`` channels are simulated.
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2", "Fz", "Cz", "Pz", "P3", "P4", "Fp1", "Fp2")
 
 # Transition probabilities from one window (row) to the next (column), in the order of STAGES.
@@ -69,17 +71,17 @@ _LATE = np.array(
 
 
 def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
-    """Draw the sleep stages of one night from a Markov chain.
+    """Simulate the sleep stages of one overnight recording by a Markov chain.
 
-    The night starts in wake. Within each 90-minute cycle, and over the night, N3 becomes less
-    likely and REM more likely.
+    The first stage is wake. Within each 90-minute cycle, and over the whole recording, N3 becomes
+    less likely and REM more likely.
 
     Parameters
     ----------
     n_windows : int
-        Number of 30-second windows in the night.
+        Number of 30-second windows.
     rng : numpy.random.Generator
-        Random number generator of the draws.
+        Random number generator.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
     stages = np.zeros(n_windows, dtype=int)
     cycle = 90 * 60 / WINDOW_SECONDS
     for i in range(1, n_windows):
-        # 0 at the start and 1 at the end, half from the cycle and half from the night.
+        # From 0 to 1: the mean of the relative time in the cycle and in the recording.
         late = 0.5 * (i % cycle) / cycle + 0.5 * i / n_windows
         transition = (1 - late) * _EARLY[stages[i - 1]] + late * _LATE[stages[i - 1]]
         stages[i] = rng.choice(len(STAGES), p=transition / transition.sum())
@@ -111,36 +113,37 @@ def sleep(
     sfreq: float = 100.0,
     random_state: int | None = 0,
 ) -> BaseConcatDataset:
-    """Return simulated sleep EEG, cut into 30-second windows.
+    """Simulate sleep EEG in 30-second windows.
 
     Parameters
     ----------
     n_subjects : int
-        Number of subjects, with one recording each. Subjects are numbered from 1.
+        Number of subjects, with one recording per subject. Subjects are numbered from 1.
     hours : float
-        Length of each recording in hours.
+        Duration of each recording in hours.
     n_chans : int
-        Number of channels, from 1 to 13. Their names are those of the 10-20 system.
+        Number of channels, from 1 to 13. The channels have names of the 10-20 system.
     sfreq : float
-        Sampling rate in Hz, at least 64 so that spindles can be represented.
+        Sampling rate in Hz, at least 64, so that spindles can be represented.
     random_state : int | None
-        Seed of the simulation. With the same seed, subject ``s`` is the same for every
-        ``n_subjects``.
+        Seed of the random number generator. With the same seed, the recording of subject ``s`` does
+        not depend on ``n_subjects``.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Signals in volts. A target is an index into :data:`STAGES`. Descriptions have ``subject``.
+        Windows with signals in volts. Targets are indices into :data:`STAGES`. Descriptions contain
+        ``subject``.
 
     Raises
     ------
     ValueError
-        When an argument is out of range.
+        If an argument is out of range.
 
     Notes
     -----
     :mod:`~braindecode_pars.datasets.simulated` describes the simulation. It is not a model of the
-    brain: a method may score differently on real nights.
+    brain, so that scores of a method may be different on real sleep recordings.
 
     Examples
     --------
@@ -164,8 +167,10 @@ def sleep(
         raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
     n_windows = round(hours * 3600 / WINDOW_SECONDS)
     if n_windows < 1:
-        raise ValueError(f"hours must give at least one 30-second window, got {hours:g}.")
-    # One seed per subject, so that a subject does not depend on n_subjects.
+        raise ValueError(
+            f"hours must be long enough for at least one 30-second window, got {hours:g}."
+        )
+    # One seed per subject, so that the recording of a subject does not depend on n_subjects.
     root = np.random.SeedSequence(random_state)
     return BaseConcatDataset(
         [
@@ -181,42 +186,44 @@ def _recording(
     stages = stages_of_a_night(n_windows, rng)
     window_size = round(WINDOW_SECONDS * sfreq)
 
-    # From sources to electrodes; gains of the subject and of each channel, in volts.
+    # Project the sources to the electrodes, with gains of the subject and of each channel, in
+    # volts.
     sources = _sources(stages, sfreq, rng)  # (2, n_times)
     noise = rng.normal(size=(n_chans, sources.shape[1]))
     front_to_back = np.linspace(0.9, 0.3, n_chans)
     mixing = np.stack([front_to_back, 1.2 - front_to_back], 1) * rng.uniform(0.8, 1.2, (n_chans, 2))
     samples = mixing @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
     samples *= 12e-6 * np.exp(rng.normal(0, 0.35)) * np.exp(rng.normal(0, 0.25, (n_chans, 1)))
-    # Slow drifts, as from sweat or settling electrodes after a high-pass filter.
+    # Add low-frequency drifts, as from sweat or settling electrodes after a high-pass filter.
     n = samples.shape[1]
-    slow = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
-    walk = signal.lfilter([1], [1, -0.9], slow)
+    steps = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
+    walk = signal.lfilter([1], [1, -0.9], steps)
     knots, times = np.linspace(0, n, walk.shape[1]), np.arange(n)
     scales = samples.std(axis=1) * rng.uniform(0.05, 0.15, n_chans)
     for row, drift, scale in zip(samples, walk, scales, strict=True):
         row += scale * np.interp(times, knots, drift)
     _add_artifacts(samples, window_size, rng)
 
-    # Windows in braindecode's format
+    # Create windows in the format of braindecode.
     info = mne.create_info(list(CHANNELS[:n_chans]), sfreq, "eeg")
     raw = mne.io.RawArray(samples.astype(np.float32), info, verbose="error")
     windows = fixed_windows(raw, WINDOW_SECONDS, stages)
-    assert windows is not None  # a night has at least one
+    assert windows is not None  # there is at least one window
     return name_classes(EEGWindowsDataset(raw, windows.metadata, {"subject": subject}), STAGES)
 
 
 def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
-    """Return two signals of a subject with a standard deviation near 1, shape (2, n_times)."""
+    """Simulate two sources of a subject with a standard deviation near 1, shape (2, n_times)."""
     alpha_hz, spindle_hz = rng.uniform(8.5, 11.5), rng.uniform(11.8, 14.2)
     slope = rng.uniform(0.9, 1.5)
-    # Strengths vary between subjects: some have hardly any alpha, or few spindles.
+    # Amplitudes vary between subjects: some have almost no alpha, or few spindles.
     alpha, spindles, slow = np.exp(rng.normal(0, [0.6, 0.35, 0.3]))
     length = round(WINDOW_SECONDS * sfreq)
     n = length * len(stages)
     total = _pink(rng.normal(size=(2, n)), sfreq, slope)
 
-    # Alpha, theta, slow waves and muscle: band in Hz, and strength in the order of STAGES.
+    # Alpha, theta, slow waves and muscle activity: band in Hz, and amplitudes in the order of
+    # STAGES.
     rhythms = (
         (alpha_hz - 1, alpha_hz + 1, (0.9 * alpha, 0.25 * alpha, 0.05, 0.02, 0.12 * alpha)),
         (4, 7.5, (0.15, 0.55, 0.35, 0.2, 0.5)),
@@ -224,19 +231,19 @@ def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
         (20, min(45, 0.45 * sfreq), (0.45, 0.25, 0.15, 0.12, 0.06)),
     )
     seconds = np.arange(0, n / sfreq + 1)
-    for low, high, levels in rhythms:
+    for low, high, amplitudes in rhythms:
         rhythm = _band_noise(rng.normal(size=(2, n)), low, high, sfreq)
-        # Strength varies within a stage, and stages change at any time within a window.
-        per_window = np.asarray(levels)[stages] * np.exp(rng.normal(0, 0.35, len(stages)))
+        # The amplitude varies within a stage, and stages may change at any time within a window.
+        per_window = np.asarray(amplitudes)[stages] * np.exp(rng.normal(0, 0.35, len(stages)))
         centers = np.arange(len(stages)) + 0.5 + rng.uniform(-0.3, 0.3, len(stages))
-        strength = np.interp(np.arange(n) / length, centers, per_window)
-        # It fluctuates over tens of seconds.
+        amplitude = np.interp(np.arange(n) / length, centers, per_window)
+        # The amplitude also fluctuates over tens of seconds.
         course = _band_noise(rng.normal(size=len(seconds)), 0.01, 0.05, sfreq=1.0)
-        strength *= np.interp(np.arange(n) / sfreq, seconds, np.exp(0.6 * course))
-        total = total + strength * rhythm
+        amplitude *= np.interp(np.arange(n) / sfreq, seconds, np.exp(0.6 * course))
+        total = total + amplitude * rhythm
 
     def starts(stage: str, per_minute: float) -> np.ndarray:
-        # Poisson events in the windows of a stage, shape (n_events,)
+        # Poisson-distributed events in the windows of a stage, shape (n_events,)
         counts = rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
         counts[stages != STAGES.index(stage)] = 0
         windows = np.repeat(np.arange(len(stages)), counts)
@@ -249,7 +256,7 @@ def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
         hz = spindle_hz + rng.normal(0, 0.3)
         spindle = np.sin(2 * np.pi * hz * t) * np.hanning(len(t)) * 1.6 * spindles
         _add(events, start, spindle, rng.uniform(0.6, 1.0, 2))
-    # K-complexes: a sharp negative wave, then a slow positive one.
+    # K-complexes: a sharp negative wave, followed by a slow positive wave.
     t = np.arange(round(1.2 * sfreq)) / sfreq
     k_complex = -np.exp(-(((t - 0.25) / 0.09) ** 2)) + 0.6 * np.exp(-(((t - 0.62) / 0.2) ** 2))
     for start in starts("N2", 1.6):
@@ -265,7 +272,7 @@ def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
 
 
 def _add(total: np.ndarray, start: int, wave: np.ndarray, gains: np.ndarray) -> None:
-    # An event near the end of the night is cut short.
+    # An event near the end of the recording is shortened.
     stop = min(start + len(wave), total.shape[1])
     total[:, start:stop] += gains[:, None] * wave[: stop - start]
 

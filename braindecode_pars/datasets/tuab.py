@@ -1,7 +1,7 @@
 """TUAB: normal or abnormal EEG (TUH Abnormal EEG Corpus, Temple University Hospital).
 
-Windows last 30 seconds. Every window has the target of its recording: 0 for normal, 1 for abnormal.
-Channels and splits follow appendix A.3 of the paper.
+The length of a window is 30 seconds. The target of each window is the label of its recording: 0 for
+normal, 1 for abnormal. Channels and splits follow appendix A.3 of the paper.
 
 Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
 every file in its constructor, fails at the first damaged file, and writes a file with the date
@@ -20,7 +20,7 @@ from braindecode_pars.recordings import cutting, loading, preparation, recipe
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
-#: The 19 common channels and the two ear electrodes.
+#: Channels: the 19 channels shared by all corpora of Temple University, and two ear electrodes.
 CHANNELS = (*preparation.COMMON_CHANNELS, "A1", "A2")
 
 #: Description of the corpus and of the windows.
@@ -38,7 +38,7 @@ CARD: dict[str, Any] = dict(
 )
 
 _EXAMPLE = "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf"
-# Up to v2, folders of the subject and the session lie between the montage and the file.
+# Up to v2, the files are in subfolders of the subject and the session.
 _LAYOUT = (
     r"/(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
     + temple.FILE
@@ -48,32 +48,33 @@ _LAYOUT = (
 def recordings(
     path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
 ) -> list[loading.Recording]:
-    """Return the recordings in a folder and their splits, without opening the files.
+    """List the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder of the corpus, or any folder above or within it.
+        Folder of the corpus, or one of its parent folders or subfolders.
     subjects : iterable of str | None
-        Subjects to return. None returns every subject in the folder.
+        Subjects to return. If None, return all subjects in the folder.
     split_seed : int
-        Seed that divides all subjects in the folder ``train``: 80 % become "train" and 20 %
-        "valid". The division does not depend on ``subjects``. The folder ``eval`` is "test".
+        Seed of the random division of all subjects in the folder ``train``: 80 % are assigned to
+        the split "train" and 20 % to "valid". The division does not depend on ``subjects``. The
+        split of the folder ``eval`` is "test".
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``corpus``, ``folder`` ("train" or "eval"),
-        ``label`` ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and ``split``. A
-        subject of ``train`` may have recordings with both labels; all of them are in the same
-        split.
+        The description of a recording contains ``subject``, ``corpus``, ``folder`` ("train" or
+        "eval"), ``label`` ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and
+        ``split``. A subject in ``train`` may have recordings with both labels; all recordings of a
+        subject are in the same split.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
+        If the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a subject is in both ``train`` and ``eval``. The message names the subject.
+        If a subject is in both ``train`` and ``eval``. The message contains the subject.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def recordings(
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
-    """Read a recording and prepare it: 21 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+    """Read and preprocess a recording: 21 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labeled windows.
+    """Read a recording, preprocess it, and cut it into labeled windows.
 
     Parameters
     ----------
@@ -130,12 +131,12 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None when the recording has none.
+        Labeled windows without a description; None if the recording has no windows.
 
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------

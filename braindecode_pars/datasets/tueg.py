@@ -1,10 +1,10 @@
-"""TUEG: recordings without labels, for pretraining (TUH EEG Corpus, Temple University Hospital).
+"""TUEG: unlabeled EEG for pretraining (TUH EEG Corpus, Temple University Hospital).
 
-The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3): pass ``exclude``
-to ``load``. Its windows last 30 seconds, and every target is -1, which means unlabeled. The corpus
-does not fit into memory: read some ``subjects``, or store it, as :meth:`SignalStore.create
-<braindecode_pars.signal_store.SignalStore.create>` shows. Some recordings lack a channel;
-``on_error="warn"`` skips them.
+The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3). To exclude them,
+pass ``exclude`` to ``load``. The length of a window is 30 seconds, and all targets are -1, which
+means unlabeled. The corpus does not fit into memory: load a subset of the ``subjects``, or create a
+store as shown in :meth:`SignalStore.create <braindecode_pars.signal_store.SignalStore.create>`.
+Some recordings lack a channel; ``on_error="warn"`` skips them.
 
 Files are read with MNE. :class:`braindecode.datasets.TUH` is not used because it opens every
 file in its constructor, fails at the first damaged file, and cannot exclude subjects.
@@ -36,14 +36,14 @@ CARD: dict[str, Any] = dict(
     reference="Obeid & Picone 2016, Front Neurosci 10:196",
 )
 
-#: Warning when no subject is excluded.
+#: Warning that is issued if no subject is excluded.
 OVERLAP = (
-    "TUEG contains the subjects of TUAB and TUSZ, including their test subjects. If you evaluate "
-    "on TUAB or TUSZ, exclude these subjects from pretraining with exclude=[TUAB_FOLDER, "
-    "TUSZ_FOLDER]."
+    "TUEG contains the subjects of TUAB and TUSZ, including their test subjects (data leakage). If "
+    "you evaluate on TUAB or TUSZ, exclude these subjects from pretraining with "
+    "exclude=[TUAB_FOLDER, TUSZ_FOLDER]."
 )
 
-#: Corpus in :func:`subject_key` of names with a corpus of this hospital, or without one.
+#: Corpus in :func:`subject_key` for subjects of this hospital, and for subjects without a corpus.
 _FAMILY = ("tuh", "")
 
 _EXAMPLE = "edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000.edf"
@@ -59,25 +59,25 @@ Excluded = str | PathLike | Iterable[str]
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
-    """Return the recordings in a folder (layout of v2.0 or v1), without opening the files.
+    """List the recordings in a folder (layout of v2.0 or v1), without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder of the corpus, or any folder above or within it.
+        Folder of the corpus, or one of its parent folders or subfolders.
     subjects : iterable of str | None
-        Subjects to return. None returns every subject in the folder.
+        Subjects to return. If None, return all subjects in the folder.
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``corpus``, ``montage``, ``session`` and
-        ``token``.
+        The description of a recording contains ``subject``, ``corpus``, ``montage``, ``session``
+        and ``token``.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
+        If the folder contains no recording, or no recording of a requested subject.
 
     Examples
     --------
@@ -103,28 +103,30 @@ def leave_out(
     Parameters
     ----------
     recordings : iterable of Recording
-        Recordings to divide, as returned by :func:`recordings`.
+        Recordings, as returned by :func:`recordings`.
     exclude : sequence
-        Excluded subjects: folders of other corpora, or lists of subjects. The subjects of a folder
-        are taken from the names of its recordings. Examples:
+        Subjects to exclude: folders of other corpora, or lists of subjects. The subjects of a
+        folder are derived from the file names. Examples:
         ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]`` and
-        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. A subject of TUAB or TUSZ is the same one in TUEG; one
-        of a corpus of another hospital, such as ``eegmat:5``, is not.
+        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. Subjects have the same identifiers in TUAB, TUSZ and
+        TUEG. Subjects of a corpus of another hospital, such as ``eegmat:5``, are not in TUEG.
 
     Returns
     -------
-    kept, excluded : list of Recording
-        Recordings to pretrain on, and recordings of excluded subjects.
+    included : list of Recording
+        Recordings for pretraining.
+    excluded : list of Recording
+        Recordings of excluded subjects.
 
     Raises
     ------
     FileNotFoundError
-        When a folder does not exist or contains no recording.
+        If a folder does not exist or contains no recording.
     ValueError
-        When a folder or list names subjects by numbers and ``recordings`` names them by letters,
-        or the other way round. The subjects could not be matched.
+        If subjects in ``exclude`` are identified by numbers and subjects in ``recordings`` by
+        letters, or vice versa, so that subjects cannot be matched.
     TypeError
-        When ``exclude`` is a path instead of a list, or contains a subject outside a list.
+        If ``exclude`` is a path instead of a list, or contains a subject outside a list.
 
     Examples
     --------
@@ -132,9 +134,9 @@ def leave_out(
     >>> from braindecode_pars.recordings.loading import Recording
     >>> from braindecode_pars.datasets.tueg import leave_out
     >>> names = "aaaaaaaa", "aaaaaaab"
-    >>> found = [Recording(Path(f"{name}.edf"), {"subject": name}) for name in names]
-    >>> kept, excluded = leave_out(found, exclude=[["aaaaaaab"]])
-    >>> [recording.subject for recording in kept]
+    >>> recordings = [Recording(Path(f"{name}.edf"), {"subject": name}) for name in names]
+    >>> included, excluded = leave_out(recordings, exclude=[["aaaaaaab"]])
+    >>> [recording.subject for recording in included]
     ['aaaaaaaa']
     """
     recordings = list(recordings)
@@ -143,32 +145,32 @@ def leave_out(
     sources += [("a list in exclude", set(subjects)) for subjects in lists]
     for source, subjects in sources:
         _check_naming(recordings, subjects, source)
-    # Compared by key: a table may contain the subject 00000254 as the number 254.
+    # Compare subjects by key, because a table may contain the subject 00000254 as the number 254.
     keys = SubjectKeys(subject for _, subjects in sources for subject in subjects)
     excluded = [recording for recording in recordings if recording.corpus_subject in keys]
     return [recording for recording in recordings if recording.corpus_subject not in keys], excluded
 
 
 def _check_naming(recordings: list[loading.Recording], subjects: set[str], source: str) -> None:
-    # One example subject for each kind of name: number (True) or letters (False).
+    # One example for each kind of identifier: digits (True) or letters (False).
     recorded = {recording.subject.isdigit(): recording.subject for recording in recordings}
     excluded = {}
     for subject in subjects:
         corpus, _, name = subject_key(subject).rpartition(":")
-        if corpus in _FAMILY:  # those of other hospitals are named otherwise
+        if corpus in _FAMILY:  # other hospitals have other identifiers
             excluded[name.isdigit()] = subject
     if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
-            f"{source} has subjects such as {', '.join(map(str, excluded.values()))}, but the "
-            f"recordings have subjects such as {', '.join(recorded.values())}. Some subjects "
-            "would not be excluded. Subjects were renamed from numbers to letters in 2022; use "
-            "versions of the corpora with the same names; name the corpus of other subjects, as in "
-            "physionet_mi:7."
+            f"{source} contains subjects such as {', '.join(map(str, excluded.values()))}, but "
+            f"the recordings have subjects such as {', '.join(recorded.values())}, so that some "
+            "subjects would not be excluded. Subject identifiers were changed from numbers to "
+            "letters in 2022: use versions of the corpora with the same identifiers. Add the "
+            "corpus to subjects of other hospitals, as in physionet_mi:7."
         )
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
-    """Read a recording and prepare it: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+    """Read and preprocess a recording: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
@@ -184,7 +186,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------

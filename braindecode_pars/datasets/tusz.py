@@ -1,9 +1,9 @@
-"""TUSZ: seizure or background (TUH EEG Seizure Corpus, Temple University Hospital).
+"""TUSZ: seizure detection (TUH EEG Seizure Corpus, Temple University Hospital).
 
-Windows last 30 seconds. The target is 1 for seizure and 0 for background; time without annotation
-counts as background. Channels, filters and the 80/20 division follow appendix A.3 of the paper,
-which defines neither the overlap that makes a window a seizure window, nor the use of the folder
-``dev``. Files are read with MNE; braindecode has no reader for this corpus.
+The length of a window is 30 seconds. The target is 1 for seizure and 0 for background; segments
+without annotation count as background. Channels, filters and the 80/20 division follow appendix A.3
+of the paper, which specifies neither the minimum duration of seizures in a seizure window, nor the
+use of the folder ``dev``. Files are read with MNE; braindecode has no reader for this corpus.
 """
 
 from collections.abc import Iterable
@@ -35,6 +35,7 @@ CARD: dict[str, Any] = dict(
     "Front Neurosci 10:196",
 )
 
+#: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
 
 _EXAMPLE = "edf/train/aaaaaaaa/s001_2003/02_tcp_le/aaaaaaaa_s001_t000.edf"
@@ -43,7 +44,7 @@ _LAYOUT = (
     + temple.FILE
 )
 
-#: For each value of ``dev``, the folders with a fixed split; subjects in other folders are divided.
+#: Folders with a fixed split for each value of ``dev``. Subjects in other folders are divided.
 _FIXED_SPLITS = {
     "train": {"eval": "test"},
     "valid": {"eval": "test", "dev": "valid", "train": "train"},
@@ -58,36 +59,37 @@ def recordings(
     dev: str = "train",
     split_seed: int = 0,
 ) -> list[loading.Recording]:
-    """Return the recordings in a folder and their splits, without opening the files.
+    """List the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder of the corpus, or any folder above or within it.
+        Folder of the corpus, or one of its parent folders or subfolders.
     subjects : iterable of str | None
-        Subjects to return. None returns every subject in the folder.
+        Subjects to return. If None, return all subjects in the folder.
     dev : "train" | "valid" | "leave_out"
         Use of the folder ``dev``. "train": the subjects of ``train`` and ``dev`` are pooled and
-        divided. This follows the paper, which counts the 675 subjects of all three folders and
-        divides the subjects outside the test set 80/20. "valid": ``dev`` is the validation set,
-        ``train`` is the training set, and nothing is divided. "leave_out": ``dev`` is ignored, and
-        only ``train`` is divided.
+        divided, as in the paper, which counts 675 subjects in all three folders and divides the
+        subjects outside the test set 80/20. "valid": ``dev`` is the validation set, ``train`` is
+        the training set, and no subjects are divided. "leave_out": ``dev`` is ignored, and only
+        the subjects of ``train`` are divided.
     split_seed : int
-        Seed that divides subjects: 80 % become "train" and 20 % "valid". The division does not
-        depend on ``subjects``. The folder ``eval`` is always "test".
+        Seed of the random division of subjects: 80 % are assigned to the split "train" and 20 % to
+        "valid". The division does not depend on ``subjects``. The split of the folder ``eval`` is
+        always "test".
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``corpus``, ``folder`` ("train", "dev" or
-        "eval"), ``montage``, ``session``, ``token`` and ``split``.
+        The description of a recording contains ``subject``, ``corpus``, ``folder`` ("train", "dev"
+        or "eval"), ``montage``, ``session``, ``token`` and ``split``.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no recording, or no recording of a requested subject.
+        If the folder contains no recording, or no recording of a requested subject.
     ValueError
-        When a subject is in two splits (the message names it), or ``dev`` is unknown.
+        If a subject is in two splits (the message contains the subject), or ``dev`` is invalid.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def recordings(
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
-    """Read a recording and prepare it: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+    """Read and preprocess a recording: 19 channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------
@@ -140,29 +142,29 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 def cut(
     recording: loading.Recording, *, annotations: str = "csv_bi", min_overlap: float = 1e-4
 ) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labeled windows.
+    """Read a recording, preprocess it, and cut it into labeled windows.
 
     Parameters
     ----------
     recording : Recording
         Recording, as returned by :func:`recordings`.
     annotations : "csv_bi" | "csv"
-        Extension of the annotation file that is read. A ``.csv_bi`` file annotates seizures for all
-        channels together. A ``.csv`` file annotates single channels, with the type of seizure;
-        a seizure on any channel counts.
+        Extension of the annotation file. A ``.csv_bi`` file contains seizures for all channels
+        together. A ``.csv`` file contains seizures of single channels, with the type of the
+        seizure; seizures of all channels and types are used.
     min_overlap : float
-        Shortest total duration of seizures, in seconds, that makes a 30-second window a seizure
-        window. The default is 0.0001 s, the resolution of the annotations: any overlap counts.
+        Minimum total duration of seizures in a seizure window, in seconds. The default is 0.0001 s,
+        the resolution of the annotations, so that any overlap with a seizure counts.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None when the recording has none.
+        Labeled windows without a description; None if the recording has no windows.
 
     Raises
     ------
     ValueError
-        When the file is damaged or discontinuous, or lacks a channel or its annotations.
+        If the file is damaged or discontinuous, or a channel or the annotation file is missing.
 
     Examples
     --------
@@ -171,11 +173,11 @@ def cut(
     >>> windows = datasets.tusz.cut(first)  # doctest: +SKIP
     """
     _check(annotations=annotations, min_overlap=min_overlap)
-    # A recording without annotations fails before its signals are loaded, which is slow.
+    # Read the annotations first, because reading the signals is slow.
     seizures = read_seizures(recording.file.with_suffix(f".{annotations}"))
 
     def target(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        # The tolerance of 1e-9 s is for rounding: in floats, 30.0001 - 30 is less than 0.0001.
+        # A tolerance of 1e-9 s for rounding: in floats, 30.0001 - 30 is less than 0.0001.
         return (overlap(start, stop, seizures) >= min_overlap - 1e-9).astype(int)
 
     return cutting.fixed_windows(prepare(recording), seconds=WINDOW_SECONDS, target=target)
@@ -187,9 +189,9 @@ def _check(**settings: Any) -> None:
 
 
 def read_seizures(file: Path) -> np.ndarray:
-    """Return the start and stop times of seizures in a ``.csv_bi`` or ``.csv`` file.
+    """Read the start and stop times of seizures from a ``.csv_bi`` or ``.csv`` file.
 
-    Every label except ``bckg`` (background) is a seizure, on any channel.
+    All labels except ``bckg`` (background) are seizures, in any channel.
 
     Parameters
     ----------
@@ -204,7 +206,7 @@ def read_seizures(file: Path) -> np.ndarray:
     Raises
     ------
     ValueError
-        When the file is missing, contains no annotation, or contains an annotation that stops
+        If the file is missing, contains no annotation, or contains an annotation that stops
         before it starts.
 
     Examples
@@ -223,7 +225,7 @@ def read_seizures(file: Path) -> np.ndarray:
     ...     read_seizures(file)
     array([[ 36.8868, 183.3055]])
     """
-    # Absent or empty files and other columns raise various errors; all of them name the file.
+    # Convert the errors of missing files, empty files and missing columns to one message.
     try:
         table = pd.read_csv(file, comment="#", skipinitialspace=True)
         times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
@@ -234,14 +236,14 @@ def read_seizures(file: Path) -> np.ndarray:
             raise ValueError("an annotation stops before it starts")
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise ValueError(
-            f"its annotation file {file.name} cannot be read ({error}); expected the columns "
-            "channel, start_time, stop_time, label and confidence."
+            f"the annotation file {file.name} cannot be read ({error}). Expected a file with the "
+            "columns channel, start_time, stop_time, label and confidence."
         ) from error
     return times[is_seizure]
 
 
 def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.ndarray:
-    r"""Return how long each window overlaps with the union of some stretches of time.
+    r"""Compute the duration of the overlap between windows and the union of segments.
 
     .. math:: o_i = |[a_i, b_i] \cap \bigcup_j [s_j, e_j]|
 
@@ -249,13 +251,13 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     ----------
     start, stop : ndarray, shape (n_windows,)
         Start and stop of each window in seconds.
-    stretches : array_like, shape (n_stretches, 2)
-        Start and stop of each stretch in seconds, in any order. Stretches may overlap.
+    stretches : array_like, shape (n_segments, 2)
+        Start and stop of each segment in seconds, in any order. Segments may overlap.
 
     Returns
     -------
     ndarray, shape (n_windows,)
-        Overlap of each window in seconds.
+        Duration of the overlap of each window in seconds.
 
     Examples
     --------
@@ -265,13 +267,13 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     >>> overlap(start, stop, [(28, 31), (25, 29), (28, 29)])
     array([5., 1.])
     """
-    # Each stretch begins where those before it end.
+    # Let each segment begin after the end of all previous segments.
     ordered = np.array(sorted(map(tuple, stretches)), dtype=float).reshape(-1, 2)
     ends = np.r_[-np.inf, np.maximum.accumulate(ordered[:, 1])]
     begins = np.maximum(ordered[:, 0], ends[:-1])
-    # Overlap of each window with each stretch, (n_windows, n_stretches).
-    shared = np.minimum(stop[:, None], ordered[:, 1]) - np.maximum(start[:, None], begins)
-    return shared.clip(0).sum(axis=1)
+    # Overlap of each window with each segment, shape (n_windows, n_segments).
+    overlaps = np.minimum(stop[:, None], ordered[:, 1]) - np.maximum(start[:, None], begins)
+    return overlaps.clip(0).sum(axis=1)
 
 
 RECIPE = recipe.Recipe("tusz", CARD, recordings, prepare, cut, check=_check)

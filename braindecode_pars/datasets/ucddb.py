@@ -1,14 +1,15 @@
-"""UCDDB: sleep stages of patients with suspected apnoea (PhysioNet, 1.0.0).
+"""UCDDB: sleep stages of patients with suspected sleep apnea (PhysioNet, 1.0.0).
 
-The St. Vincent's University Hospital / University College Dublin Sleep Apnea Database. The paper
-does not use this corpus. It is free, and :func:`datasets.sleep <braindecode_pars.datasets.sleep>`
-is a sample of it in the package: the folder ``sample_data`` has its windows, and ``README.md``
-their license and origin. ``docs/experiments/make_sample.py`` made them.
+The corpus is the St. Vincent's University Hospital / University College Dublin Sleep Apnea
+Database. The paper does not use it. It is freely available, and
+:func:`datasets.sleep <braindecode_pars.datasets.sleep>` loads a bundled sample of this corpus. The
+folder ``sample_data`` contains the windows, and ``README.md`` their license and origin. They were
+created by ``docs/experiments/make_sample.py``.
 
-The files of PhysioNet are read as they are: signals from ``ucddb002.rec`` and so on, which are
-EDF, and stages from ``ucddb002_stage.txt``, with a code for each 30 seconds. The stages 3 and 4
-of Rechtschaffen and Kales are N3; the annotations of each recording keep their names. Artifacts and
-indeterminate windows (codes 6 and more) are left out.
+The original files of PhysioNet are read: signals from ``ucddb002.rec`` and so on, which are EDF
+files, and stages from ``ucddb002_stage.txt``, with one code per 30 seconds. The stages 3 and 4 of
+Rechtschaffen and Kales are both N3. Artifacts and indeterminate windows (codes of 6 and more) are
+excluded.
 """
 
 import re
@@ -36,7 +37,7 @@ from braindecode_pars.recordings import (
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
-#: Channels; in the files each is referenced to the opposite ear: C3A2 and C4A1.
+#: Channels. In the files, they are referenced to the opposite ear: C3A2 and C4A1.
 CHANNELS = ("C3", "C4")
 
 #: Description of the corpus and of the windows.
@@ -52,48 +53,51 @@ CARD: dict[str, Any] = dict(
     reference="https://doi.org/10.13026/C26C7D; Goldberger et al. 2000, Circulation 101(23)",
 )
 
-#: The sample in the package, and its stages as in the file, in the order of the targets.
+#: File of the bundled sample dataset.
 SAMPLE = Path(__file__).parent / "sample_data" / "sleep.npz"
+#: Names of the stages in this file, in the order of the targets.
 SAMPLE_STAGES = ("W", "3", "4")
 
-#: Name of the channel of all subjects, the usual derivation. Some may have C4-A1 instead, the
-#: mirror image; it is not known which subjects.
+#: Name of the channel for all subjects, the usual derivation. The channel of some subjects may be
+#: C4-A1 instead, the corresponding derivation of the other hemisphere; these subjects are unknown.
 SAMPLE_CHANNEL = "C3-A2"
 
+#: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(ucddb\d{3})\.rec")
 
-#: Stages of the AASM by code, which tells stages 3 and 4 apart; 6 is an artifact, and 7 or more is
-#: indeterminate.
+#: AASM stage of each code. Codes 4 and 5 are the stages 3 and 4 of Rechtschaffen and Kales; 6 is an
+#: artifact, and 7 or more is indeterminate.
 _CODES = {"0": "W", "1": "R", "2": "N1", "3": "N2", "4": "N3", "5": "N3"}
 
-#: Volts of a signal whose unit is not named: with these it has the amplitude of EEG.
+#: Assumed unit, in volts, of signals without a unit, which results in a plausible EEG amplitude.
 _UNIT = 100e-6
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
-    """Return the nights in a folder, without opening the files.
+    """List the recordings in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder with files such as ``ucddb002.rec``, at any depth, and ``ucddb002_stage.txt`` beside
-        them.
+        Folder with files such as ``ucddb002.rec`` in any subfolder, and ``ucddb002_stage.txt`` in
+        the same subfolder.
     subjects : iterable of str | None
-        Subjects to return, for example ``["ucddb002"]``. None returns every subject in the folder.
+        Subjects to return, for example ``["ucddb002"]``. If None, return all subjects in the
+        folder.
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject`` (for example "ucddb002") and ``corpus``, but
-        no ``split``. Each subject has one night.
+        The description of a recording contains ``subject`` (for example "ucddb002") and ``corpus``,
+        but no ``split``. There is one recording per subject.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no night.
+        If the folder contains no recording.
     ValueError
-        When two files have the same name.
+        If two files have the same name.
 
     Examples
     --------
@@ -108,13 +112,13 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     """
     all_recordings = [
         loading.Recording(file, dict(subject=match[1], corpus="ucddb"))
-        for file, match in search.find_named(path, _NAME, "no night of UCDDB", "ucddb002.rec")
+        for file, match in search.find_named(path, _NAME, "no recording of UCDDB", "ucddb002.rec")
     ]
     return loading.choose_subjects(all_recordings, subjects, path)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
-    """Read a night and prepare it: two channels, 128 Hz, high-pass 0.3 Hz, notch 50 Hz.
+    """Read and preprocess a recording: two channels, 128 Hz, high-pass 0.3 Hz, notch 50 Hz.
 
     Parameters
     ----------
@@ -124,13 +128,13 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of :data:`CHANNELS`. A signal without a
-        unit is taken as 100 microvolts.
+        Preloaded recording in volts, channels in the order of :data:`CHANNELS`. The unit of signals
+        without a unit is assumed to be 100 microvolts.
 
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------
@@ -138,7 +142,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     >>> first = datasets.ucddb.recordings("ucddb/1.0.0")[0]  # doctest: +SKIP
     >>> raw = datasets.ucddb.prepare(first)  # doctest: +SKIP
     """
-    # MNE opens EDF files by their ending only. Nothing is written beside the recordings.
+    # MNE recognizes EDF files by their extension. The link is not created in the data folder.
     with TemporaryDirectory() as folder:
         link = Path(folder, recording.file.stem + ".edf")
         link.symlink_to(recording.file.resolve())
@@ -152,7 +156,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a night and cut it into labeled windows.
+    """Read a recording, preprocess it, and cut it into labeled windows.
 
     Parameters
     ----------
@@ -162,12 +166,12 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None when the night has none.
+        Labeled windows without a description; None if the recording has no windows.
 
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel or its stages.
+        If the file is damaged, or a channel or the file of sleep stages is missing.
 
     Examples
     --------
@@ -177,10 +181,10 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     >>> datasets.ucddb.CARD["classes"]
     ('W', 'N1', 'N2', 'N3', 'R')
     """
-    # A night without stages fails before its signals are read.
+    # Read the stages first, because reading the signals is slow.
     scores = recording.file.with_name(f"{recording.file.stem}_stage.txt")
     if not scores.is_file():
-        raise ValueError(f"it has no stages: {scores.name} does not exist.")
+        raise ValueError(f"the file of sleep stages {scores.name} does not exist.")
     names = [_CODES.get(code, "unscored") for code in scores.read_text(encoding="utf-8").split()]
     onsets = WINDOW_SECONDS * np.arange(len(names))
     raw = prepare(recording)
@@ -197,51 +201,55 @@ def sleep(
     *,
     classes: Sequence[str] | Mapping[str, str] | None = None,
 ) -> BaseConcatDataset:
-    """Return 30-second windows of wake and deep sleep, from real recordings in the package.
+    """Load the bundled sample dataset of wake and deep sleep (12 subjects, one EEG channel).
 
-    Twelve subjects, one EEG channel at 128 Hz, and at most 60 windows each of wake and of the
-    stages 3 and 4 of Rechtschaffen and Kales, spread over the night. The windows are a part of the
-    St. Vincent's University Hospital / University College Dublin Sleep Apnea Database;
-    :mod:`~braindecode_pars.datasets.ucddb` reads the whole.
+    The dataset contains 30-second windows of one EEG channel at 128 Hz. There are at most 60
+    windows each of wake, stage 3 and stage 4 (Rechtschaffen and Kales) per subject, evenly
+    distributed over the recording. The windows are a subset of the St. Vincent's University
+    Hospital / University College Dublin Sleep Apnea Database;
+    :mod:`~braindecode_pars.datasets.ucddb` loads the full corpus.
 
     Parameters
     ----------
     subjects : iterable of str | None
-        Subjects, among "ucddb002" to "ucddb024". If None, all subjects.
+        Subjects to load, among "ucddb002" to "ucddb024". If None, load all subjects.
     classes : list of str | mapping of str to str | None
-        Stages to classify, in the order of the targets, or the class of each stage. Windows of
-        other stages are unlabeled: their target is -1, they are pretrained on and never scored. If
-        None, "Sleep stage W", "Sleep stage 3" and "Sleep stage 4".
+        List of stages to classify, in the order of the targets, or a mapping of stages to classes.
+        Windows of other stages are unlabeled: their target is -1, and they are used for pretraining
+        but not for scoring. If None, the classes are "Sleep stage W", "Sleep stage 3" and "Sleep
+        stage 4".
 
     Returns
     -------
     BaseConcatDataset of WindowsDataset
-        Signals in volts. Without ``classes``, target 0 is wake, 1 is stage 3, 2 is stage 4.
-        Descriptions have ``subject``. The metadata have ``position``, the number of the window in
-        the night, and ``bad``, whether a later author judged it bad by eye: one in five windows of
-        wake, one in forty of deep sleep.
+        Windows with signals in volts. By default, target 0 is wake, 1 is stage 3, and 2 is stage 4.
+        Descriptions contain ``subject``. The metadata contain ``position``, the index of the window
+        in the recording, and ``bad``, whether a later author rated the window as bad by visual
+        inspection: one in five windows of wake, and one in forty windows of deep sleep.
 
     Raises
     ------
     FileNotFoundError
-        When the sample does not have a subject.
+        If the sample dataset does not contain a requested subject.
     TypeError
-        When ``subjects`` or ``classes`` is a string.
+        If ``subjects`` or ``classes`` is a string.
     ValueError
-        When ``subjects`` or ``classes`` is empty, or a stage is not in the sample.
+        If ``subjects`` or ``classes`` is empty, or contains a stage that is not in the dataset.
 
     Notes
     -----
-    The channel is called C3-A2, the usual derivation, so that a model of the sample can stage sleep
-    recordings. Some subjects may have C4-A1 instead, the mirror image: the files that the sample
-    was made from contain one of the two and do not name it. To stage a recording that has C4-A1
-    only, rename this channel to C3-A2.
+    The channel is named C3-A2, the usual derivation, so that a model trained on this dataset can be
+    applied to sleep recordings. The channel of some subjects may be C4-A1 instead, the
+    corresponding derivation of the other hemisphere: the source files contain one of the two
+    channels, but not its name. To predict a recording with C4-A1 only, rename this channel to
+    C3-A2.
 
-    REM sleep and the stages 1 and 2 are missing, and a model of the sample never predicts them. The
-    subjects are patients with suspected sleep apnea. Stages 3 and 4 together are today's N3, so a
-    classifier of the two is a hard question of one stage. The unit of the recorder is not known:
-    the signals are as if it were 100 microvolts. They clip in movements, and have steps of a tenth
-    of a subject's median amplitude. 14 windows of wake are flat; all of them are ``bad``.
+    The dataset does not contain REM sleep and the stages 1 and 2, so that a model trained on it
+    never predicts them. The subjects are patients with suspected sleep apnea. Stages 3 and 4
+    together correspond to N3 of the AASM rules, so that stage 3 vs. stage 4 is a difficult
+    classification task. The physical unit of the source files is unknown; it is assumed to be 100
+    microvolts. Signals are clipped during movements, and quantized in steps of one tenth of the
+    median amplitude of the subject. 14 windows of wake are flat; all of them are marked as ``bad``.
 
     License: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
     Circulation 101(23).
@@ -254,7 +262,7 @@ def sleep(
     >>> X[0].shape, len(set(groups)), sorted(set(y.tolist()))
     ((1, 3840), 12, [0, 1, 2])
 
-    Stage 3 or stage 4, with wake for pretraining:
+    Stage 3 vs. stage 4, with unlabeled windows of wake for pretraining:
 
     >>> windows = datasets.sleep(classes=["Sleep stage 3", "Sleep stage 4"])
     >>> sorted(set(as_sklearn(windows)[1].tolist()))
@@ -267,10 +275,10 @@ def sleep(
     known = sample["subjects"].tolist()
     sample_recordings = (loading.Recording(SAMPLE, dict(subject=s, corpus="ucddb")) for s in known)
     parts = []
-    for recording in loading.choose_subjects(sample_recordings, subjects, "The sample"):
+    for recording in loading.choose_subjects(sample_recordings, subjects, "The sample dataset"):
         number = known.index(recording.subject)
         rows = sample["person"] == number
-        # Differences compress better; their sum wraps around as they did.
+        # Differences are stored because they compress better. Their sum wraps around in int8.
         steps = np.cumsum(sample["differences"][rows], axis=1, dtype=np.int8)
         metadata = pd.DataFrame({name: sample[name][rows] for name in ("stage", "position", "bad")})
         metadata["stage"] = ("Sleep stage " + metadata["stage"]).map(class_of)
@@ -282,27 +290,32 @@ def sleep(
 def scored_epochs(
     volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: loading.Recording
 ) -> WindowsDataset:
-    """Return scored windows of one channel at 128 Hz, which are not in a row.
+    """Create windows of one channel at 128 Hz that are not consecutive, with their stages.
 
     Parameters
     ----------
     volts : ndarray, shape (n_windows, n_times)
         Signals.
     metadata : DataFrame
-        A row for each window, with ``stage``.
+        One row per window, with the columns ``stage`` and ``position``.
     stages : sequence of str
-        Names of the targets 0, 1, ...; other stages have the target -1.
+        Class names of the targets 0, 1, .... The target of other stages is -1.
     recording : Recording
-        The description of the windows.
+        Recording with the description of the windows.
+
+    Returns
+    -------
+    WindowsDataset
+        The windows.
     """
     targets = pd.Index(stages).get_indexer(metadata["stage"])
     info = mne.create_info([SAMPLE_CHANNEL], 128.0, "eeg")
     starts = metadata["position"].to_numpy() * volts.shape[1]
     events = np.column_stack([starts, np.zeros_like(starts), targets])
-    crops = dict(
+    samples = dict(
         i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + volts.shape[1]
     )
-    metadata = metadata.drop(columns="stage").assign(**crops, target=targets)
+    metadata = metadata.drop(columns="stage").assign(**samples, target=targets)
     epochs = mne.EpochsArray(
         volts[:, None], info, events, metadata=metadata.reset_index(drop=True), verbose="error"
     )

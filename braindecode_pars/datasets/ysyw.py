@@ -1,20 +1,20 @@
 """YSYW: sleep stages ("You Snooze You Win", PhysioNet/CinC Challenge 2018, 1.0.0).
 
-Windows last 30 seconds. As in braindecode, a stage lasts until the annotation of the next stage,
-and the last stage lasts for one window. Time before the first stage, and stages annotated as
-"undefined", give no labeled window. The stages of the subjects ``te...`` are not published:
-``load`` leaves them out, and requesting one is an error. To pretrain on whole nights, store them:
-``braindecode-pars store --recipe ysyw=FOLDER STORE`` takes those of unlabeled and training
-subjects only.
+The length of a window is 30 seconds. As in braindecode, a stage lasts until the annotation of the
+next stage, and the last stage lasts for one window. Segments before the first stage, and stages
+annotated as "undefined", result in no labeled window. The stages of the subjects ``te...`` are not
+published: ``load`` excludes these subjects, and requesting one of them raises an error. To pretrain
+on whole recordings, create a store: ``braindecode-pars store --recipe ysyw=FOLDER STORE``. The
+store contains only the recordings of unlabeled subjects and training subjects.
 
-Files are read with wfdb, which loads only the six channels.
+Files are read with wfdb, which loads only the six EEG channels.
 :class:`braindecode.datasets.SleepPhysionetChallenge2018` is not used because it downloads
-missing files, first of all its list of records, and numbers subjects instead of using the
+missing files, beginning with its list of records, and numbers subjects instead of using the
 names of their records.
 
-The subject counts in the paper are inconsistent. A 60/20/20 division of 994 labeled subjects
-gives 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
-has 200 validation subjects in the ablation. The 989 unlabeled and 596 training subjects add up
+The numbers of subjects in the paper are inconsistent. A 60/20/20 division of 994 labeled subjects
+results in 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
+uses 200 validation subjects in the ablation. The 989 unlabeled and 596 training subjects add up
 to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
 description in appendix A.3.
 """
@@ -36,7 +36,7 @@ from braindecode_pars.recordings import cutting, loading, preparation, readers, 
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
-#: Channels; in the files each is referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
+#: Channels. In the files, they are referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
 
 #: Description of the corpus and of the windows.
@@ -53,6 +53,7 @@ CARD: dict[str, Any] = dict(
     "Goldberger et al. 2000, Circulation 101(23)",
 )
 
+#: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
 _NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
 
@@ -60,33 +61,34 @@ _NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
 def recordings(
     path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
 ) -> list[loading.Recording]:
-    """Return the recordings in a folder and their splits, without opening the files.
+    """List the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
-        Folder with files such as ``training/tr03-0005/tr03-0005.mat``, at any depth, and the files
-        ``.hea`` and ``.arousal`` beside them.
+        Folder with files such as ``training/tr03-0005/tr03-0005.mat`` in any subfolder, and the
+        corresponding ``.hea`` and ``.arousal`` files.
     subjects : iterable of str | None
-        Subjects to return, such as "tr03-0005". None returns every subject in the folder.
+        Subjects to return, such as "tr03-0005". If None, return all subjects in the folder.
     split_seed : int
-        Seed that divides the labeled subjects (``tr...``): 60 % become "train", 20 % "valid" and
-        20 % "test". The division depends on which subjects are in the folder.
+        Seed of the random division of labeled subjects (``tr...``): 60 % are assigned to the split
+        "train", 20 % to "valid" and 20 % to "test". The division depends on the set of subjects in
+        the folder.
 
     Returns
     -------
     list of Recording
-        The description of a recording has ``subject``, ``corpus`` and ``split``. The subject is the
-        name of the record, such as "tr03-0005"; each subject has one record. The split of the
-        records ``te...``, the test set of the challenge, is "unlabeled": their stages are not
-        published.
+        The description of a recording contains ``subject``, ``corpus`` and ``split``. The subject
+        is the name of the record, such as "tr03-0005"; there is one record per subject. The split
+        of the records ``te...`` (the test set of the challenge) is "unlabeled", because their
+        stages are not published.
 
     Raises
     ------
     FileNotFoundError
-        When the folder contains no recording.
+        If the folder contains no recording.
     ValueError
-        When two files have the same name.
+        If two files have the same name.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def recordings(
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
-    """Read a recording and prepare it: six channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+    """Read and preprocess a recording: six channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------
@@ -147,7 +149,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
-    """Read a recording and cut it into labeled windows.
+    """Read a recording, preprocess it, and cut it into labeled windows.
 
     Parameters
     ----------
@@ -157,12 +159,12 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None when the recording has none.
+        Labeled windows without a description; None if the recording has no windows.
 
     Raises
     ------
     ValueError
-        When the file is damaged, or lacks a channel or its stages.
+        If the file is damaged, or a channel or the sleep stages are missing.
 
     Examples
     --------
@@ -172,26 +174,26 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     >>> datasets.ysyw.CARD["classes"]
     ('W', 'N1', 'N2', 'N3', 'R')
     """
-    stages = _stages(recording.file)  # a record without stages fails before its signals are read
+    stages = _stages(recording.file)  # read the stages first, because reading the signals is slow
     raw = prepare(recording).set_annotations(stages, verbose="error")
     return cutting.event_windows(raw, sleep_stages.SLEEP_TARGETS, WINDOW_SECONDS)
 
 
 def _stages(file: Path) -> mne.Annotations:
-    """Return the sleep stages of a record, without the annotations of arousals and breathing."""
-    # Notes and samples are not those of rdann, which removes every note at sample 0, because it may
-    # be a definition. A stage at sample 0 is none.
+    """Read the sleep stages of a record, without annotations of arousals and breathing events."""
+    # wfdb.rdann removes all notes at sample 0, because they may be definitions. Therefore, notes
+    # are read from the bytes of the file: a stage at sample 0 is not a definition.
     record = str(file.with_suffix(""))
     sfreq = wfdb.rdann(record, "arousal").fs
     samples, *_, notes = proc_ann_bytes(load_byte_pairs(record, "arousal", None), None)
     names = [(note or "").strip("\x00 ") for note in notes]
 
-    # "undefined" is kept here because it ends the stage before it; event_windows drops it.
+    # "undefined" is included because it ends the previous stage; event_windows ignores it.
     is_stage = np.array(
         [name in (*sleep_stages.SLEEP_STAGES, "undefined") for name in names], dtype=bool
     )
     if not is_stage.any():
-        raise ValueError(f"it has no stages: {file.stem}.arousal contains no sleep stage.")
+        raise ValueError(f"the annotation file {file.stem}.arousal contains no sleep stages.")
     onsets = np.array(samples)[is_stage] / sfreq
     durations = np.diff(onsets, append=onsets[-1:] + WINDOW_SECONDS)
     return mne.Annotations(onsets, durations, np.array(names)[is_stage])

@@ -351,7 +351,9 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
         raise ValueError("unlabeled contains no windows. Pass unlabeled=None instead.")
-    checks.check_same_rate(further.sfreq, windows.sfreq, "The unlabeled windows are", "the others")
+    checks.check_same_rate(
+        further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled"
+    )
     if estimator.channels is None:
         further = picking.pick_eeg(further)
     else:

@@ -701,7 +701,7 @@ def features_computed_once() -> Iterator[None]:
     >>> probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     >>> with features_computed_once():
     ...     scores = label_efficiency(
-    ...         {"band power": probe},
+    ...         {"log band power": probe},
     ...         datasets.mental_arithmetic(),
     ...         n_train_subjects=[4],
     ...         cv=4,

@@ -1,6 +1,6 @@
-"""Protocols that score scikit-learn classifiers on held-out subjects, and scores of regressors.
+"""Evaluate classifiers on held-out subjects, test differences between methods, audit encoders.
 
-Each protocol returns one tidy DataFrame."""
+Each protocol returns one tidy DataFrame of scores."""
 
 from typing import TYPE_CHECKING
 

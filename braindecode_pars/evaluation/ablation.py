@@ -1,6 +1,6 @@
-"""Ablations: the effect of single settings on the scores (appendix A.4 of the paper).
+"""Ablations: compare settings of one estimator on held-out subjects (appendix A.4 of the paper).
 
-Several folds share an encoder: it is pretrained once, on no test subject of these folds.
+Several folds share an encoder, which is pretrained once, without the test subjects of these folds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,17 +19,18 @@ from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
 from braindecode_pars.evaluation.splitters import LabeledSubjects
 
-#: Number of validation subjects that the paper scores its ablations on.
+#: Number of validation subjects on which the paper evaluates its ablations.
 N_VALIDATION = 200
 
+#: Position mask ratios of the paper's grids, as proportions of patches.
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
-#: The paper's grids (masking, sampling, decoder), and two more (overlap, joint).
+#: Grids of settings: three of the paper (masking, sampling, decoder), and overlap and joint.
 GRIDS: dict[str, dict[str, Any]] = {
     "masking": {"n_patches": (20, 30, 40), "position_mask_ratio": _RATIOS},
     "sampling": {"sampling": ("random", "grid"), "position_mask_ratio": _RATIOS},
     "decoder": {"decoder": ("cross_attention", "mlp"), "position_mask_ratio": _RATIOS},
-    # The same number of patches in both, small enough to place them without overlap.
+    # The number of patches is small enough to place them without overlap.
     "overlap": {"overlap": (True, False), "n_patches": (20,)},
     "joint": {"PARS": {"pretext": "pars"}, "PARS + MAE": {"pretext": "joint"}},
 }
@@ -51,46 +52,46 @@ def ablation(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Pretrain, fine-tune and score one estimator with different settings.
+    """Ablation study: pretrain, fine-tune and score one estimator with different settings.
 
-    All settings are scored on the same test subjects. This protocol reproduces the paper's
-    ablations (appendix A.4, figure 6): each setting is pretrained once, on the windows of all
-    subjects that may be trained on, with their labels unused; each seed then draws training
-    subjects and fine-tunes the same encoder. Folds with different test subjects cannot share an
-    encoder, so they have different ones. Seeds therefore vary the fine-tuning only.
+    All settings are scored on the same test subjects. This protocol reproduces the ablations of the
+    paper (appendix A.4, figure 6). An encoder is pretrained once per setting, on the windows of all
+    subjects available for training, without their labels. Each seed then draws training subjects
+    and fine-tunes this encoder, so the seeds do not vary the pretraining. Folds with different test
+    subjects have different encoders.
 
-    The seed of a pretraining is 0. It uses the training windows of all folds with the same test
-    subjects, before subjects are drawn; not those of split ``"test"``, and not those that
-    ``validation="split"`` validates on. A random share for internal validation, as
-    ``validation=0.2``, is drawn later by each fit, so the encoder has seen these windows without
-    their labels. Test windows are never seen.
+    The seed of the pretraining is 0. The pretraining uses the training windows of all folds with
+    the same test subjects, before subjects are drawn. It does not use subjects of split ``"test"``
+    or the validation subjects of ``validation="split"``. A random proportion of validation windows,
+    as with ``validation=0.2``, is drawn later in each fit, so the encoder was pretrained on these
+    windows without their labels. The encoder is never pretrained on test windows.
 
     Parameters
     ----------
     estimator : estimator
         Estimator with the settings that do not vary, for example
-        ``PARSClassifier(**paper.CLASSIFIER)``. One that does not pretrain, or whose settings have
-        an ``encoder``, is fitted as it is.
+        ``PARSClassifier(**paper.CLASSIFIER)``. An estimator that does not pretrain, or that has an
+        ``encoder`` in its settings, is fitted without a shared encoder.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     grid : dict
-        Settings to compare, in one of two forms. Names and their settings:
-        ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. Or parameters and their values,
-        of which all combinations are run:
+        Settings to compare, in one of two forms. A dict from a name to its settings:
+        ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. Or a dict from a parameter to a
+        list of values, for all combinations of the values:
         ``{"n_patches": (20, 40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains
-        the paper's grids. A name that is not a parameter of the estimator is set in its
+        the grids of the paper. A setting that is not a parameter of the estimator is passed in its
         ``pretext_params``.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
-        number of folds of whole subjects. None uses ``test_subjects``.
+        Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
+        of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
-        Subjects to test on. None means the validation subjects of the corpus, as in the paper:
-        those whose recordings have ``"valid"`` as ``split`` in their description, of more than 200
-        a random 200. The other validation subjects and those of split ``"test"`` are then not used
-        at all. A corpus without validation subjects is scored on its test subjects.
+        Held-out subjects. If None, the validation subjects of the corpus, as in the paper: the
+        subjects whose recordings have ``"valid"`` as ``split`` in their description, or a random
+        200 if there are more than 200. The remaining validation subjects and the subjects of split
+        ``"test"`` are then not used. If the corpus has no validation subjects, its test subjects
+        are held out.
     n_train_subjects : int | None
-        Number of training subjects (the paper: 100), drawn at random for each seed; None means
-        all.
+        Number of training subjects (100 in the paper), drawn at random for each seed. If None, all.
     seeds : sequence of int
         Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
@@ -102,18 +103,19 @@ def ablation(
     -------
     pandas.DataFrame
         Table as from :func:`~braindecode_pars.evaluation.label_efficiency`. The column ``method``
-        contains the name of the setting, and each varied parameter has a column of its own.
+        contains the name of the setting, and there is an additional column for each varied
+        parameter.
 
     Raises
     ------
     TypeError
-        When the grid has neither of the two forms.
+        If ``grid`` has neither of the two forms.
     ValueError
-        When a setting is not a parameter, there are no test subjects, ``n_train_subjects`` is
-        larger than the number of training subjects, or an estimator has ``validation="split"`` and
-        the validation subjects are the test subjects.
+        If a setting is not a parameter, there are no test subjects, ``n_train_subjects`` is larger
+        than the number of training subjects, or an estimator has ``validation="split"`` and the
+        validation subjects are the test subjects.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def ablation(
 
 
 class _ValidationSubjects(LabeledSubjects):
-    """Test on the validation subjects, at most 200 of them, where nothing else is asked for."""
+    """Splitter that tests at most 200 validation subjects if ``test_subjects`` is None."""
 
     def __init__(self, estimators: Mapping[str, BaseEstimator], **subjects: Any):
         super().__init__(**subjects)
@@ -167,29 +169,30 @@ class _ValidationSubjects(LabeledSubjects):
     def fixed_subjects(self, corpus: splitting.Corpus) -> tuple[list, list]:
         is_valid = corpus.splits == "valid"
         labeled = corpus.subjects_of(is_valid & corpus.labeled)
-        if self.test_subjects is not None or not labeled:  # without them, the test subjects
+        if self.test_subjects is not None or not labeled:
             return super().fixed_subjects(corpus)
         for name, estimator in self.estimators.items():
             if splitting.validates_by_split(estimator):
                 raise ValueError(
-                    f"{name} has validation='split', but split 'valid' is what an ablation tests "
-                    "on; pass test_subjects, or a share such as validation=0.2."
+                    f"{name} has validation='split', but ablation tests on the subjects of split "
+                    "'valid' if test_subjects is None. Pass test_subjects, or use a proportion for "
+                    "validation, such as validation=0.2."
                 )
         drawn = splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0)
-        # Validation subjects that were not drawn are not trained on either.
-        left_out = corpus.subjects_of(is_valid | (corpus.splits == "test"))
-        return splitting.in_order(drawn), left_out
+        # Validation subjects that were not drawn are excluded from training, too.
+        excluded = corpus.subjects_of(is_valid | (corpus.splits == "test"))
+        return splitting.in_order(drawn), excluded
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings of a grid by name; a grid of values gives all combinations.
+    """Return the settings of a grid by name; a grid of values is expanded to all combinations.
 
     Raises
     ------
     TypeError
-        When the grid is neither a dict of settings nor a dict of lists of values.
+        If the grid is neither a dict of settings nor a dict of lists of values.
     ValueError
-        When the grid is empty, or a parameter has the name of a column of the scores.
+        If the grid is empty, or a parameter has the name of a column of the scores.
 
     Examples
     --------
@@ -198,58 +201,64 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ['n_patches=20, decoder=mlp', 'n_patches=40, decoder=mlp']
     """
     if not isinstance(grid, Mapping):
-        raise TypeError(f"grid must be a dict of settings or lists, not a {type(grid).__name__}.")
-    # Names and settings, or parameters and values
+        raise TypeError(
+            "grid must be a dict from name to settings, or from parameter to a list of values; got "
+            f"{type(grid).__name__}."
+        )
+    # A dict from name to settings, or from parameter to values
     if all(isinstance(value, Mapping) for value in grid.values()):
         named = {str(name): dict(settings) for name, settings in grid.items()}
     else:
         for name, values in grid.items():
             if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
-                raise TypeError(f"{name} is {values!r} in the grid; pass a list of values.")
+                raise TypeError(f"grid[{name!r}] must be a list of values, got {values!r}.")
         combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         named = {", ".join(f"{k}={v}" for k, v in c.items()): c for c in combinations}
     if not named:
-        raise ValueError("grid is empty; pass at least one setting.")
-    # A varied parameter becomes a column and must not replace one of the scores.
-    if taken := {name for settings in named.values() for name in settings} & {*names.SCORES}:
-        raise ValueError(f"{min(taken)!r} cannot be varied; the scores have a column of this name.")
+        raise ValueError("grid is empty. Pass at least one setting.")
+    # A varied parameter becomes a column, which must not replace a column of the scores.
+    if reserved := {name for settings in named.values() for name in settings} & {*names.SCORES}:
+        raise ValueError(
+            f"grid must not vary {min(reserved)!r}, because the scores have a column of this name. "
+            "Remove the parameter from grid."
+        )
     return named
 
 
 def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEstimator:
-    """Return a clone of the estimator with these settings.
+    """Return a clone of the estimator with the given settings.
 
-    Settings that are not parameters of the estimator are added to its ``pretext_params``. When a
-    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the joint task
-    passes the ``pretext_params`` on to its part of that name.
+    Settings that are not parameters of the estimator are added to its ``pretext_params``. If a
+    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the existing
+    ``pretext_params`` are passed to the subtask of that name in the joint task.
 
     Raises
     ------
     ValueError
-        When a setting is unknown and the estimator has no ``pretext_params``.
+        If a setting is unknown and the estimator has no ``pretext_params``.
     """
     # Parameters of the estimator, and arguments of its pretext task
     params = estimator.get_params()
     args = {name: value for name, value in settings.items() if name in params}
-    others = {name: value for name, value in settings.items() if name not in params}
+    task_args = {name: value for name, value in settings.items() if name not in params}
     if "pretext_params" not in params:
-        args |= others  # set_params names them
-    elif others:
+        args |= task_args  # set_params raises an error that names them
+    elif task_args:
         pretext_params = args.get("pretext_params", params["pretext_params"])
-        args["pretext_params"] = {**(pretext_params or {}), **others}
-    # The joint task takes the arguments of each of its parts by name.
+        args["pretext_params"] = {**(pretext_params or {}), **task_args}
+    # The joint task has the arguments of each subtask by name.
     task = params.get("pretext")
     if args.get("pretext") == "joint" and task in ("pars", "mae") and "pretext_params" not in args:
         args["pretext_params"] = {"task_params": {task: params["pretext_params"] or {}}}
     return clone(estimator).set_params(**args)
 
 
-#: Seed of the pretraining. The seeds of the folds only draw training subjects and fine-tune.
+#: Seed of the pretraining. The seeds of the folds affect only the draws and the fine-tuning.
 SEED = 0
 
 
 def pretrains(estimator: BaseEstimator) -> bool:
-    """Whether a fit of this estimator pretrains a new encoder that another fit could use."""
+    """Return whether a fit of the estimator pretrains a new encoder that other fits could use."""
     params = estimator.get_params(deep=False)
     is_new = params.get("encoder", "") is None and params.get("pretext") is not None
     return is_new and params["pretrain_epochs"] != 0 and hasattr(estimator, "pretrained")
@@ -262,7 +271,7 @@ def share_encoders(
     *,
     verbose: int = 1,
 ) -> list[splitting.Fold]:
-    """Pretrain one encoder for each method and set of test subjects, and give it to its folds.
+    """Pretrain one encoder for each method and set of test subjects, and use it in all its folds.
 
     Parameters
     ----------
@@ -271,25 +280,26 @@ def share_encoders(
     corpora : dict of str to Corpus
         The windows of this dataset.
     store : FoldStore | None
-        Folder for the results. Encoders are saved in ``encoders`` and are not pretrained again.
+        Folder for the results. Encoders are saved in its subfolder ``encoders`` and are not
+        pretrained again.
     verbose : int
         Verbosity; 1 shows a progress bar.
 
     Returns
     -------
     list of Fold
-        Folds whose estimators have the encoder. A fold that does not pretrain is as before.
+        Folds whose estimators have the encoder. A fold that does not pretrain is unchanged.
 
     Raises
     ------
     ValueError
-        When folds have no window to pretrain on, or a task does not fit the windows.
+        If there are no windows for pretraining, or a pretext task does not fit the windows.
     """
     members: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
             members.setdefault((fold.method, *fold.test_subjects), []).append(i)
-    # A task that does not fit the windows fails before any encoder is pretrained.
+    # A pretext task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
             start = embedder.load_or_build_encoder(unfitted, corpora[fold.dataset].X)
@@ -307,12 +317,15 @@ def share_encoders(
                 encoder = str(folder)
         if encoder is None:
             if not len(first.pretrain):
-                raise ValueError("There is no window to pretrain on; all are of split 'test'.")
+                raise ValueError(
+                    "There are no windows for pretraining, because all windows are in split "
+                    "'test'. Add recordings to split 'train', or pass test_subjects."
+                )
             seeded = splitting.with_seed(clone(first.estimator), SEED)
             encoder = seeded.pretrained(corpora[first.dataset].X[first.pretrain])
             encoder = encoder if folder is None else str(encoder.save(folder))
         for i in group:
-            # Fine-tuned as the encoder of its own that it stands for, not as a given one.
+            # Fine-tune the encoder as if the fit had pretrained it, not as a pretrained encoder.
             params = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
             estimator = clone(folds[i].estimator).set_params(encoder=encoder, **params)
             shared[i] = replace(folds[i], estimator=estimator)

@@ -1,4 +1,4 @@
-"""Figures of audits: what features hold of signals and of the subject."""
+"""Figures of probing analyses: signal properties and subject information in features."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from braindecode_pars.plotting import style
 
 
 def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw what can be read from the features of encoders: properties by encoders.
+    """Plot a probing analysis as a heat map of properties by encoders.
 
-    A cell has the R2 or the balanced accuracy. Its color is the share of the way from the chance
-    level to a perfect score, ``(value - chance) / (1 - chance)``, and 0 below chance.
+    A cell contains R2 or balanced accuracy. Its color is the normalized score, between chance level
+    (0) and a perfect score (1): ``(value - chance) / (1 - chance)``, or 0 below chance level.
 
     Parameters
     ----------
@@ -23,28 +23,27 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Table from :func:`~braindecode_pars.evaluation.audit_encoder`, of one or several encoders on
         the same windows.
     ax : Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     Axes
-        Axes with a row for each property, and a column for each encoder, then for the tokens and
-        the random encoders. Random encoders with equal scores are one column. A missing score is
-        blank.
+        Axes with a row for each property, and columns for the encoders, the tokens and the random
+        encoders. Random encoders with equal scores share a column. Missing scores are blank.
 
     Raises
     ------
     ValueError
-        If columns are missing, there is no row, or a score is there twice.
+        If columns are missing, the table is empty, or scores are duplicate.
 
     Examples
     --------
-    The encoder "small" on a part of the sample in the package:
+    The encoder "small" on four subjects of the bundled dataset:
 
     .. plot::
         :include-source:
-        :alt: Column of properties of a signal with their R2. Those of the encoder are near 1, those
-            of tokens and random encoder lower, for the slope about 0.
+        :alt: Heat map of signal properties. R2 of the encoder is near 1. R2 of tokens and random
+            encoder is lower, and about 0 for the slope.
 
         >>> from braindecode_pars import datasets, plotting
         >>> from braindecode_pars.evaluation import audit_encoder
@@ -61,55 +60,57 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     tables.check_once(audits, "audits", [*source, "property"])
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
     table = audits.set_index(["property", *source])["value"].unstack(source).loc[rows.index]
-    # Encoders first, and other features once where they are equal
+    # Encoders first; a single column for other features if they are equal for all encoders
     columns: dict[str, np.ndarray] = {}
     encoders = list(dict.fromkeys(audits["encoder"]))
     for features in dict.fromkeys(audits["features"]):
         values_by_encoder = {
             name: table[name, features].to_numpy() for name in encoders if (name, features) in table
         }
-        first, *others = values_by_encoder.values()
+        all_values = list(values_by_encoder.values())
         if features == "encoder":
             columns |= {str(name): column for name, column in values_by_encoder.items()}
-        elif all(np.array_equal(first, other, equal_nan=True) for other in others):
-            columns[str(features)] = first
+        elif all(np.array_equal(all_values[0], v, equal_nan=True) for v in all_values):
+            columns[str(features)] = all_values[0]
         else:
             columns |= {f"{features}, {name}": column for name, column in values_by_encoder.items()}
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
-    shares = np.clip((values - chance) / (1 - chance), 0, 1)
+    normalized = np.clip((values - chance) / (1 - chance), 0, 1)
     [ax] = style.axes_for(ax, 1, 1, (3.6 + 0.62 * len(columns), 1.6 + 0.27 * len(rows)))
     names = [
-        f"{name} (chance {_digits(level)})" if level else str(name) for name, level in rows.items()
+        f"{name} (chance level {_digits(chance_level)})" if chance_level else str(name)
+        for name, chance_level in rows.items()
     ]
     texts = np.vectorize(_digits)(values)
-    label = "from chance (0) to perfect (1)"
-    style.draw_cells(ax, shares, texts, names, list(columns), label=label, vmax=1, aspect="auto")
+    label = "normalized score (0: chance level, 1: perfect)"
+    cell_options: Any = dict(label=label, vmax=1, aspect="auto")
+    style.draw_cells(ax, normalized, texts, names, list(columns), **cell_options)
     ax.xaxis.tick_top()
-    turned: dict[str, Any] = dict(rotation=40, ha="left", rotation_mode="anchor")
-    ax.set_xticks(ax.get_xticks(), list(columns), parse_math=False, **turned)
+    rotation: dict[str, Any] = dict(rotation=40, ha="left", rotation_mode="anchor")
+    ax.set_xticks(ax.get_xticks(), list(columns), parse_math=False, **rotation)
     return ax
 
 
 def _digits(value: float) -> str:
-    """Return a score with two digits, without a zero in front."""
+    """Return a score with two decimals, without a leading zero."""
     return f"{value:.2f}".replace("0.", ".", 1).replace("-.00", ".00")
 
 
 def subjects_in_features(
     table: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
-    """Draw how much of features is the person, and what is left when that is erased.
+    """Plot subject information in features, and class decoding before and after erasing it.
 
-    There is one panel for each measure. An upright line is what chance gives: the mean of
-    permutations, or the chance level of an accuracy.
+    There is one panel for each measure. Vertical marks are the mean of permutations, or the chance
+    level of balanced accuracy.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Table from :func:`~braindecode_pars.evaluation.audit_subjects`.
     axes : Axes | sequence of Axes | None
-        One for each measure; None makes a new figure.
+        One Axes for each measure. If None, a new figure is created.
 
     Returns
     -------
@@ -118,22 +119,24 @@ def subjects_in_features(
     Raises
     ------
     ValueError
-        If the table lacks a column or is empty, or the number of axes is wrong.
+        If the table is empty, a column is missing, rows are duplicate, or the number of axes is
+        wrong.
 
     Examples
     --------
-    Band power of the sample in the package:
+    Log band power of eight subjects of the bundled dataset:
 
     .. plot::
         :include-source:
-        :alt: Three panels. By person is most of the variance, and by class little. People are told
-            apart, and no longer when they are erased. The cosine of classes is above its null.
+        :alt: Three panels. Most of the variance is explained by subject, and little by class.
+            Subject decoding is above chance level, but not after erasing the subject. The cosine
+            between classes is above the mean of its permutations.
 
         >>> from braindecode_pars import as_sklearn, datasets, plotting
         >>> from braindecode_pars.evaluation import LogBandPower, audit_subjects
         >>> windows = datasets.mental_arithmetic([f"Subject0{i}" for i in range(8)])
         >>> X, y, groups = as_sklearn(windows)
-        >>> table = audit_subjects({"band power": LogBandPower().fit_transform(X)}, y, groups)
+        >>> table = audit_subjects({"log band power": LogBandPower().fit_transform(X)}, y, groups)
         >>> axes = plotting.subjects_in_features(table)
 
     >>> [ax.get_xlabel() for ax in axes]
@@ -147,15 +150,15 @@ def subjects_in_features(
     size = (1.6 + 1.7 * len(measures), 1.5 + 0.6 * len(names))  # and a legend
     panels = style.axes_for(axes, 1, len(measures), size, sharey=True)
     for ax, measure in zip(panels, measures, strict=True):
-        for number, (what, erased) in enumerate(kinds):
-            is_kind = (table["property"] == what) & (table["erased"] == erased)
+        for number, (target, erased) in enumerate(kinds):
+            is_kind = (table["property"] == target) & (table["erased"] == erased)
             kind_rows = table[is_kind & (table["measure"] == measure)].set_index("features")
             kind_rows = kind_rows.reindex(names)
-            places = np.arange(len(names)) + (number - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
+            positions = np.arange(len(names)) + (number - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
             look = {**style.series_style(number), "linestyle": "", "markersize": 6}
-            label = what if erased == "nothing" else f"{what}, {erased} erased"
-            ax.plot(kind_rows["value"], places, label=label, **look)
-            ax.plot(kind_rows["null"], places, **{**look, "marker": "|", "markersize": 11})
+            label = target if erased == "nothing" else f"{target}, LEACE fitted on {erased}"
+            ax.plot(kind_rows["value"], positions, label=label, **look)
+            ax.plot(kind_rows["null"], positions, **{**look, "marker": "|", "markersize": 11})
         ax.set_xlabel(measure)
         style.remove_frame(ax, grid="x")
         style.name_rows(ax, names)

@@ -1,7 +1,7 @@
-"""Audits: what can be read from the features of an encoder, beside a random encoder and its tokens.
+"""Probing analysis: decode signal properties from features of an encoder (audit).
 
-Linear models read properties of a signal, and where it was recorded, from the mean of the features
-over time. They are tested on other subjects than those they were fitted on.
+Linear models predict properties of a signal, its subject and its origin from the time average of
+the features. They are tested on held-out subjects, and compared with tokens and a random encoder.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows import Windows, convert, picking, table
 
-#: Properties of a signal by their names in :class:`~braindecode_pars.evaluation.ChannelFeatures`.
+#: Signal properties: name in :class:`~braindecode_pars.evaluation.ChannelFeatures`, name in tables.
 PROPERTIES = {
     "slope": "slope",
     "curvature": "curvature",
@@ -38,20 +38,25 @@ PROPERTIES = {
     "line_length": "line length",
 }
 
-#: What the features are of, in the order of the rows.
+#: Sources of features, in the order of the rows.
 FEATURES = ("encoder", "tokens", "random encoder")
-#: Names of the measures.
-R2, ACCURACY, EXPLAINED = "R2", subject_information.ACCURACY, subject_information.EXPLAINED
+#: Measure: coefficient of determination of a ridge regression.
+R2 = "R2"
+#: Measure: balanced accuracy of a logistic regression.
+ACCURACY = subject_information.ACCURACY
+#: Measure: proportion of variance explained by subject.
+EXPLAINED = subject_information.EXPLAINED
 
-#: Largest number of channels of a window that are used: neighboring ones are much alike.
+#: Maximum number of channels used per window, because neighboring channels are similar.
 _CHANNELS = 8
+#: Maximum number of folds.
 _FOLDS = 5
-#: Penalties of the ridge regression.
+#: Regularization strengths of the ridge regression.
 _ALPHAS = np.logspace(-2, 5, 8)
 
 
-class _Question(NamedTuple):
-    """Labels to tell apart, pairs of training and test rows, and what is held out."""
+class _Target(NamedTuple):
+    """Target of a classification, pairs of training and test rows, and the held-out unit."""
 
     labels: np.ndarray
     folds: list[tuple[np.ndarray, np.ndarray]]
@@ -61,37 +66,37 @@ class _Question(NamedTuple):
 def audit_encoder(
     encoder: Any, windows: Any, *, n_windows: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    r"""Measure what a linear model can read from the features of an encoder.
+    r"""Probing analysis: measure which signal properties can be decoded from encoder features.
 
-    A row of features is the mean over time of the encoder's output for one channel of one window.
-    A ridge regression predicts a property of the same signal from it, and a logistic regression
-    the person or the place that it comes from. Both have standardized features. The scores are
-    those of test rows:
+    A row of features is the time average of the encoder output for one channel of one window. From
+    this row, a ridge regression predicts a property of the same signal, and a logistic regression
+    predicts its subject or origin (session, channel or corpus). Both models have standardized
+    features. The scores are computed on test rows:
 
     .. math::
         R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}
         \qquad \text{and} \qquad
         \frac{1}{K} \sum_{k=1}^{K} P(\hat y = k \mid y = k) .
 
-    :math:`\bar y` is the mean of the test rows, so :math:`R^2` is 1 when the property is read
-    without an error, and 0 or below when it is not read at all. Each score stands beside that of
-    the *tokens*, which is what the tokenizer gives to the transformer, and that of a *random
-    encoder* of the same size. A score that is not above these two shows nothing that was learned.
+    :math:`\bar y` is the mean of the test rows, so :math:`R^2` is 1 for a perfect prediction, and 0
+    or less if the property cannot be predicted. The same scores are computed for the *tokens*,
+    which are the input of the transformer, and for a *random encoder* of the same size. Only a
+    score above both of these baselines indicates that pretraining learned the property.
 
     Parameters
     ----------
-    encoder : str | Path | object | dict of str to these
-        Encoder, as :func:`~braindecode_pars.pretrained.load_encoder` takes it: a name such as
-        ``"small"``, a folder, a fitted estimator, or a PatchEncoder. Several encoders are a dict of
-        their names.
+    encoder : str | Path | object | dict of str to encoder
+        Encoder in any form accepted by :func:`~braindecode_pars.pretrained.load_encoder`: a name
+        such as ``"small"``, a folder, a fitted estimator, or a PatchEncoder. Pass several encoders
+        as a dict with their names as keys.
     windows : windows dataset | Windows | mne.Epochs
-        Windows of two seconds or more of at least two subjects, with their sampling rate and
-        ``subject``. Labels are not needed. The channels that all recordings have are used.
+        Windows of at least two seconds from at least two subjects, with sampling rate and
+        ``subject``. Labels are not required. Only channels shared by all recordings are used.
     n_windows : int
-        Largest number of windows that are used. They are drawn at random, and of each of them at
-        most eight channels, the same for all encoders.
+        Maximum number of windows. The windows, and at most eight channels per window, are drawn at
+        random, and are the same for all encoders.
     seed : int
-        Seed of these draws and of the random encoder.
+        Seed of the draws and of the random encoder.
 
     Returns
     -------
@@ -100,51 +105,53 @@ def audit_encoder(
 
         - ``encoder``: name of the encoder.
         - ``features``: ``"encoder"``, ``"tokens"`` or ``"random encoder"``.
-        - ``property``: of the signal, or ``"subject"``, ``"session"``, ``"channel"`` or
-          ``"corpus"``; then ``"variance by subject"`` and ``"subject, erased"``.
+        - ``property``: name of a signal property, ``"subject"``, ``"session"``, ``"channel"``,
+          ``"corpus"``, ``"variance by subject"`` or ``"subject, erased"``.
         - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
-        - ``chance``: score of guesses, 0 for R2.
-        - ``held_out``: what the test rows have that no training row has: other ``"subjects"``,
-          or, for ``"subject"``, other ``"recordings"`` or ``"time blocks"`` of the same subjects;
-          ``"nothing"`` for a share of variance.
+        - ``chance``: chance level, 0 for R2.
+        - ``held_out``: unit that is held out for testing: ``"subjects"``; for ``"subject"``,
+          ``"recordings"`` or ``"time blocks"`` of the same subjects; ``"nothing"`` for the
+          explained variance.
 
-        ``attrs`` has ``n_signals``, ``n_windows`` and ``n_subjects``.
+        ``attrs`` contains ``n_signals``, ``n_windows`` and ``n_subjects``.
 
     Raises
     ------
     ValueError
-        When subjects or the sampling rate are unknown, there is one subject only, the sampling
-        rate is not that of the encoder, or a window is too short.
+        If subjects or the sampling rate are unknown, there is only one subject, the sampling rate
+        differs from the sampling rate of the encoder, or a window is too short.
     TypeError, FileNotFoundError
-        As :func:`~braindecode_pars.pretrained.load_encoder`.
+        As in :func:`~braindecode_pars.pretrained.load_encoder`.
 
     Warns
     -----
     UserWarning
-        When an encoder was pretrained on one of the subjects, when its training subjects are
-        unknown, and when it was pretrained on recordings with another band or reference.
+        If an encoder was pretrained on one of the subjects, if its training subjects are unknown,
+        or if it was pretrained on recordings with a different frequency band or reference.
 
     Notes
     -----
-    The properties are those of :mod:`~braindecode_pars.pretext.features`: signed slope and
-    curvature over the window, log power in seven bands, aperiodic exponent, frequency and height of
-    alpha, Hjorth's mobility and complexity, and line length. Each signal is normalized to
-    mean 0 and variance 1 first, as for the encoder. Hjorth's activity is the variance, so it is
-    left out.
+    The signal properties are defined in :mod:`~braindecode_pars.pretext.features`: signed slope and
+    curvature over the window, log power in seven frequency bands, aperiodic exponent, alpha
+    frequency and alpha height, Hjorth mobility and complexity, and line length. Each signal is
+    first normalized to mean 0 and variance 1, as for the encoder. Hjorth activity is excluded,
+    because it is the variance.
 
-    There are at most five folds. The penalty of the ridge regression, from 0.01 to 100,000, is
-    that with the smallest leave-one-out error of the training rows, for each property. The logistic
-    regression has ``C=0.01`` and balanced classes. Held-out subjects cannot be named, so
-    "subject" is tested on other recordings of the subjects where each has several, and else on
-    blocks of time, a fifth of each subject's windows. A session, channel or corpus is tested on
-    held-out subjects; it counts where at least two subjects have each of them, so sessions need
-    names that subjects share, such as 1 and 2.
+    There are at most five folds. The regularization strength of the ridge regression, from 0.01 to
+    100,000, is selected for each property by the leave-one-out error of the training rows. The
+    logistic regression has ``C=0.01`` and balanced class weights. Subject decoding cannot be tested
+    on held-out subjects. "subject" is therefore tested on other recordings of the same subjects if
+    each subject has several recordings, and otherwise on blocks of time, 20 % of the windows of
+    each subject. The session, channel and corpus are tested on held-out subjects. They are included
+    if at least two subjects share each value, so sessions need names that do not include the
+    subject, such as 1 and 2.
 
-    The share of variance by subject, :math:`\eta^2`, is relative to its mean :math:`\nu` where
-    recordings are given to other subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`. "subject, erased"
-    is "subject" after :class:`LinearErasure` of the subjects, fitted on training rows.
-    :func:`audit_subjects` has the rest, for whole windows and their classes.
+    The variance explained by subject, :math:`\eta^2`, is corrected by its mean :math:`\nu` over
+    permutations of recordings between subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`.
+    "subject, erased" is subject decoding after :class:`LinearErasure` of the subject, fitted on
+    training rows. Use :func:`audit_subjects` to analyze features of whole windows and their
+    classes.
 
     References
     ----------
@@ -166,29 +173,29 @@ def audit_encoder(
     )
     name = Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
     encoders = encoder if isinstance(encoder, Mapping) else {name: encoder}
-    signals = _drawn(windows, n_windows, np.random.default_rng(seed))
-    questions = dict(_questions(signals))
-    measured = window_features.ChannelFeatures().fit(signals)
-    properties = pd.DataFrame(measured.transform(signals), columns=measured.features_)
+    signals = _draw_signals(windows, n_windows, np.random.default_rng(seed))
+    targets = dict(_targets(signals))
+    transformer = window_features.ChannelFeatures().fit(signals)
+    properties = pd.DataFrame(transformer.transform(signals), columns=transformer.features_)
     properties = properties[[name for name in properties if name in PROPERTIES]]
     properties = properties.rename(columns=PROPERTIES)
     rows = [
         dict(encoder=name, features=kind) | row
         for name, source in encoders.items()
         for kind, features in _features(name, source, signals, seed)
-        for row in _read(features, signals, properties, questions)
+        for row in _probe(features, signals, properties, targets)
     ]
     audit = pd.DataFrame(rows)
     audit.attrs = dict(
         n_signals=len(signals),
         n_windows=signals.table["window"].nunique(),
-        n_subjects=int(questions["subject"].labels.max()) + 1,
+        n_subjects=int(targets["subject"].labels.max()) + 1,
     )
     return audit
 
 
 def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
-    """Return the audit of one encoder with one row for each property.
+    """Return the probing analysis of one encoder as a table with one row for each property.
 
     Parameters
     ----------
@@ -207,47 +214,51 @@ def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
     return wide[[*keys[:2], *FEATURES, *keys[2:]]].rename_axis(columns=None)
 
 
-def _drawn(source: Any, n_windows: int, rng: np.random.Generator) -> Windows:
-    """Draw windows, and some channels of each; return windows of one channel, in memory.
+def _draw_signals(source: Any, n_windows: int, rng: np.random.Generator) -> Windows:
+    """Draw windows and channels at random, and return single-channel windows in memory.
 
-    Their table has the number of the ``window`` and the ``channel`` that each is of.
+    The table of the returned windows has columns ``window`` (number of the original window) and
+    ``channel``.
     """
     windows = picking.pick_for_fit(convert.as_windows(source))
     windows.check_not_empty()
     if windows.groups is None or windows.sfreq is None:
         missing = "subject" if windows.groups is None else "sampling rate"
         raise ValueError(
-            f"The {missing} of some windows is unknown, and an audit needs it: pass a windows "
-            "dataset with 'subject' in the descriptions of its recordings."
+            f"The {missing} of some windows is unknown, but audit_encoder requires it. Pass a "
+            "windows dataset with a sampling rate, and with 'subject' in the descriptions of its "
+            "recordings."
         )
     windows = windows.take(np.sort(rng.permutation(len(windows))[:n_windows]))
     if len(set(windows.column("subject").tolist())) < 2:
-        raise ValueError("All windows are of one subject; an audit needs two, to hold out one.")
-    samples, chosen = [], []
+        raise ValueError(
+            "audit_encoder requires windows of at least 2 subjects, got one subject. Add "
+            "recordings of other subjects."
+        )
+    samples, selected = [], []
     for batch in windows.batches(64):
         for window in batch:
-            chosen.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
-            samples.append(window[chosen[-1]])
-    of_window = np.repeat(np.arange(len(windows)), list(map(len, chosen)))
-    channels = np.concatenate(chosen)
+            selected.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
+            samples.append(window[selected[-1]])
+    window_numbers = np.repeat(np.arange(len(windows)), list(map(len, selected)))
+    channels = np.concatenate(selected)
     if windows.chs_info:
         channels = np.array([ch["ch_name"] for ch in windows.chs_info])[channels]
-    # A channel without a name: names would be matched with those of the other rows.
-    signals = windows.take(of_window)
+    # Remove channel names, because they would be matched with the channel names of other rows.
+    signals = windows.take(window_numbers)
     signals = signals.with_montages([table.Montage() for _ in signals.montages])
     signals = signals.read_by(np.concatenate(samples)[:, None])
-    return replace(signals, table=signals.table.assign(window=of_window, channel=channels))
+    return replace(signals, table=signals.table.assign(window=window_numbers, channel=channels))
 
 
 def _features(
     name: str, source: Any, signals: Windows, seed: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the features of an encoder, of its tokens and of a random encoder."""
-
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
-    named = zip(*(signals.column(key).tolist() for key in ("corpus", "subject")), strict=True)
-    names_with_corpus = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in named}
-    folds.warn_of_leaks([name], [folds.seen_before(embedder, names_with_corpus)])
+    pairs = zip(*(signals.column(key).tolist() for key in ("corpus", "subject")), strict=True)
+    names_with_corpus = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in pairs}
+    folds.warn_of_leaks([name], [folds.find_leaked_subjects(embedder, names_with_corpus)])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):
@@ -256,55 +267,58 @@ def _features(
     yield "random encoder", embedder.transform(signals)
 
 
-def _questions(signals: Windows) -> Iterator[tuple[str, _Question]]:
-    """Yield what is told apart; subjects first, and the others where several subjects have each."""
+def _targets(signals: Windows) -> Iterator[tuple[str, _Target]]:
+    """Yield the classification targets.
+
+    The subject is first, then session, channel and corpus if several subjects share each value.
+    """
     subject = pd.factorize(signals.groups)[0]
-    # Recordings and windows are numbered within each subject, who is tested on some of them.
+    # Number recordings and windows within each subject, which is tested on some of them.
     ids = signals.table[["recording", "window"]].reset_index(drop=True)
     ids = ids.groupby(subject).transform(lambda column: pd.factorize(column)[0])
     size = ids.groupby(subject).max().add(1)
-    least = int(size["recording"].min())
-    held_out, part = "recordings", ids["recording"] % min(_FOLDS, least)
-    if least == 1:
+    min_recordings = int(size["recording"].min())
+    held_out, part = "recordings", ids["recording"] % min(_FOLDS, min_recordings)
+    if min_recordings == 1:
         held_out, part = "time blocks", ids["window"] * _FOLDS // size["window"].to_numpy()[subject]
-    yield "subject", _Question(subject, list(PredefinedSplit(part).split()), held_out)
+    yield "subject", _Target(subject, list(PredefinedSplit(part).split()), held_out)
     for name, labels in (
         ("session", signals.column("session")),
         ("channel", signals.table["channel"].to_numpy()),
         ("corpus", signals.column("corpus")),
     ):
         codes = pd.factorize(labels)[0]
-        least = pd.Series(subject).groupby(codes).nunique().min()
-        if table.is_name(labels).all() and codes.max() > 0 and least > 1:
-            splitter = StratifiedGroupKFold(min(_FOLDS, int(least)))
-            yield name, _Question(codes, list(splitter.split(codes, codes, subject)), "subjects")
+        min_subjects = pd.Series(subject).groupby(codes).nunique().min()
+        if table.is_name(labels).all() and codes.max() > 0 and min_subjects > 1:
+            splitter = StratifiedGroupKFold(min(_FOLDS, int(min_subjects)))
+            yield name, _Target(codes, list(splitter.split(codes, codes, subject)), "subjects")
 
 
-def _read(
+def _probe(
     X: np.ndarray,
     signals: Windows,
     properties: pd.DataFrame,
-    questions: Mapping[str, _Question],
+    targets: Mapping[str, _Target],
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each property and each question, and those of the person."""
+    """Yield a row for each signal property, each target, and for subject information."""
     values, scores = properties.to_numpy(), []
-    subject, folds, held_out = questions["subject"]
+    subject, folds, held_out = targets["subject"]
     for train, test in GroupKFold(min(_FOLDS, subject.max() + 1)).split(X, groups=subject):
         ridge = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS, alpha_per_target=True))
         predicted = ridge.fit(X[train], values[train]).predict(X[test])
         scores.append(r2_score(values[test], predicted, multioutput="raw_values"))
-    for name, of_folds in zip(properties, np.transpose(scores), strict=True):
-        yield _row(name, R2, of_folds, 0.0, "subjects")
-    for name, (y, splits, unseen) in questions.items():
-        yield _row(
-            name, ACCURACY, subject_information.accuracies(X, y, splits), 1 / (y.max() + 1), unseen
-        )
-    share = subject_information.explained_variance(X, subject)
+    for name, fold_scores in zip(properties, np.transpose(scores), strict=True):
+        yield _row(name, R2, fold_scores, 0.0, "subjects")
+    for name, (y, splits, held_out_unit) in targets.items():
+        accuracies = subject_information.accuracies(X, y, splits)
+        yield _row(name, ACCURACY, accuracies, 1 / (y.max() + 1), held_out_unit)
+    explained = subject_information.explained_variance(X, subject)
     recordings = signals.table["recording"].to_numpy()
     null = subject_information.permuted_explained_variances(
         X, subject, recordings, signals.labels
     ).mean()
-    row = dict(property="variance by subject", measure=EXPLAINED, value=(share - null) / (1 - null))
+    value = (explained - null) / (1 - null)
+    row = dict(property="variance by subject", measure=EXPLAINED, value=value)
     yield row | dict(sd=np.nan, chance=0.0, held_out="nothing")
     erased = subject_information.accuracies(X, subject, folds, erased=subject)
     yield _row("subject, erased", ACCURACY, erased, 1 / (subject.max() + 1), held_out)

@@ -1,9 +1,9 @@
-"""A folder of finished folds, from which an interrupted evaluation resumes.
+"""Cache of finished folds, so that an interrupted evaluation can be resumed.
 
-A saved fold is used again as long as these are the same: the parameters of the estimator, the
-samples, labels and subjects of the data, and the versions of this package, braindecode, torch and
-scikit-learn. The code of the user does not count, except for the file of a task that is given as
-FILE.py:CLASS: delete ``cache/`` in the folder of the results when code of yours changed.
+A saved fold is reused if the parameters of the estimator, the samples, labels and subjects of the
+data, and the versions of this package, braindecode, torch and scikit-learn are unchanged. Changes
+in user code are not detected, except in the file of a pretext task that is specified as
+FILE.py:CLASS. Delete ``cache/`` in the folder of the results after changing your code.
 """
 
 import copy
@@ -25,18 +25,19 @@ import braindecode_pars
 from braindecode_pars._common import checks, files, model_files, tables
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 
+#: Format and version of the settings file.
 _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 #: Settings to which a later run may add entries.
-_GROWING = ("datasets", "methods")
+_EXTENDABLE = ("datasets", "methods")
 
 
 @dataclass(frozen=True)
 class FoldStore:
-    """Folder of results, with one JSON file for each fold in ``folder/cache``.
+    """Folder of results, with one JSON file for each finished fold in ``folder/cache``.
 
     Files are written under a temporary name and then renamed, so that no file is incomplete. Each
-    file contains a checksum. Several processes may use the folder at the same time. ``cache`` can
-    be deleted: everything is then computed again.
+    file contains a checksum. Several processes may use the folder at the same time. If ``cache`` is
+    deleted, all folds are computed again.
 
     Attributes
     ----------
@@ -59,49 +60,50 @@ class FoldStore:
         folder : path
             Folder of results.
         **settings
-            Settings that all folds depend on. Once a fold is finished, a later run may add
+            Settings on which all folds depend. If a fold is finished, a later run may add
             ``datasets`` and ``methods``, but must not change existing ones.
 
         Raises
         ------
         TypeError
-            When ``folder`` is not a path.
+            If ``folder`` is not a path.
         ValueError
-            When the folder contains results of other data or settings (the message lists the
-            differences), results of another version of this package, a settings file that is
-            damaged, or files of other programs.
+            If the folder contains results of other data or settings (the message lists the
+            differences), results of another version of this package, a damaged settings file, or
+            files of other programs.
         BlockingIOError
-            When another process does not release the folder.
+            If another process does not release the folder.
         """
         folder = Path(folder).expanduser()
         file = folder / "cache" / "settings.json"
-        # A killed process leaves an empty cache, and the cache of finished scores may be deleted.
+        # A killed process can leave an empty cache, and users may delete the cache.
         table, header = folder / "scores.csv", ",".join(tables.SCORES)
         is_ours = file.is_file() or (table.is_file() and table.read_text().startswith(header))
         files.check_may_write(folder, "an evaluation", is_ours=is_ours, allowed_files=("cache",))
-        # Another process may add its methods at the same moment.
-        with files.locked(folder, f"{folder} is locked by another process.", wait=60):
-            wanted = files.as_read(_FORMAT | settings)
+        # Another process may add its methods at the same time.
+        message = f"{folder} is locked by another process. Wait until it is finished, and retry."
+        with files.locked(folder, message, wait=60):
+            new_settings = files.as_read(_FORMAT | settings)
             if any(fold != file for fold in file.parent.glob("*.json")):
-                # Datasets and methods of the earlier and of this run, which must agree
+                # Datasets and methods of the earlier run must be unchanged in this run.
                 stored = files.read_json(file) if file.is_file() else {}
-                before = {group: {} for group in _GROWING} | stored
-                grown = {group: {**before[group], **wanted[group]} for group in _GROWING}
-                again = {group: {n: grown[group][n] for n in before[group]} for group in _GROWING}
-                if changes := files.changed_settings(before, {**wanted, **again}):
+                old = {group: {} for group in _EXTENDABLE} | stored
+                merged = {group: {**old[group], **new_settings[group]} for group in _EXTENDABLE}
+                common = {group: {n: merged[group][n] for n in old[group]} for group in _EXTENDABLE}
+                if changes := files.changed_settings(old, {**new_settings, **common}):
                     raise ValueError(
                         f"{file.parent} contains results of other settings or data: "
-                        f"{'; '.join(changes[:3])}. Use another folder, or restore them to resume "
-                        "this one."
+                        f"{'; '.join(changes[:3])}. Use another folder, or restore these settings "
+                        "to resume."
                     )
-                wanted |= grown
-            files.replace_file(file, files.to_json(wanted))
+                new_settings |= merged
+            files.replace_file(file, files.to_json(new_settings))
         return cls(folder, settings)
 
     def file_of(self, fold: Fold) -> Path | None:
-        """Return the file of a fold, whose name has a digest of all that its result depends on.
+        """Return the path of the file of a fold, with a digest of its data and settings.
 
-        It is None for a method without a description, whose folds are not stored.
+        Returns None for a method without a description, whose folds are not saved.
         """
         if fold.method not in self.settings["methods"]:
             return None
@@ -112,9 +114,9 @@ class FoldStore:
         return self.folder / "cache" / f"{name}_{digest(fold.key, content)}.json"
 
     def encoder_of(self, fold: Fold) -> Path | None:
-        """Return the folder of the encoder that a fold shares, with a digest of its origin.
+        """Return the folder of the shared encoder of a fold, with a digest of data and settings.
 
-        It is None for a method without a description, whose encoders are not stored.
+        Returns None for a method without a description, whose encoders are not saved.
         """
         if fold.method not in self.settings["methods"]:
             return None
@@ -122,72 +124,74 @@ class FoldStore:
         return self.folder / "encoders" / f"{_file_name(fold.method)}_{content}"
 
     def digest_of(self, fold: Fold, *windows: np.ndarray) -> str:
-        """Return a digest of the data and method of a fold, and of the numbers of its windows."""
+        """Return a digest of the data and method of a fold, and of the indices of its windows."""
         settings = self.settings["datasets"][fold.dataset], self.settings["methods"][fold.method]
         return digest(settings, *map(digest_array, windows))
 
 
 def _file_name(text: str) -> str:
-    """Return a text as the beginning of a file's name, whose length file systems limit."""
+    """Convert a text to the beginning of a file name, with a maximum length for file systems."""
     return re.sub(r"[^\w.+=-]+", "-", text)[:120]
 
 
-#: Parameters that do not change what is learned.
-_IMMATERIAL = ("verbose", "n_jobs", "device")
-#: Packages whose version every result depends on.
+#: Parameters that do not affect the result of a fit.
+_IGNORED_PARAMETERS = ("verbose", "n_jobs", "device")
+#: Packages whose versions affect every result.
 _PACKAGES = (braindecode_pars, braindecode, torch, sklearn)
-#: Like a seed, the state of these does not count.
+#: Random generators, whose state is ignored, like a seed.
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator, torch.Generator)
-#: Attributes of every torch module that do not change what it computes.
-_OF_EVERY_MODULE = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers", "_modules"}
+#: Attributes of every torch module that do not affect its output.
+_MODULE_ATTRIBUTES = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers", "_modules"}
 
 
 def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
-    """Describe everything about an estimator that its predictions depend on.
+    """Describe all properties of an estimator that affect its predictions.
 
     Returns
     -------
     dict
-        Class and parameters, those of inner estimators too; digests of other objects, and of what a
-        given estimator has learned; and the versions of packages. As JSON takes them.
+        Class and parameters, including nested estimators; digests of other objects and of the
+        fitted attributes of a fitted estimator; and the versions of packages. The values can be
+        saved as JSON.
 
     Raises
     ------
     ValueError
-        When the content of a parameter is not known by a digest, such as that of a lambda.
+        If no digest of a parameter can be computed, such as of a lambda.
     """
-    # A protocol sets the seeds among the parameters. Others, as in an augmentation, count.
+    # A protocol sets the seeds that are parameters. Other seeds, as in an augmentation, are kept.
     unfitted = with_seed(sklearn.base.clone(estimator), 0)
     try:
         return {**_described(unfitted), "versions": versions()}
     except RecursionError as error:
-        raise ValueError(f"{type(estimator).__name__} contains itself") from error
+        name = type(estimator).__name__
+        raise ValueError(f"{name} contains a reference to itself in its parameters") from error
 
 
 def versions() -> dict[str, str]:
-    """Return the version of each package that counts; builds for CPU and GPU are one version."""
+    """Return the versions of packages that affect results, without CPU and GPU build suffixes."""
     return {package.__name__: package.__version__.split("+")[0] for package in _PACKAGES}
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
     """Describe all samples, labels, subjects, channels and descriptions of a dataset.
 
-    Every bit of every sample counts. Another machine may filter to other last digits; its windows
-    are other windows.
+    The description changes with every bit of every sample. Filtering on another machine can change
+    the last digits of samples, and thus the description.
 
     Returns
     -------
     dict
-        Sizes and names as they are, and digests of what is long; of the samples, one for each
-        subject. As JSON takes them.
+        Sizes and names, and digests of long entries, with one digest of the samples per subject.
+        The values can be saved as JSON.
     """
     windows, recordings = corpus.X, corpus.X.recordings
     samples: dict[str, Any] = {}
     for i, subject in enumerate(corpus.groups.tolist()):
         window = windows[i]
-        of_subject = samples.setdefault(str(subject), hashlib.blake2b(digest_size=8))
-        of_subject.update(f"{window.dtype.str}{window.shape}".encode())
-        of_subject.update(window)
+        subject_hash = samples.setdefault(str(subject), hashlib.blake2b(digest_size=8))
+        subject_hash.update(f"{window.dtype.str}{window.shape}".encode())
+        subject_hash.update(window)
     descriptions = recordings[["corpus", "session", "split"]].astype(str)
     # Names, types and positions of the channels of each recording, and the bad channels
     sensors = [
@@ -214,11 +218,11 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
 
 
 def _described(value: Any) -> Any:
-    """Describe a value as JSON takes it, in the same way in every process."""
+    """Describe a value with types that can be saved as JSON, identically in every process."""
     match value:
         case float() if not np.isfinite(value):
             return repr(value)
-        case str() if checks.names_file(value):  # FILE.py:CLASS, wherever the file is
+        case str() if checks.names_file(value):  # FILE.py:CLASS, independent of the folder
             file, _, name = value.rpartition(":")
             path = Path(file).expanduser()
             return f"{name} {files.checksum_of_file(path)}" if path.is_file() else value
@@ -244,21 +248,21 @@ def _described_object(value: Any) -> Any:
     if isinstance(value, _GENERATORS):
         return name
     if isinstance(value, torch.nn.Module):
-        state = {k: v for k, v in vars(value).items() if k not in _OF_EVERY_MODULE}
+        state = {k: v for k, v in vars(value).items() if k not in _MODULE_ATTRIBUTES}
         return f"{name} {digest(_described(state))}"
     try:
         content = {joblib.hash(value), joblib.hash(copy.deepcopy(value))}
-    except Exception as error:  # pickle, and the object's own methods, raise any
+    except Exception as error:  # pickle and methods of the object can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
     if len(content) > 1:
-        raise ValueError(f"a copy of {name} differs from it")
+        raise ValueError(f"a copy of {name} differs from the original")
     return f"{name} {content.pop()}"
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """Describe parameters, and what clone() does not remove of a fitted estimator."""
+    """Describe parameters, and the fitted attributes of an estimator that clone() keeps."""
     sorted_params = sorted(estimator.get_params(deep=False).items())
-    params = {name: value for name, value in sorted_params if name not in _IMMATERIAL}
+    params = {name: value for name, value in sorted_params if name not in _IGNORED_PARAMETERS}
     for name in {"encoder", "weights"} & params.keys():
         if isinstance(params[name], str | Path):
             params[name] = _saved_encoder(params[name])
@@ -266,37 +270,37 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     net = getattr(estimator, "net_", estimator)
     module = getattr(net, "module_", getattr(estimator, "encoder_", None))
     if isinstance(module, torch.nn.Module):
-        # The vote also has classifiers on the features of its encoder.
+        # The feature ensemble also has classifiers on the features of its encoder.
         attributes = ("classes_", "views_", "tangent_space_", "recenter_")
-        of_vote = {name: learned[name] for name in attributes if name in learned}
-        learned = {"weights": module.state_dict(), **of_vote}
+        ensemble = {name: learned[name] for name in attributes if name in learned}
+        learned = {"weights": module.state_dict(), **ensemble}
     if learned:
         params["learned"] = digest(_described(learned))
     return _described(params)
 
 
 def _saved_encoder(encoder: str | Path) -> str:
-    """Describe a saved encoder, or weights, by the content, not by the place."""
+    """Describe a saved encoder or weights by their content, independent of their path."""
     if Path(encoder).expanduser().is_file():
         return f"{Path(encoder).name} {files.checksum_of_file(Path(encoder).expanduser())}"
     try:
         folder = model_files.model_folder(encoder)
     except (FileNotFoundError, ImportError):
-        return str(encoder)  # the fit will say so
+        return str(encoder)  # fit raises the error
     paths = sorted(file for file in folder.rglob("*") if file.is_file())
     content = digest([(str(f.relative_to(folder)), files.checksum_of_file(f)) for f in paths])
     return f"{Path(encoder).name} {content}"
 
 
 def digest(*parts: Any) -> str:
-    """Return twelve hexadecimal digits that change with the text of any part."""
+    """Return a digest of 12 hexadecimal digits, which changes with the text of any part."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def digest_array(array: np.ndarray | torch.Tensor) -> str:
-    """Return type, shape, and hexadecimal digits that change with every bit of the content."""
+    """Return type, shape and digest of an array, which change with every bit of the content."""
     if isinstance(array, torch.Tensor):
-        # As bytes, because NumPy has no bfloat16.
+        # Convert to bytes, because NumPy has no bfloat16.
         content = array.detach().cpu().to_dense().contiguous().reshape(-1).view(torch.uint8)
         return f"{array.dtype}{tuple(array.shape)} {files.checksum_of(content.numpy())}"
     return f"{array.dtype}{array.shape} {joblib.hash(np.ascontiguousarray(array))}"

@@ -1,7 +1,7 @@
-"""Windows that lack one thing: slow voltages, drifts, eyes, phases, 1/f, amplitudes, order, labels.
+"""Control signals: high-pass filtering, detrending, EOG regression, phase randomization, and more.
 
-Each function removes one thing from arrays of shape (n, n_chans, n_times). :class:`ControlSignals`
-applies them to windows of any source.
+Each function removes one signal property from arrays of shape (n, n_chans, n_times).
+:class:`ControlSignals` applies these functions to windows.
 """
 
 import hashlib
@@ -20,26 +20,26 @@ from braindecode_pars.baselines import window_features
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import convert, table
 
-#: Order of the Butterworth filter, which is applied forwards and backwards.
+#: Order of the Butterworth filter, which is applied forward and backward.
 ORDER = 4
-#: Standard deviation of every channel of a window without amplitudes, in volts.
+#: Standard deviation of each channel of an amplitude-normalized window, in volts.
 AMPLITUDE = 1e-5
 
 
 def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
-    r"""Remove slow voltages with a Butterworth high-pass filter without phase shift.
+    r"""Remove low-frequency activity with a zero-phase Butterworth high-pass filter.
 
-    The filter of order :math:`n = 4` is applied forwards and backwards, so that a sine of frequency
-    :math:`f` keeps the share
+    The filter of order :math:`n = 4` is applied forward and backward. The amplitude of a sine with
+    frequency :math:`f` is multiplied by
 
     .. math::
         |H(f)|^2 = \left(1 + \left(\frac{\tan(\pi f_c / f_s)}{\tan(\pi f / f_s)}\right)^{2n}
         \right)^{-1}
 
-    of its amplitude: a half at the edge :math:`f_c`, 0.0002 at a third of it. At both ends the
-    signal is continued by at most one second of its odd reflection. Near the ends of a short window
-    slow voltages are therefore not removed completely, over about one period of the edge; filter
-    the recording before it is cut where you can.
+    which is 0.5 at the edge :math:`f_c`, and 0.0002 at a third of the edge. Both ends of the signal
+    are padded with at most one second of its odd reflection. Near the ends of a short window, over
+    about one period of the edge, low-frequency activity is therefore not removed completely. If
+    possible, filter the recording before windowing.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
     sfreq : float
         Sampling rate :math:`f_s` in Hz.
     edge : float
-        Edge :math:`f_c` in Hz, below half of the sampling rate.
+        Edge :math:`f_c` of the passband in Hz, below half of the sampling rate.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
 
 
 def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
-    r"""Subtract from each channel of each patch the line that fits it best.
+    r"""Subtract the linear trend from each channel of each window or patch.
 
     The samples :math:`x_t` of a patch become :math:`x_t - a - b t`, where :math:`a` and :math:`b`
     minimize :math:`\sum_t (x_t - a - b t)^2`.
@@ -79,8 +79,8 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
     X : ndarray, shape (n, n_chans, n_times)
         Windows.
     patch_size : int | None
-        Length of a patch in samples; the last one is shorter where it has to be. None subtracts one
-        line from the whole window.
+        Length of a patch in samples; the last patch may be shorter. If None, one linear trend is
+        subtracted from the whole window.
 
     Returns
     -------
@@ -99,22 +99,24 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
 
 
 def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
-    r"""Return how much of each eye signal is in each channel, by least squares.
+    r"""Estimate regression coefficients of the EOG for each channel by least squares.
 
-    With the deviations :math:`\tilde x` and :math:`\tilde e` from the means over all windows,
+    With the deviations :math:`\tilde x` of the channels and :math:`\tilde e` of the EOG from their
+    means over all windows,
 
     .. math::
         B = \Big(\sum_{i,t} \tilde x_{it} \tilde e_{it}^\top\Big)
             \Big(\sum_{i,t} \tilde e_{it} \tilde e_{it}^\top\Big)^{-1} .
 
-    For one recording these are the coefficients of :class:`mne.preprocessing.EOGRegression`.
+    For a single recording, these are the coefficients of
+    :class:`mne.preprocessing.EOGRegression`.
 
     Parameters
     ----------
     X : ndarray, shape (n, n_chans, n_times)
         Windows or recordings of one subject.
     eyes : ndarray, shape (n, n_eyes, n_times)
-        Signals of the eyes at the same times.
+        EOG signals at the same times.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
     """
     flat = [np.moveaxis(signals, 1, 0).reshape(signals.shape[1], -1) for signals in (X, eyes)]
     x, e = (signals - signals.mean(axis=1, keepdims=True) for signals in flat)
-    # The pseudo-inverse serves where a signal of the eyes is flat, or equal to another one.
+    # The pseudo-inverse also works if an EOG signal is flat, or equal to another EOG signal.
     return x @ e.T @ np.linalg.pinv(e @ e.T, hermitian=True)
 
 
@@ -140,22 +142,23 @@ def without_eyes(
     coefficients: np.ndarray | None = None,
     mean: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Subtract what signals of the eyes predict: :math:`x_{it} - B (e_{it} - \bar e)`.
+    r"""Regress out the EOG: :math:`x_{it} - B (e_{it} - \bar e)`.
 
-    The coefficients are those of a subject, not of a window: how eye movements spread over the
-    scalp is a property of head and electrodes. Coefficients of a short window would also fit what
-    the brain has in common with the frontal channels in these seconds.
+    Estimate the coefficients for each subject, not for each window: the propagation of eye
+    movements over the scalp is a property of head and electrodes. The coefficients of a short
+    window would also remove brain activity that correlates with the frontal channels in this
+    window.
 
     Parameters
     ----------
     X : ndarray, shape (n, n_chans, n_times)
         Windows.
     eyes : ndarray, shape (n, n_eyes, n_times)
-        Signals of the eyes at the same times.
+        EOG signals at the same times.
     coefficients : ndarray, shape (n_chans, n_eyes) | None
-        Matrix :math:`B`; None takes that of these windows, see :func:`eye_coefficients`.
+        Matrix :math:`B`. If None, estimated from these windows, see :func:`eye_coefficients`.
     mean : ndarray, shape (n_eyes, 1) | None
-        Mean :math:`\bar e`; None takes that over these windows.
+        Mean :math:`\bar e`. If None, computed over these windows.
 
     Returns
     -------
@@ -183,17 +186,17 @@ def without_eyes(
 
 
 def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
-    r"""Add random phases to the Fourier coefficients of each window, and keep their amplitudes.
+    r"""Randomize the phases of the Fourier coefficients of each window (phase-randomized signals).
 
     .. math::
         \hat x_{ck} \mapsto e^{\mathrm{i} \varphi_k} \hat x_{ck}, \qquad
         \varphi_k \sim \mathcal U(0, 2 \pi)
 
-    The phase is the same for all channels :math:`c` of a window. Spectra, cross-spectra and the
-    covariance of the channels are therefore kept exactly; waveform, timing and the sign of a slow
-    shift are lost. Coefficients that are real, at zero and at half of the sampling rate, get a
-    random sign. The random numbers depend on the samples of the window and on ``random_state``, not
-    on the other windows.
+    The random phase is the same for all channels :math:`c` of a window. Power spectra,
+    cross-spectra and the covariance of the channels are therefore unchanged, whereas waveform,
+    timing and the sign of a slow shift are lost. Real coefficients, at zero and at half of the
+    sampling rate, are multiplied by a random sign. The random numbers depend on the samples of the
+    window and on ``random_state``, but not on other windows.
 
     Parameters
     ----------
@@ -231,25 +234,26 @@ def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
 
 
 def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) -> np.ndarray:
-    r"""Divide the spectrum of each channel by its aperiodic part, the power that falls as 1/f.
+    r"""Remove 1/f: divide the spectrum of each channel by its aperiodic component.
 
-    The aperiodic part of a channel of a window is a line, fitted by the medians of Theil and Sen,
+    The aperiodic component of a channel of a window is a line, fitted with the Theil-Sen estimator,
 
     .. math::
         \log P(f) \approx c - \chi \log f , \qquad 2 \le f \le 40 \text{ Hz and below } f_s / 2,
 
-    where :math:`P` is the power spectral density by Welch's method, in segments of one second: a
-    fit for each channel and window, and the exponent :math:`\chi` of
-    :func:`~braindecode_pars.pretext.features.aperiodic`. Rhythms, in less than a third of these
-    frequencies, hardly move it. The coefficients :math:`y_k` of the discrete cosine transform of
-    the channel, of frequency :math:`f_k`, become
+    where :math:`P` is the power spectral density, estimated with Welch's method in segments of one
+    second. The line is fitted for each channel and window, and :math:`\chi` is the same exponent as
+    in :func:`~braindecode_pars.pretext.features.aperiodic`. The fit is robust to rhythms that
+    occupy less than a third of the frequency range. The coefficients :math:`y_k` of the discrete
+    cosine transform of the channel, with frequency :math:`f_k`, become
 
     .. math::
         y_k \mapsto y_k \, a \sqrt{2 / f_s} \, \bigl(e^{c} f_k^{-\chi}\bigr)^{-1/2} ,
 
-    which changes no phase; the transform continues a window by its mirror image, so that its ends
-    make no step. What is left is white, with the standard deviation :math:`a`, where there is no
-    rhythm; a rhythm keeps its height over the line. The mean, to which 1/f gives no share, is lost.
+    which does not change phases. The cosine transform extends a window by its mirror image, so that
+    there are no steps at its ends. Without rhythms, the result is white noise with the standard
+    deviation :math:`a`. The power of a rhythm relative to the line is unchanged. The mean of the
+    window is removed.
 
     Parameters
     ----------
@@ -258,13 +262,13 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
     sfreq : float
         Sampling rate :math:`f_s` in Hz.
     put_back : bool
-        Whether mean and line are put back afterwards: a sham, which shows what the procedure itself
-        does.
+        Whether to restore the mean and the line afterwards. This sham control measures the effect
+        of the procedure itself.
 
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
-        With :math:`a` = 10 microvolts. Channels without any change become zero.
+        Signals with :math:`a` = 10 µV. Flat channels become zero.
 
     References
     ----------
@@ -282,37 +286,38 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
     """
     mean = X.mean(axis=-1, keepdims=True)
     frequencies, density = signal.welch(X, sfreq, nperseg=round(sfreq))
-    fitted = (frequencies >= 2) & (frequencies <= 40) & (frequencies < sfreq / 2)
-    # The smallest number avoids log(0) of flat channels.
-    log_f, log_p = np.log(frequencies[fitted]), np.log(density[..., fitted] + np.finfo(float).tiny)
+    is_fitted = (frequencies >= 2) & (frequencies <= 40) & (frequencies < sfreq / 2)
+    # The smallest positive number avoids log(0) for flat channels.
+    log_f = np.log(frequencies[is_fitted])
+    log_p = np.log(density[..., is_fitted] + np.finfo(float).tiny)
     lower, higher = np.triu_indices(len(log_f), 1)
     slopes = (log_p[..., higher] - log_p[..., lower]) / (log_f[higher] - log_f[lower])
     slope = np.median(slopes, axis=-1, keepdims=True)
-    level = np.median(log_p - slope * log_f, axis=-1, keepdims=True)
-    steps = np.maximum(np.arange(X.shape[-1]), 1)  # the mean is not there
-    line = np.exp((level + slope * np.log(steps * sfreq / (2 * X.shape[-1]))) / 2)
+    offset = np.median(log_p - slope * log_f, axis=-1, keepdims=True)
+    steps = np.maximum(np.arange(X.shape[-1]), 1)  # the mean was subtracted, so avoid log(0)
+    line = np.exp((offset + slope * np.log(steps * sfreq / (2 * X.shape[-1]))) / 2)
     line /= AMPLITUDE * np.sqrt(2 / sfreq)
     white = fft.idct(fft.dct(X - mean, norm="ortho") / line, norm="ortho")
     return mean + fft.idct(fft.dct(white, norm="ortho") * line, norm="ortho") if put_back else white
 
 
 def equal_amplitudes(X: np.ndarray, amplitude: float = AMPLITUDE) -> np.ndarray:
-    r"""Give each channel of each window the same standard deviation: :math:`x_{ct} a / s_c`.
+    r"""Normalize the amplitude of each channel of each window: :math:`x_{ct} a / s_c`.
 
-    The power of a window and of its channels is lost. The shares of frequencies in a channel, such
-    as relative band power, are kept.
+    Here :math:`s_c` is the standard deviation of channel :math:`c`. Total power is lost. The
+    proportions of frequencies in a channel, such as relative band power, are unchanged.
 
     Parameters
     ----------
     X : ndarray, shape (n, n_chans, n_times)
         Windows.
     amplitude : float
-        Standard deviation :math:`a` of all channels, by default 10 microvolts.
+        Standard deviation :math:`a` of all channels after normalization, by default 10 µV.
 
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
-        Channels without any change become zero.
+        Normalized windows. Flat channels become zero.
 
     Examples
     --------
@@ -321,17 +326,18 @@ def equal_amplitudes(X: np.ndarray, amplitude: float = AMPLITUDE) -> np.ndarray:
     >>> equal_amplitudes(np.array([[[1.0, -1.0], [5.0, -5.0], [2.0, 2.0]]]), amplitude=1.0).tolist()
     [[[1.0, -1.0], [1.0, -1.0], [0.0, 0.0]]]
     """
-    spread = X.std(axis=-1, keepdims=True)
-    return X * np.divide(amplitude, spread, out=np.zeros_like(spread), where=spread > 0)
+    sd = X.std(axis=-1, keepdims=True)
+    return X * np.divide(amplitude, sd, out=np.zeros_like(sd), where=sd > 0)
 
 
 def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> np.ndarray:
-    r"""Put the patches of each window in a random order, the same for all its channels.
+    r"""Shuffle the patches of each window in time (time-shuffled signals).
 
-    Patch :math:`p` of a window becomes its patch :math:`\pi(p)`, where all permutations
-    :math:`\pi` are equally likely. What is left after the last whole patch stays at the end. Where
-    patches meet there are steps, which add power at all frequencies. The random numbers are those
-    of :func:`random_phases`: they depend on the window itself.
+    Patch :math:`p` of a window is replaced by its patch :math:`\pi(p)`, where all permutations
+    :math:`\pi` are equally likely. The permutation is the same for all channels of a window.
+    Samples after the last complete patch are not moved. Steps at the borders of patches add power
+    at all frequencies. As in :func:`random_phases`, the random numbers depend on the samples of the
+    window and on ``random_state``.
 
     Parameters
     ----------
@@ -349,7 +355,7 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
     Raises
     ------
     ValueError
-        When a window is shorter than two patches.
+        If a window is shorter than two patches.
 
     Examples
     --------
@@ -362,21 +368,22 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
     n_patches = n_times // patch_size
     if n_patches < 2:
         raise ValueError(
-            f"Windows of {n_times} samples have no two patches of {patch_size} samples to put in "
-            "another order; use shorter patches (patch_seconds)."
+            f"Shuffling patches requires at least 2 patches per window, but windows of {n_times} "
+            f"samples contain {n_patches} patches of {patch_size} samples. Use a smaller "
+            "patch_seconds."
         )
-    shuffled, whole = X.copy(), n_patches * patch_size
+    shuffled, stop = X.copy(), n_patches * patch_size
     for window, rng in zip(shuffled, _generators(X, random_state), strict=True):
-        patches = window[:, :whole].reshape(n_chans, n_patches, patch_size)
-        window[:, :whole] = patches[:, rng.permutation(n_patches)].reshape(n_chans, whole)
+        patches = window[:, :stop].reshape(n_chans, n_patches, patch_size)
+        window[:, :stop] = patches[:, rng.permutation(n_patches)].reshape(n_chans, stop)
     return shuffled
 
 
 def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) -> np.ndarray:
-    r"""Permute the labels of each subject: :math:`y_i` becomes :math:`y_{\pi_{s(i)}(i)}`.
+    r"""Permute labels within each subject: :math:`y_i` becomes :math:`y_{\pi_{s(i)}(i)}`.
 
-    Each subject keeps the number of windows of each class, and no signal tells them apart any more.
-    A score that is not at chance level then shows a leak.
+    The number of windows per class and subject is unchanged, but the labels are independent of the
+    signals. A score that differs from chance level then indicates data leakage.
 
     Parameters
     ----------
@@ -398,69 +405,85 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
     """
     rng = np.random.default_rng(random_state)
     permuted = np.asarray(y).copy()
-    for number in range(max(of_subject := table.factorize_rows([np.asarray(subjects)])[0]) + 1):
-        subject_rows = np.flatnonzero(of_subject == number)
+    subject_numbers, _ = table.factorize_rows([np.asarray(subjects)])
+    for number in range(max(subject_numbers) + 1):
+        subject_rows = np.flatnonzero(subject_numbers == number)
         permuted[subject_rows] = permuted[rng.permutation(subject_rows)]
     return permuted
 
 
 def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generator]:
-    """Yield the random numbers of each window, which depend on its samples and on the seed."""
+    """Yield a random generator for each window, which depends on its samples and on the seed."""
     for window in X:
         samples = np.ascontiguousarray(window, dtype=np.float32)
         digest = hashlib.blake2b(samples.tobytes(), digest_size=8).digest()
         yield np.random.default_rng([random_state, int.from_bytes(digest)])
 
 
-# Windows of any source ---------------------------------------------------------------------------
+# Transformer of windows --------------------------------------------------------------------------
 
-#: Changes of signals that :class:`ControlSignals` knows.
+#: Controls that change signals, which are values of ``ControlSignals.control``.
 CHANGES = tuple(name for name in names.CONTROLS if name != "labels")
-#: The same procedure as "aperiodic", with nothing removed at the end.
+#: Control that removes and restores 1/f, to measure the effect of the procedure of "aperiodic".
 SHAM = "sham"
+#: Short description of the windows of each control, for figures.
+DESCRIPTIONS = {
+    "slow": "high-pass filtered",
+    "detrended": "detrended",
+    "eyes": "EOG regressed out",
+    "phase": "phase-randomized",
+    "aperiodic": "1/f removed",
+    "sham": "1/f removed and restored",
+    "amplitude": "amplitude-normalized",
+    "order": "time-shuffled",
+    "labels": "permuted labels",
+}
 
 
 @dataclass(eq=False, repr=False)
 class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
-    """Return windows that lack one thing, for any estimator of this package.
+    """Transform windows into control signals, from which one signal property was removed.
+
+    Use it as the first step of a pipeline with estimators of this package.
 
     Parameters
     ----------
     control : str
-        What the windows will lack:
+        Change of the windows:
 
-        - ``"slow"``: frequencies below ``edge``. The recording is filtered before it is cut where
-          it is at hand, which is so for windows of braindecode that are cut from a ``Raw``. Other
-          windows are filtered one by one, so that some slow voltages remain near their ends, over
-          about one period of the edge;
-        - ``"detrended"``: a line in each window, or in each patch of ``patch_seconds``;
-        - ``"eyes"``: what EOG channels predict, which must be among the channels of the windows.
-          Without EOG channels, frontal channels stand for them: Fp1 - Fp2, Fp1 + Fp2, F7 - F8 and
-          F7 + F8, of which one pair must be there. They also record the brain, so more than eye
-          movements is removed. The predicting channels themselves become zero. There is one set of
-          coefficients for each subject, from the whole recordings where they are at hand, else from
-          the windows that are passed together;
-        - ``"phase"``: phases, and so waveform and timing;
-        - ``"aperiodic"``: the part of each channel's spectrum that falls as 1/f, with its scale;
-        - ``"sham"``: nothing: the aperiodic part is divided out and put back;
-        - ``"amplitude"``: scale of each channel and window;
-        - ``"order"``: order of the patches of ``patch_seconds``.
+        - ``"slow"``: high-pass filtered at ``edge``. If the recording is available, as for
+          braindecode windows of a ``Raw``, the recording is filtered before windowing. Other
+          windows are filtered separately, so that some low-frequency activity remains near their
+          ends, over about one period of the edge;
+        - ``"detrended"``: linear trend subtracted from each window, or from each patch of
+          ``patch_seconds``;
+        - ``"eyes"``: EOG regressed out. The EOG channels must be channels of the windows. Without
+          EOG channels, differences and sums of frontal channels are used: Fp1 - Fp2, Fp1 + Fp2,
+          F7 - F8 and F7 + F8; at least one of the two pairs is required. Frontal channels also
+          record brain activity, so not only eye movements are removed. The EOG or frontal channels
+          themselves are set to zero. The regression coefficients are estimated for each subject,
+          from whole recordings if they are available, otherwise from the windows passed together;
+        - ``"phase"``: phase-randomized, which removes waveform and timing;
+        - ``"aperiodic"``: 1/f removed from the spectrum of each channel, including its amplitude;
+        - ``"sham"``: 1/f removed and restored;
+        - ``"amplitude"``: amplitude-normalized per channel and window;
+        - ``"order"``: time-shuffled patches of ``patch_seconds``.
 
-        :mod:`~braindecode_pars.evaluation.changed_signals` has the functions, with equations.
+        See :mod:`~braindecode_pars.evaluation.changed_signals` for the functions with equations.
     edge : float
-        Lowest frequency that ``"slow"`` keeps, in Hz.
+        High-pass frequency of ``"slow"``, in Hz.
     patch_seconds : float | None
-        Length of a patch in seconds. None means the whole window for ``"detrended"``, and 1 s for
+        Length of a patch in seconds. If None, the whole window for ``"detrended"``, and 1 s for
         ``"order"``.
     sfreq : float | None
-        Sampling rate in Hz, for windows without a known rate.
+        Sampling rate in Hz, for windows with an unknown sampling rate.
     random_state : int
-        Seed of ``"phase"`` and ``"order"``. What becomes of a window does not depend on the other
+        Seed of ``"phase"`` and ``"order"``. The transformed window does not depend on other
         windows.
 
     See Also
     --------
-    controls : A comparison on windows with each of these changes.
+    controls : Repeat a comparison of methods on each kind of control signals.
 
     Examples
     --------
@@ -497,7 +520,7 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters. Nothing is learned.
+        """Check the parameters. The transformer has no fitted state.
 
         Parameters
         ----------
@@ -512,30 +535,30 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type or is out of range.
+            If a parameter has a wrong type or is out of range.
         """
         windows_estimator.check_estimator(self)
         return self
 
     def transform(self, X: Any) -> table.Windows:
-        """Return the changed windows.
+        """Compute the control signals.
 
         Parameters
         ----------
         X : windows
-            Windows of any source.
+            Windows in any supported format.
 
         Returns
         -------
         Windows
-            The windows with their labels and subjects. All changed samples are in memory.
+            Control signals with the labels and subjects of the windows. All samples are in memory.
 
         Raises
         ------
         TypeError, ValueError
-            As :meth:`fit`. Also when the sampling rate is needed and unknown, the edge is not below
-            half of it, a window is shorter than two patches, or windows have neither EOG channels
-            nor a pair of frontal ones.
+            As in :meth:`fit`. Also if the sampling rate is required and unknown, ``edge`` is not
+            below half of the sampling rate, a window is shorter than two patches, or windows have
+            neither EOG channels nor a pair of frontal channels.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, sfreq=self.sfreq)
@@ -551,8 +574,10 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
             case "slow":
                 sfreq = window_features.known_rate(windows.sfreq)
                 if 2 * self.edge >= sfreq:
-                    half = f"half of the sampling rate, {sfreq:g} Hz"
-                    raise ValueError(f"edge={self.edge:g} Hz is not below {half}.")
+                    raise ValueError(
+                        f"edge={self.edge:g} Hz must be below half of the sampling rate, "
+                        f"{sfreq / 2:g} Hz. Use a lower edge."
+                    )
                 return _filtered(windows, partial(high_passed, sfreq=sfreq, edge=self.edge))
             case "eyes":
                 return _without_eyes(windows)
@@ -577,15 +602,15 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
 def _filtered(
     windows: table.Windows, change: Callable[[np.ndarray], np.ndarray]
 ) -> Iterator[np.ndarray]:
-    """Yield windows of recordings that are changed before they are cut, where they are at hand."""
+    """Yield windows of changed recordings, or changed windows if a recording is unavailable."""
 
     @cache
     def changed(row: int) -> np.ndarray | None:
-        whole = whole_recording(windows, row)
-        return None if whole is None else change(whole[None])[0]
+        signals = whole_recording(windows, row)
+        return None if signals is None else change(signals[None])[0]
 
-    places = windows.table[["recording", "start", "stop"]].to_numpy().tolist()
-    for window, (row, start, stop) in zip(windows, places, strict=True):
+    positions = windows.table[["recording", "start", "stop"]].to_numpy().tolist()
+    for window, (row, start, stop) in zip(windows, positions, strict=True):
         recording = changed(row)
         if recording is None:
             yield change(window[None].astype(float))[0]
@@ -594,7 +619,7 @@ def _filtered(
 
 
 def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
-    """Yield windows without what the eyes' channels predict."""
+    """Yield windows with the EOG regressed out."""
     eyes = [eye_signals(montage) for montage in windows.montages]
     recordings = windows.table["recording"].to_numpy()
     subjects = recordings if windows.corpus_subjects is None else windows.corpus_subjects
@@ -604,43 +629,45 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
     @cache
     def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
         rows = np.flatnonzero(numbers == number)
-        whole = [whole_recording(windows, row) for row in dict.fromkeys(recordings[rows].tolist())]
-        parts = [part for part in whole if part is not None]
-        if len(parts) < len(whole):
-            parts = [windows[i].astype(float) for i in rows.tolist()]
-        signals = np.concatenate(parts, axis=1)[None]
-        of_eyes = eyes[montage][0] @ signals
-        return eye_coefficients(signals, of_eyes), of_eyes.mean(axis=(0, 2))[:, None]
+        recording_rows = dict.fromkeys(recordings[rows].tolist())
+        parts = [whole_recording(windows, row) for row in recording_rows]
+        segments = [part for part in parts if part is not None]
+        if len(segments) < len(parts):
+            segments = [windows[i].astype(float) for i in rows.tolist()]
+        signals = np.concatenate(segments, axis=1)[None]
+        eog = eyes[montage][0] @ signals
+        return eye_coefficients(signals, eog), eog.mean(axis=(0, 2))[:, None]
 
     for window, number, montage in zip(windows, numbers, windows.montage_numbers, strict=True):
         matrix, eye_channels = eyes[montage]
         signals = window[None].astype(float)
         cleaned = without_eyes(signals, matrix @ signals, *fitted(number, montage))
-        # What is left in the predicting channels is rounding, which an instance norm would enlarge.
+        # Only rounding errors remain in the EOG channels, and instance normalization would amplify
+        # them.
         cleaned[:, eye_channels] = 0
         yield cleaned[0]
 
 
 def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
-    """Return the signals of a whole recording, if the windows are its unchanged samples.
+    """Return the signals of a whole recording, if windows contain its unmodified samples.
 
     Parameters
     ----------
     windows : Windows
-        Windows of any source.
+        Windows.
     row : int
         Row of ``windows.recordings``.
 
     Returns
     -------
     ndarray, shape (n_chans, n_samples) | None
-        Channels as in the windows. None for windows of arrays, Epochs and stores, which do not have
-        the recording, and for those that a function changes when they are read.
+        Signals of the channels of the windows. None for windows from arrays, Epochs and signal
+        stores, which do not contain the recording, and for windows with a transform.
     """
     recording = windows.recordings.iloc[row]
     dataset: Any = getattr(recording["reader"], "source", None)
     raw = getattr(dataset, "raw", None)
-    # Channels of type "misc" with targets are rows of the recording, but not of its windows.
+    # Target channels of type "misc" are rows of the recording, but not of its windows.
     if raw is None or dataset.transform is not None or dataset.targets_from != "metadata":
         return None
     montage = recording["channels"]
@@ -649,7 +676,7 @@ def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
 
 
 def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
-    """Return how signals of the eyes are made of all channels, and which channels show the eyes.
+    """Return a matrix that computes EOG signals from all channels, and the channels it uses.
 
     Parameters
     ----------
@@ -659,14 +686,14 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     matrix : ndarray, shape (n_eyes, n_chans)
-        Each row gives one signal: a channel of EOG, the difference or the sum of a frontal pair.
+        Each row defines one signal: an EOG channel, or the difference or sum of a frontal pair.
     eye_channels : ndarray of int
-        Positions of the channels: those of EOG, or else pairs of frontal ones.
+        Indices of the EOG channels, or of the frontal channels if there are no EOG channels.
 
     Raises
     ------
     ValueError
-        When there are no such channels.
+        If there are neither EOG channels nor a pair of frontal channels.
     """
     channels = montage.chs_info or []
     unit = np.eye(len(channels))
@@ -674,19 +701,20 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
     if eog:
         return unit[eog], np.array(eog)
     good = [i for i, name in enumerate(montage.names) if name not in montage.bads]
-    places = channel_names.match_channels(window_features.FRONTAL, [montage.names[i] for i in good])
+    good_names = [montage.names[i] for i in good]
+    positions = channel_names.match_channels(window_features.FRONTAL, good_names)
     # Differences and sums of Fp1 and Fp2, and of F7 and F8, show eye movements and blinks.
     pairs = [
         (good[left], good[right])
-        for left, right in zip(places[::2], places[1::2], strict=True)
+        for left, right in zip(positions[::2], positions[1::2], strict=True)
         if left is not None and right is not None
     ]
     if not pairs:
-        listing = checks.format_list(montage.names, max_items=8) or "none with a name"
+        listing = checks.format_list(montage.names, max_items=8) or "unnamed"
         raise ValueError(
-            "Eye movements cannot be estimated: there is no EOG channel and no pair of frontal "
-            f"ones, Fp1 and Fp2 or F7 and F8. The channels are {listing}. Keep such channels when "
-            "you prepare the recordings."
+            "Regressing out eye movements requires an EOG channel or a pair of frontal channels "
+            f"(Fp1 and Fp2, or F7 and F8), but the channels are {listing}. Keep EOG or frontal "
+            "channels in preprocessing."
         )
     rows = [row for a, b in pairs for row in (unit[a] - unit[b], unit[a] + unit[b])]
     return np.array(rows), np.array(sum(pairs, ()))

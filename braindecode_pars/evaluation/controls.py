@@ -1,4 +1,4 @@
-"""A comparison once more on windows that lack one thing, to find out what a gain needs."""
+"""Control analyses: repeat a comparison on control signals, without one signal property each."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,13 @@ from braindecode_pars.evaluation import (
 )
 from braindecode_pars.windows import Windows
 
-#: Names of the controls; all but "labels" change signals.
+#: Names of the controls; all except "labels" change the signals.
 CONTROLS = tuple(names.CONTROLS)
-#: Value of the column ``control`` for windows as they are.
+#: Value of the column ``control`` for the original windows.
 UNCHANGED = "none"
 
 
-# One name of the module, the function and an argument: the argument is a list of controls.
+# The module, the function and its argument have the same name; the argument is a list of controls.
 def controls(
     estimators: Mapping[str, BaseEstimator],
     windows_ds: Any,
@@ -47,89 +47,96 @@ def controls(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Compare methods on windows as they are, and on windows that lack one thing.
+    """Repeat a comparison of methods on control signals, from which one property was removed.
 
-    Methods, subjects, draws and seeds are the same each time: those of
-    :func:`~braindecode_pars.evaluation.label_efficiency` with ``n_train_subjects``, else those of
-    :func:`~braindecode_pars.evaluation.compare`. Training and test windows lack the same thing.
+    Use control analyses to find out which signal properties the difference between two methods
+    depends on. Methods, subjects, draws and seeds are the same for the original windows and for all
+    controls: as in :func:`~braindecode_pars.evaluation.label_efficiency` if ``n_train_subjects`` is
+    given, otherwise as in :func:`~braindecode_pars.evaluation.compare`. Each control changes both
+    training and test windows.
 
-    ========== ================================================ ====================================
-    Control    What the windows lack                            If a gain is not there any more
-    ========== ================================================ ====================================
-    slow       frequencies below ``edge``                       it needs slow voltages: of the eyes,
-                                                                of sweat, movement or the brain
-    detrended  a line in each window                            it needs the drift within a window
-    eyes       what EOG or frontal channels predict             it needs what these channels record:
-                                                                eyes, but also the frontal brain
-    phase      phases, with power and covariance kept           it needs waveform or timing
-    aperiodic  the part of each spectrum that falls as 1/f      it needs slope or level of 1/f, not
-                                                                rhythms
-    amplitude  scale of each channel and window                 it needs total power
-    order      order of patches                                 it needs the time course
-    labels     labels, which are permuted within each subject   expected: all scores are at chance
-                                                                level, or there is a leak
-    ========== ================================================ ====================================
+    ========== ============================================ ========================================
+    Control    Change of the windows                        Conclusion if the difference disappears
+    ========== ============================================ ========================================
+    slow       high-pass filtered at ``edge``               depends on low-frequency activity of the
+                                                            eyes, sweat, movement or the brain
+    detrended  linear trend subtracted from each window     depends on linear trends within windows
+    eyes       EOG regressed out, or frontal channels if    depends on ocular activity, or on
+               there is no EOG channel                      activity of the frontal brain
+    phase      phase-randomized; power and covariance are   depends on waveform or timing
+               unchanged
+    aperiodic  1/f removed from the spectra                 depends on the slope or offset of 1/f,
+                                                            not on rhythms
+    amplitude  amplitude-normalized per channel and window  depends on total power
+    order      time-shuffled: patches in random order       depends on the time course
+    labels     label permutation within each subject        none: scores above chance level indicate
+                                                            data leakage
+    ========== ============================================ ========================================
 
-    ``"sham"`` is not among the default ones: the aperiodic part is divided out and put back, which
-    shows what that procedure costs by itself.
+    ``"sham"`` is not a default control. It removes and restores 1/f, to measure the effect of the
+    procedure itself.
 
-    :func:`control_gains` makes a table of what is left of each gain, :func:`describe_controls` says
-    it in sentences, and :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>`
-    draws it. The changes are those of :class:`ControlSignals`.
+    :func:`control_gains` returns a table of the difference that remains in each control,
+    :func:`describe_controls` describes this table in sentences, and
+    :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>` draws it.
+    :class:`ControlSignals` computes the control signals.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name, at least two: the gain of one is over another one.
+        Estimators by method name. At least two are required.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
-        Names of controls. Those that the windows do not allow are left out with a warning, such as
-        ``"eyes"`` without channels near the eyes.
+        Names of controls. A control that cannot be computed for the windows is skipped with a
+        warning, such as ``"eyes"`` without EOG or frontal channels.
     n_train_subjects : sequence of int | None
         Numbers of labeled training subjects, as in
-        :func:`~braindecode_pars.evaluation.label_efficiency`. None trains on all that are not
+        :func:`~braindecode_pars.evaluation.label_efficiency`. If None, all subjects that are not
         tested.
     cv, test_subjects, metrics, dataset, unlabeled_label, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.label_efficiency`, or in
         :func:`~braindecode_pars.evaluation.compare`.
     seeds : sequence of int
-        Seeds, and with ``n_train_subjects`` draws of labeled subjects.
+        Random seeds. If ``n_train_subjects`` is given, each seed is also a draw of labeled
+        subjects.
     edge : float
-        Lowest frequency in Hz that the control ``"slow"`` keeps.
+        High-pass frequency of the control ``"slow"``, in Hz.
     patch_seconds : float
-        Length in seconds of the patches of the control ``"order"``.
+        Length of the patches of the control ``"order"``, in seconds.
     out : path | None
-        Folder for the scores, ``scores.csv``, and the finished folds, in a folder for each control.
-        The same call resumes an interrupted run, also with more controls, seeds or methods.
+        Folder for the scores (``scores.csv``) and the finished folds, with a subfolder for each
+        control. The same call resumes an interrupted run, also with more controls, seeds or
+        methods.
 
     Returns
     -------
     pandas.DataFrame
-        Scores with the columns of the protocols and ``control``, which is ``"none"`` for windows as
-        they are. The column ``note`` says how low frequencies were removed.
+        Scores with the columns of the protocols and ``control``, which is ``"none"`` for the
+        original windows. The column ``note`` contains the number of recordings that were high-pass
+        filtered before windows were created.
 
     Raises
     ------
     ValueError
-        When there are fewer than two methods, or a control is unknown or given twice. Also as in
-        the protocols.
+        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
+        of the protocols.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Warns
     -----
     UserWarning
-        When a control is left out; and as the protocols.
+        If a control is skipped. Also the warnings of the protocols.
 
     Notes
     -----
-    The changed windows of one control at a time are in memory. Features are computed once for all
-    draws, see :func:`features_computed_once`, in a single process.
+    The changed windows of one control at a time are in memory. In a single process, features are
+    computed once for all draws, see :func:`features_computed_once`.
 
     Examples
     --------
-    Does the gain of absolute over relative band power need the amplitudes?
+    Does the difference between absolute and relative band power depend on the amplitudes?
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -164,7 +171,10 @@ def controls(
     splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
     if len(estimators) < 2:
         only = ", ".join(estimators)
-        raise ValueError(f"The gain of a method is over another one, but there is only {only}.")
+        raise ValueError(
+            f"controls compares methods and requires at least 2 estimators, got only {only}. Add "
+            "an estimator to compare with, such as a random encoder."
+        )
     if out is not None:
         out = Path(out).expanduser()
         files.check_may_write(out, "controls", is_ours=(out / UNCHANGED).is_dir())
@@ -183,7 +193,7 @@ def controls(
                 corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
                 changed = changed_windows(control, corpus, edge, patch_seconds)
             except ValueError as error:
-                checks.warn_user(f"The control {control!r} is left out: {error}")
+                checks.warn_user(f"The control {control!r} was skipped: {error}")
                 continue
         folder = None if out is None else out / control
         with windows_estimator.features_computed_once():
@@ -198,22 +208,27 @@ def controls(
 
 
 def _filtering(windows: Windows) -> str:
-    """Return which windows were filtered together with their recordings, in words."""
+    """Return a sentence with the number of recordings that were filtered before windowing."""
     rows = range(len(windows.recordings))
-    whole = sum(changed_signals.whole_recording(windows, row) is not None for row in rows)
-    others = "; of the others each window was, which leaves low frequencies near its ends"
-    text = f"{whole} of {len(rows)} recordings were filtered before they were cut"
-    return text + others * (whole < len(rows))
+    n_filtered = sum(changed_signals.whole_recording(windows, row) is not None for row in rows)
+    text = f"{n_filtered} of {len(rows)} recordings were high-pass filtered before windowing"
+    if n_filtered == len(rows):
+        return text
+    return (
+        f"{text}; in the other recordings, each window was filtered separately, which leaves low "
+        "frequencies near its ends"
+    )
 
 
 def changed_windows(
     control: str, corpus: splitting.Corpus, edge: float = 7.0, patch_seconds: float = 1.0
 ) -> Windows:
-    """Return the windows of a control, with changed samples in memory, or with other labels."""
+    """Return the windows of a control, with changed samples in memory or permuted labels."""
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:
             raise ValueError(
-                "every subject has windows of one class only, so there is nothing to permute."
+                "each subject has windows of one class only, so permuting labels within subjects "
+                "has no effect."
             )
         labeled, y = corpus.labeled, corpus.y.copy()
         y[labeled] = changed_signals.permuted_labels(y[labeled], corpus.groups[labeled])
@@ -224,32 +239,35 @@ def changed_windows(
     )
 
 
-#: Level of all tests, of a study after Holm's correction; the intervals are of 95 %.
+#: Significance level of all tests. The confidence intervals have 1 - LEVEL (95 %) coverage.
 LEVEL = 0.05
 
+#: Columns that identify a row of the table of gains.
 _KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
 
 
 def control_gains(
-    scores: pd.DataFrame, metric: str | None = None, *, against: str = "scratch"
+    scores: pd.DataFrame, metric: str | None = None, *, against: str = "from scratch"
 ) -> pd.DataFrame:
-    r"""Return the gain of each method on windows as they are, and what is left of it.
+    r"""Test how much of the difference between methods remains in each control analysis.
 
-    The gain of a method for subject :math:`s` and draw :math:`d` is its score minus that of the
-    method ``against``, :math:`g_{sd}`, and :math:`g'_{sd}` on the windows of a control. The table
-    has the means of :math:`g`, of :math:`g'` and of what is lost, :math:`g - g'`, each with an
-    interval of 95 %. The test is that of :func:`~braindecode_pars.evaluation.paired_tests`:
-    subjects and draws are random; with one draw, and in a cross-validation, it is the corrected
-    t-test. The share that remains is :math:`\bar g' / \bar g`.
+    Let :math:`g_{sd}` be the difference between a method and the method ``against`` for subject
+    :math:`s` and draw :math:`d` on the original windows, and :math:`g'_{sd}` the same difference
+    on the windows of a control. The table contains the means of :math:`g` (column ``gain``), of
+    :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with a 95 %
+    confidence interval. The tests are the same as in
+    :func:`~braindecode_pars.evaluation.paired_tests`: subjects and draws are crossed random
+    effects; with a single draw, and in a cross-validation, the corrected t-test is used. The
+    proportion of the difference that remains (``share``) is :math:`\bar g' / \bar g`.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of :func:`~braindecode_pars.evaluation.controls`.
     metric : str | None
-        Metric of the gains; None means the only one of the scores.
+        Metric of the differences. If None, the only metric of the scores.
     against : str
-        Method that the others are compared with.
+        Method with which all other methods are compared.
 
     Returns
     -------
@@ -257,26 +275,28 @@ def control_gains(
         One row for each dataset, number of training subjects, method and control:
 
         - ``dataset``, ``n_train_subjects``, ``method``, ``against``, ``control``;
-        - ``n_subjects`` and ``n_draws``: subjects without a defined score are left out;
-        - ``gain``, ``without`` and ``lost``, each with its interval and p-value: ``gain_low``,
-          ``gain_high``, ``gain_p``, ...;
-        - ``share``: the share that remains; NaN where the gain is not significantly above zero at
-          the level of 5 %;
-        - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, and
-          ``chance_p``, the p-value of its difference from chance level, where that is known.
+        - ``n_subjects`` and ``n_draws``: subjects without a defined score are excluded;
+        - ``gain``, ``without`` and ``lost``, each with its 95 % confidence interval and p-value:
+          ``gain_low``, ``gain_high``, ``gain_p``, ...;
+        - ``share``: proportion of the difference that remains in the control; NaN if the original
+          difference is not significantly above zero (p < 0.05, uncorrected);
+        - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, with
+          its 95 % confidence interval, and ``chance_p``, the p-value of its difference from chance
+          level, if the chance level is known.
 
-        For the control ``"labels"`` there is also a row of the method ``against``, without gains.
-        The last column is ``metric``.
+        For the control ``"labels"``, there is also a row for the method ``against``, without
+        differences. The last column is ``metric``.
 
     Raises
     ------
     ValueError
-        When the scores lack a column, the metric or the method ``against``, have several metrics
-        and none is named, have no control, or have rows that differ in their value alone.
+        If a column, the metric or the method ``against`` is missing from the scores, the scores
+        have several metrics and ``metric`` is None, there is no control, or rows differ only in
+        their value.
 
     Notes
     -----
-    The p-values are not corrected for several methods and controls.
+    The p-values and confidence intervals are not corrected for the number of methods and controls.
 
     Examples
     --------
@@ -288,7 +308,7 @@ def control_gains(
     ...          value=0.6 + gain * (control == "none") + 0.01 * (subject + seed) * gain,
     ...          control=control)
     ...     for control in ("none", "slow")
-    ...     for method, gain in [("PARS", 0.05), ("scratch", 0.0)]
+    ...     for method, gain in [("PARS", 0.05), ("from scratch", 0.0)]
     ...     for subject in range(6)
     ...     for seed in range(4)
     ... ])
@@ -299,12 +319,20 @@ def control_gains(
     """
     columns = [*tables.SCORES, "control"]
     rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
-    for column, wanted in (("method", against), ("control", UNCHANGED)):
-        if wanted not in rows[column].tolist():
-            known_names = ", ".join(map(str, dict.fromkeys(rows[column])))
-            raise ValueError(f"The scores have no {column} {wanted!r}; they have {known_names}.")
+    for column, required in (("method", against), ("control", UNCHANGED)):
+        if required not in rows[column].tolist():
+            available = ", ".join(map(str, dict.fromkeys(rows[column])))
+            action = (
+                "Pass one of these as against."
+                if column == "method"
+                else ("Pass scores that include the original windows.")
+            )
+            raise ValueError(
+                f"The column {column!r} of the scores does not contain {required!r}, only "
+                f"{available}. {action}"
+            )
     rows = rows[rows["subject"] != tables.POOLED]
-    # Folds of a cross-validation may differ by one in their number of training subjects.
+    # Folds of a cross-validation can differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
     smallest = rows.groupby("dataset")["n_train_subjects"].transform("min")
     rows = rows.assign(n_train_subjects=rows["n_train_subjects"].mask(in_folds, smallest))
@@ -312,31 +340,31 @@ def control_gains(
     gains = []
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
         chance = tables.chance_level(group)
-        averages = in_folds[group.index].any()
+        averages_draws = in_folds[group.index].any()
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
         for method, control in product(*names.values()):
             if control != UNCHANGED and (method != against or control == "labels"):
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                gains.append(key | _measured(values, key, chance, averages))
+                gains.append(key | _gain_row(values, key, chance, averages_draws))
     if not gains:
         raise ValueError(
-            "The scores have no control and no other method to compare: they have the methods "
-            f"{', '.join(map(str, names['method']))} and the controls "
-            f"{', '.join(map(str, names['control']))}."
+            "control_gains requires scores of at least one control and of a method other than "
+            f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
+            f"controls {', '.join(map(str, names['control']))}."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 
 
-def _measured(
-    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages: bool
+def _gain_row(
+    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages_draws: bool
 ) -> dict[str, Any]:
-    """Return the numbers of one row; ``values`` has subjects as rows."""
+    """Return one row of the table of gains; ``values`` has subjects as rows."""
 
     def test(cells: np.ndarray) -> random_effects.MeanTest:
-        """Test the mean of values of subjects and draws; of two subjects, too."""
-        if averages or min(cells.shape) < 2:
+        """Test the mean of values of shape (n_subjects, n_draws)."""
+        if averages_draws or min(cells.shape) < 2:
             return random_effects.corrected_mean(cells.mean(axis=1), int(key["n_train_subjects"]))
         return random_effects.crossed_mean(cells)
 
@@ -351,8 +379,8 @@ def _measured(
         mean = test(np.full_like(differences, np.nan) if method == against else differences)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
-    is_gain = row["gain_p"] < LEVEL and row["gain"] > 0
-    row["share"] = row["without"] / row["gain"] if is_gain else math.nan
+    is_improvement = row["gain_p"] < LEVEL and row["gain"] > 0
+    row["share"] = row["without"] / row["gain"] if is_improvement else math.nan
     row |= dict(score=score.mean, score_low=score.ci_low, score_high=score.ci_high)
     row["chance_p"] = math.nan if chance is None else test(scores - chance).p
     return row
@@ -360,26 +388,28 @@ def _measured(
 
 # Sentences ------------------------------------------------------------------------------------
 
-#: What the windows of a control lack.
-_LACKS = {name: control.description for name, control in names.CONTROLS.items()}
-_LACKS["sham"] = "what dividing by the aperiodic part costs"
-_LIMITS = {
-    "slow": "Low-frequency activity is of eyes, sweat, movement and brain; the control 'slow' does "
-    "not tell which.",
-    "aperiodic": "The control 'aperiodic' removes level and slope of 1/f together, and with the "
-    "level the amplitude.",
-    "eyes": "Frontal channels, which stand for the eyes where there is no EOG channel, record the "
-    "brain, too, so a loss without them does not prove that it is the eyes.",
+#: Description of the windows of each control.
+_CONTROL_WINDOWS = {name: control.description for name, control in names.CONTROLS.items()}
+_CONTROL_WINDOWS["sham"] = "signals with 1/f removed and restored"
+#: Limitations of controls in which a difference is no longer significantly above zero.
+_LIMITATIONS = {
+    "slow": "Low-frequency activity can come from the eyes, sweat, movement or the brain; the "
+    "control 'slow' does not distinguish these sources.",
+    "aperiodic": "The control 'aperiodic' removes the slope and the offset of 1/f together, and "
+    "the offset includes the amplitude.",
+    "eyes": "If there is no EOG channel, the control 'eyes' uses frontal channels, which also "
+    "record brain activity. A reduced difference therefore does not prove ocular artifacts.",
 }
 
 
 def describe_controls(gains: pd.DataFrame) -> str:
-    """Describe in plain sentences what each gain needs.
+    """Describe the results of control analyses in sentences.
 
-    A gain is established when it is significantly above zero. A control removes it when the loss is
-    significant, and what is left is not. The level is 5 %, without a correction for several
-    controls. Whether the scores with permuted labels are at chance level is tested with Holm's
-    correction.
+    A method is described for each number of training subjects with which it scores significantly
+    higher than the method ``against`` (p < 0.05, uncorrected). For each control, the sentences
+    state whether the difference is significantly reduced, and whether the remaining difference is
+    significantly above zero (p < 0.05, not corrected for the number of controls). The scores with
+    permuted labels are tested against chance level with Holm's correction.
 
     Parameters
     ----------
@@ -389,14 +419,15 @@ def describe_controls(gains: pd.DataFrame) -> str:
     Returns
     -------
     str
-        Sentences, one paragraph for each method and number of training subjects with a gain. Then
-        follow the methods without one, the limits of the controls, and the permuted labels.
+        One paragraph for each method and number of training subjects with a significant
+        improvement, followed by paragraphs on methods without a significant improvement, on the
+        limitations of the controls, and on the permuted labels.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.evaluation import describe_controls
-    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="scratch",
+    >>> same = dict(dataset="", n_train_subjects=4, method="PARS", against="random encoder",
     ...             gain=0.04, gain_low=0.02, gain_high=0.06, gain_p=0.001, chance_p=0.01)
     >>> gains = pd.DataFrame([
     ...     dict(same, control="slow", without=0.003, without_low=-0.01, without_high=0.02,
@@ -407,105 +438,121 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ...          share=1.0),
     ... ])
     >>> print(describe_controls(gains))
-    With 4 training subjects, PARS outperforms scratch by +0.040 (0.020 to 0.060). The gain is not \
-there without low-frequency activity (+0.003, -0.010 to 0.020). It remains without the order \
-of patches (+0.041, 0.020 to 0.060).
-    Low-frequency activity is of eyes, sweat, movement and brain; the control 'slow' does not tell \
-which.
+    With 4 training subjects, PARS scores significantly higher than from scratch: difference +0.040 \
+(uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
+significantly above zero on high-pass filtered signals (+0.003, CI -0.010 to 0.020). It remains \
+significantly above zero, without a significant reduction, on time-shuffled signals (+0.041, CI \
+0.020 to 0.060).
+    Low-frequency activity can come from the eyes, sweat, movement or the brain; the control \
+'slow' does not distinguish these sources.
     """
     tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
     signals = gains[gains["control"] != "labels"]
-    paragraphs, others, removing = [], [], set()
+    paragraphs, not_significant, removing = [], [], set()
     for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
         first = rows.iloc[0]
         if not (first["gain_p"] < LEVEL and first["gain"] > 0):
             n, gain = f"{first['n_train_subjects']:g}", f"{first['gain']:+.3f}"
-            what = f"{first['method']} with {n} labeled subjects"
-            others.append(f"{what} ({gain}, {_interval(first, 'gain')})")
+            name = f"{first['method']} with {n} training subjects"
+            not_significant.append(f"{name} ({gain}, CI {_interval(first, 'gain')})")
             continue
         kinds = rows.apply(_kind, axis=1)
         removing |= {*rows["control"][kinds == "removed"]}
         paragraphs.append(_describe_gain(rows, kinds, signals["dataset"].nunique() > 1))
-    if others:
+    if not_significant:
         against = signals["against"].iloc[0]
         paragraphs.append(
-            f"Not significant over {against} in these draws: {'; '.join(others)}; so the controls "
-            "cannot say what the gain depends on."
+            f"No significant improvement over {against} (differences with uncorrected 95 % CI): "
+            f"{'; '.join(not_significant)}. For these methods, the control analyses cannot show "
+            "which signal properties an improvement depends on."
         )
-    paragraphs += [text for name, text in _LIMITS.items() if name in removing]
+    paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
     return "\n".join([*paragraphs, *_describe_labels(gains[gains["control"] == "labels"])])
 
 
 def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
-    """Return the sentences about one gain."""
+    """Return the sentences about one significant difference."""
     first = rows.iloc[0]
-    where = f"On {first['dataset']}, with" if names_dataset else "With"
+    beginning = f"On {first['dataset']}, with" if names_dataset else "With"
     text = (
-        f"{where} {first['n_train_subjects']:g} training subjects, {first['method']} outperforms "
-        f"{first['against']} by {first['gain']:+.3f} ({_interval(first, 'gain')})."
+        f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']} scores "
+        f"significantly higher than {first['against']}: difference {first['gain']:+.3f} "
+        f"(uncorrected 95 % CI {_interval(first, 'gain')})."
     )
-    for kind, verb in _VERBS.items():
+    is_first = True
+    for kind, outcome in _OUTCOMES.items():
         control_texts = [
-            f"{_LACKS[row['control']]} ({row['without']:+.3f}, {_interval(row, 'without')})"
+            f"{_CONTROL_WINDOWS[row['control']]} ({row['without']:+.3f}, CI "
+            f"{_interval(row, 'without')})"
             for _, row in rows[kinds == kind].iterrows()
         ]
         if control_texts:
-            last = " nor without " if kind == "removed" else " and "
-            text += f" {verb} without {joined(control_texts, last)}."
-    guesses = rows[(kinds == "removed") & (rows["chance_p"] >= LEVEL)]["control"].map(_LACKS)
-    if len(guesses):
-        named = joined(guesses.tolist(), " or without ")
-        text += f" {first['method']} itself is not above chance level without {named}."
+            subject = "The difference" if is_first else "It"
+            text += f" {subject} {outcome} on {join_with_last(control_texts, ' and ')}."
+            is_first = False
+    is_chance = (kinds == "removed") & (rows["chance_p"] >= LEVEL)
+    at_chance = rows[is_chance]["control"].map(_CONTROL_WINDOWS).tolist()
+    if at_chance:
+        text += (
+            f" The score of {first['method']} does not differ significantly from chance level on "
+            f"{join_with_last(at_chance, ' and ')}."
+        )
     return text
 
 
-#: Beginning of the sentence about each kind of control.
-_VERBS = {
-    "removed": "The gain is not there",
-    "smaller": "It is smaller",
-    "kept": "It remains",
-    "larger": "It is larger",
-    "unclear": "It is unclear whether it remains",
+#: Description of each kind of result, after "The difference" or "It".
+_OUTCOMES = {
+    "removed": "is significantly reduced and no longer significantly above zero",
+    "smaller": "is significantly reduced but still significantly above zero",
+    "kept": "remains significantly above zero, without a significant reduction,",
+    "larger": "is significantly larger",
+    "unclear": "is neither significantly above zero nor significantly reduced",
 }
 
 
 def _kind(row: pd.Series) -> str:
-    """Return what a control shows of an established gain."""
-    is_left = row["without_p"] < LEVEL and row["without"] > 0
+    """Return the kind of result of a control, for a significant difference."""
+    is_significant = row["without_p"] < LEVEL and row["without"] > 0
     if row["lost_p"] < LEVEL:
         if row["lost"] < 0:
             return "larger"
-        return "smaller" if is_left else "removed"
-    return "kept" if is_left else "unclear"
+        return "smaller" if is_significant else "removed"
+    return "kept" if is_significant else "unclear"
 
 
 def _interval(row: pd.Series, name: str) -> str:
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
 
 
-def joined(texts: Sequence[str], last: str) -> str:
-    """Return texts in a row, with other words before the last one."""
+def join_with_last(texts: Sequence[str], last: str) -> str:
+    """Join texts with commas, and with ``last`` before the last text."""
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def _describe_labels(rows: pd.DataFrame) -> list[str]:
-    """Return the sentence about scores with permuted labels."""
+    """Return a list with the sentence about scores with permuted labels, if there are any."""
     if rows.empty:
         return []
     if rows["chance_p"].isna().all():
-        return ["The chance level is unknown, so the scores with permuted labels are not tested."]
+        return [
+            "The chance level of this metric is unknown, so the scores with permuted labels were "
+            "not tested."
+        ]
     leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
         return [
-            "With labels permuted within each subject, the scores of all methods are at chance "
-            f"level ({rows['score'].min():.3f} to {rows['score'].max():.3f})."
+            "With labels permuted within each subject, no score differs significantly from chance "
+            "level (Holm-corrected; mean scores "
+            f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
         ]
-    named = [
+    leaked_methods = [
         f"{row['method']} with {row['n_train_subjects']:g} training subjects "
-        f"({row['score']:.3f}, {_interval(row, 'score')})"
+        f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
         for _, row in leaked.iterrows()
     ]
     return [
-        f"With labels permuted within each subject, not at chance level: {'; '.join(named)}. The "
-        "other scores cannot be trusted: look for a leak."
+        "With labels permuted within each subject, these scores differ significantly from chance "
+        f"level (Holm-corrected): {'; '.join(leaked_methods)}. This indicates data leakage, so the "
+        "scores with the original labels cannot be trusted. Check whether the methods have access "
+        "to labels of test windows."
     ]

@@ -1,6 +1,6 @@
 """Run folds: fit on the training windows, predict the test windows, save and score the result.
 
-Warnings of folds are shown once for a protocol. Folds that run in parallel are spread over GPUs.
+Warnings of folds are shown once per protocol. Parallel folds are distributed over the GPUs.
 """
 
 import re
@@ -36,16 +36,16 @@ from braindecode_pars.pretext import base
 from braindecode_pars.pretrained.cards import warn_unknown_corpora
 from braindecode_pars.windows import Windows
 
-# torch's random state and number of threads are global to the process, so folds in threads of one
-# process run one after another.
+# The random state and number of threads of torch are global to the process, so folds in threads of
+# the same process run sequentially.
 _ONE_AT_A_TIME = threading.RLock()
 
 
 class FoldError(RuntimeError):
-    """Error in the training or scoring of a fold.
+    """Error while training or scoring a fold.
 
-    The message names the fold and the finished folds. These stay in ``out``, and the same call
-    resumes from there.
+    The message contains the fold and the number of finished folds. Finished folds remain in
+    ``out``, and the same call resumes from them.
 
     Examples
     --------
@@ -53,27 +53,27 @@ class FoldError(RuntimeError):
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import FoldError, leave_one_subject_out
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
-    >>> try:  # a classifier of vectors does not take windows
+    >>> try:  # a classifier of feature vectors cannot be fitted on windows
     ...     leave_one_subject_out({"SVC": SVC()}, windows, verbose=0)
     ... except FoldError as error:
     ...     print(str(error).split(" failed")[0])
     SVC, subject 1, 1 training subjects, seed 0
     """
 
-    #: Method that failed, and the error in short.
+    #: Method that failed, and the type and message of the error.
     method: str | None = None
     reason: str = ""
 
     @classmethod
-    def of(cls, what: Any, error: Exception, method: str | None = None) -> Self:
-        """Return the error of a fold, or of another part of a study, that an exception ended."""
+    def of(cls, step: Any, error: Exception, method: str | None = None) -> Self:
+        """Return the FoldError of a fold, or of another step of a study, that raised ``error``."""
         reason = f"{type(error).__name__}: {str(error).strip().rstrip('.')}"
-        failed = cls(f"{what} failed with {reason}.")
-        failed.method, failed.reason = method, reason
-        return failed
+        fold_error = cls(f"{step} failed with {reason}.")
+        fold_error.method, fold_error.reason = method, reason
+        return fold_error
 
 
-#: What may be done with the folds that are not finished before they run, see :func:`run_folds`.
+#: Function that prepares unfinished folds before they run, see :func:`run_folds`.
 Prepare = Callable[[list[Fold], Mapping[str, Corpus], cache.FoldStore | None], list[Fold]]
 
 
@@ -87,13 +87,13 @@ def run_folds(
     verbose: int = 1,
     prepare: Prepare | None = None,
 ) -> pd.DataFrame:
-    """Fit and score every fold that is not finished yet.
+    """Fit and score all folds, and resume from finished folds.
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
-    Dask or Ray). Folds in the same process run one after another, because torch's random state is
-    global to the process. Torch's threads are divided among the processes, and so are the GPUs of a
-    machine, for estimators with ``device="auto"``. The result depends
-    neither on the process that a fold runs in nor on the order in which folds finish.
+    Dask or Ray). Folds in the same process run sequentially, because torch's random state is global
+    to the process. The torch threads, and for estimators with ``device="auto"`` the GPUs of a
+    machine, are divided among the processes. The result does not depend on the process in which a
+    fold runs, or on the order in which folds finish.
 
     Parameters
     ----------
@@ -105,15 +105,15 @@ def run_folds(
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
         Folder for the results. Each finished fold is saved in ``cache/*.json`` (true and predicted
-        labels, probabilities) and is not run again; delete ``cache`` to compute
-        everything again. The folder also contains, at the end, ``scores.csv``.
+        labels, probabilities) and is not run again; delete ``cache`` to recompute all folds. At the
+        end, the scores are saved in ``scores.csv``.
     n_jobs : int | None
-        Number of folds to run in parallel. None means 1, or the setting of ``parallel_config``.
+        Number of folds to run in parallel. If None, 1 or the setting of ``parallel_config``.
     verbose : int
         Verbosity; 1 shows a progress bar.
     prepare : callable | None
-        Function that takes the folds that are not finished, the corpora and the folder of the
-        results, and returns these folds as they are to be run, as with an encoder that they share.
+        Function with the arguments unfinished folds, corpora and folder of the results. It returns
+        the folds to run, for example with a shared encoder.
 
     Returns
     -------
@@ -124,24 +124,22 @@ def run_folds(
     Raises
     ------
     FoldError
-        When a fit fails. Finished folds stay in ``out``.
+        If a fit fails. Finished folds remain in ``out``.
     ValueError
-        When ``out`` contains results of other data or settings.
+        If ``out`` contains results of other data or settings.
 
     Warns
     -----
     UserWarning
-        When a saved fold is damaged or was edited, so that it is run again; when the folds of a
-        method are not stored, because a parameter such as a lambda cannot be compared with that of
-        another call; at the end, once for
-        each warning of the folds, with their number, such as that of channels that are not used;
-        when a score is undefined, when an
-        encoder was pretrained on a test subject, and when the training subjects of an encoder are
-        unknown.
+        If a saved fold is damaged or was edited, and therefore run again. If the folds of a method
+        are not saved, because a parameter such as a lambda cannot be compared between calls. At the
+        end, each warning of the folds is shown once, with the number of folds, such as a warning of
+        unused channels. If a score is undefined, if an encoder was pretrained on a test subject, or
+        if the training subjects of an encoder are unknown.
 
     Examples
     --------
-    Train on the first half of each night and test on the second half:
+    Train on the first half of each recording and test on the second half:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
@@ -152,16 +150,16 @@ def run_folds(
     >>> from braindecode_pars.evaluation.folds import Corpus
     >>> from braindecode_pars.evaluation.folds import Fold, run_folds
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.4, n_chans=2)
-    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus = Corpus.of(windows, "sleep", unlabeled_label=-1)
     >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> folds = []
     >>> for subject in corpus.subjects:
     ...     train, test = np.split(corpus.rows_of([subject]), 2)
     ...     folds.append(
     ...         Fold(
-    ...             protocol="half a night",
-    ...             dataset="nights",
-    ...             method="band power",
+    ...             protocol="half a recording",
+    ...             dataset="sleep",
+    ...             method="log band power",
     ...             n_train_subjects=1,
     ...             seed=0,
     ...             estimator=band_power,
@@ -170,10 +168,10 @@ def run_folds(
     ...             test_subjects=[subject],
     ...         )
     ...     )
-    >>> corpora = {"nights": corpus}
+    >>> corpora = {"sleep": corpus}
     >>> scores = run_folds(folds, corpora, metrics=["accuracy"], verbose=0)
     >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
-    [['half a night', 1, 'accuracy'], ['half a night', 2, 'accuracy']]
+    [['half a recording', 1, 'accuracy'], ['half a recording', 2, 'accuracy']]
     """
     # Read the finished folds
     estimators = {fold.method: fold.estimator for fold in folds}
@@ -186,10 +184,10 @@ def run_folds(
     places = [None if store is None else store.file_of(fold) for fold in folds]
     results = _read_finished(folds, places, metrics)
     missing = [i for i in range(len(folds)) if i not in results]
-    # Warn before the first fit, where the encoder that is given has a card.
+    # Warn before the first fit, if the estimator has a pretrained encoder with a card
     names = [fold.method for fold in folds]
-    warned = warn_of_leaks(names, seen_by_given(folds, corpora, estimators))
-    # Run the other folds
+    warned = warn_of_leaks(names, leaked_subjects_before_fit(folds, corpora, estimators))
+    # Run the unfinished folds
     if prepare is not None:
         ready = prepare([folds[i] for i in missing], corpora, store)
         prepared = dict(zip(missing, ready, strict=True))
@@ -205,15 +203,15 @@ def run_folds(
     warnings_of_folds: list[list[tuple]] = []
     try:
         with bar:
-            for i, result, of_fold in _finished(jobs, n_jobs, bar):
+            for i, result, fold_warnings in _finished(jobs, n_jobs, bar):
                 results[i] = scored(folds[i], result, metrics)
                 # A worker on another machine may have no access to the folder.
                 if (file := places[i]) is not None and not file.exists():
                     files.write_checked(file, result)
                 bar.update()
-                warnings_of_folds.append(of_fold)
+                warnings_of_folds.append(fold_warnings)
     except FoldError as error:
-        saved = "not saved without out=" if store is None else f"saved in {store.folder}"
+        saved = "not saved, because out is None" if store is None else f"saved in {store.folder}"
         error.args = (f"{error} {len(results)} of {len(folds)} folds are finished and {saved}.",)
         raise
     finally:
@@ -236,7 +234,7 @@ def run_folds(
 
 
 def _described(estimators: Mapping[str, BaseEstimator]) -> dict[str, dict[str, Any]]:
-    """Return the description of each method; warn of those whose fits are not stored."""
+    """Return the description of each method, and warn of methods whose folds are not saved."""
     described, reasons = {}, []
     for name, estimator in estimators.items():
         try:
@@ -245,8 +243,9 @@ def _described(estimators: Mapping[str, BaseEstimator]) -> dict[str, dict[str, A
             reasons.append(f"{name} ({error})")
     if reasons:
         checks.warn_user(
-            f"The fits of {', '.join(reasons)} are not stored, and run again in every call. In the "
-            "parameters, use functions and classes of a module instead."
+            f"The folds of {', '.join(reasons)} are not saved in out and will run again in every "
+            "call. Use functions and classes that are defined in a module as parameters of the "
+            "estimator."
         )
     return described
 
@@ -254,21 +253,23 @@ def _described(estimators: Mapping[str, BaseEstimator]) -> dict[str, dict[str, A
 def _read_finished(
     folds: Sequence[Fold], places: Sequence[Path | None], metrics: Sequence[str]
 ) -> dict[int, dict[str, Any]]:
-    """Return the scores of each saved fold by its number; damaged files are removed."""
+    """Return the scores of saved folds by the number of the fold, and remove damaged files."""
     results = {}
-    refused = []
+    errors = []
     for i, file in enumerate(places):
         if file is not None and file.exists():
             try:
                 result = files.read_checked(file)
                 if result["key"] != files.as_read(folds[i].key):
-                    raise ValueError(f"{file} has the result of another fold.")
+                    raise ValueError(f"{file} contains the result of another fold.")
                 results[i] = scored(folds[i], result, metrics)
             except ValueError as error:
-                refused.append(str(error))
+                errors.append(str(error))
                 file.unlink()
-    if refused:
-        checks.warn_user(f"{len(refused)} saved folds are run again: {' '.join(refused[:5])}")
+    if errors:
+        checks.warn_user(
+            f"{len(errors)} saved folds cannot be used and are run again: {' '.join(errors[:5])}"
+        )
     return results
 
 
@@ -277,20 +278,20 @@ def _finished(
     n_jobs: int | None,
     bar: training.ProgressBar,
 ) -> Iterator[tuple[int, dict[str, Any], list[tuple]]]:
-    """Run the folds of some jobs; yield the number, result and warnings of each finished one."""
+    """Run folds, and yield the number, result and warnings of each fold when it is finished."""
     n_parallel = max(1, min(joblib.effective_n_jobs(n_jobs), len(jobs)))
     backend, _ = joblib.parallel.get_active_backend()
-    # Some backends, such as Ray's, return all results at the end. Nothing is lost by that, because
-    # the workers save each finished fold.
-    one_by_one = n_parallel == 1 or backend.supports_return_generator
-    return_as = "generator_unordered" if one_by_one else "list"
+    # Some backends, such as Ray, return all results at the end. No result is lost if they fail,
+    # because the workers save each finished fold.
+    has_generator = n_parallel == 1 or backend.supports_return_generator
+    return_as = "generator_unordered" if has_generator else "list"
     parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as=return_as)
-    own_tasks = base.own_tasks()
+    registered_tasks = base.custom_tasks()
 
     def started() -> Iterator[Any]:
         for i, fold, corpus, file in jobs:
             bar.set_postfix(subject=fold.subject, method=fold.method)
-            yield delayed(_run)(i, fold, corpus, file, n_parallel, own_tasks)
+            yield delayed(_run)(i, fold, corpus, file, n_parallel, registered_tasks)
 
     yield from parallel(started())
 
@@ -300,7 +301,7 @@ def _run(
 ) -> tuple[int, dict[str, Any], list[tuple]]:
     """Run one fold in a worker, and save it if the worker has access to the folder.
 
-    The warnings are returned, because those of a worker process would be lost.
+    The warnings are returned, because warnings of a worker process would be lost.
     """
     # Divide the GPUs and torch's threads among the processes.
     n_gpus = torch.cuda.device_count()
@@ -311,10 +312,10 @@ def _run(
             n_threads = torch.get_num_threads()
             after.callback(torch.set_num_threads, n_threads)
             torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
-            base.know_tasks(tasks)
+            base.register_tasks(tasks)
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
-        warn_once([fold_warnings])  # they may explain it
+        warn_once([fold_warnings])  # the warnings may explain the error
         raise FoldError.of(fold, error, fold.method) from error
     if file is not None and file.parent.is_dir():
         files.write_checked(file, result)
@@ -322,7 +323,7 @@ def _run(
 
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
-    """Return the result of a fold as numbers and text that can be saved as JSON."""
+    """Fit and predict a fold; return numbers and text that can be saved as JSON."""
     estimator = with_seed(clone(fold.estimator), fold.seed)
     for name, value in (("device", device), ("unlabeled_label", corpus.unlabeled_label)):
         args = parameters_called(name, estimator)
@@ -332,25 +333,27 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     unlabeled_labels = parameters_called("unlabeled_label", estimator).values()
     if corpus.unlabeled_label not in unlabeled_labels:
         train = train[corpus.labeled[train]]
-    # For estimators without a random_state, such as skorch's nets; a search may start threads
+    # For estimators without a random_state, such as skorch networks. A search may start threads.
     with computing.seeded(fold.seed, _device_of(estimator), is_shared=True):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
     predicted = checked_labels(predicted, "predicted")
     if len(predicted) != len(fold.test):
-        raise ValueError(f"it predicts {len(predicted)} labels for {len(fold.test)} windows.")
+        raise ValueError(
+            f"predict returned {len(predicted)} labels, expected {len(fold.test)} (one per window)."
+        )
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
         raise ValueError(
-            f"it predicts {corpus.unlabeled_label!r}, the label of unlabeled windows; pass "
-            "another unlabeled_label."
+            f"predict returned {corpus.unlabeled_label!r}, the label of unlabeled windows. Pass "
+            "another unlabeled_label, or unlabeled_label=None if all windows are labeled."
         )
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
     labels: list[list] = [corpus.y[fold.test].tolist(), predicted.tolist(), classes]
-    # All labels become text unless JSON can represent every one.
+    # Convert all labels to text, unless JSON can represent all of them.
     if not all(isinstance(label, (bool, int, float, str)) for column in labels for label in column):
         labels = [list(map(str, column)) for column in labels]
-    seen = seen_before(fitted, corpus.corpus_subjects_of(fold.test_subjects))
-    of_parts = [
+    seen = find_leaked_subjects(fitted, corpus.corpus_subjects_of(fold.test_subjects))
+    estimator_data = [
         getattr(part, "test_subject_data_", tables.TestSubjectData.NONE)
         for part in _estimators_in(fitted)
     ]
@@ -362,34 +365,36 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
         "seen": seen,
         "test_subject_data": str(
-            max(fold.test_subject_data, *of_parts, key=[*tables.TestSubjectData].index)
+            max(fold.test_subject_data, *estimator_data, key=[*tables.TestSubjectData].index)
         ),
     }
 
 
 def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return labels, and probabilities if the estimator predicts them; windows are read once.
+    """Predict labels, and probabilities if available, reading the windows only once.
 
-    A pipeline or a linear probe transforms the windows once, and its last step predicts twice.
+    A pipeline or a linear probe transforms the windows once, and its last step predicts labels and
+    probabilities.
     """
     cls = type(fitted)
     if cls is Pipeline and len(fitted.steps) > 1:
         return labels_and_probabilities(fitted[-1], fitted[:-1].transform(windows))
     if not hasattr(fitted, "predict_proba"):
         return np.asarray(fitted.predict(windows)), None
-    parent, same = LabelPredictor, ("predict", "predict_proba")
-    if isinstance(fitted, parent) and all(getattr(cls, n) is getattr(parent, n) for n in same):
-        return fitted._predictions(windows)  # not where a subclass predicts otherwise
-    if isinstance(windows, Windows) and windows.shapes is None:  # not those of a store
+    parent, methods = LabelPredictor, ("predict", "predict_proba")
+    # Unless a subclass overrides one of the two methods
+    if isinstance(fitted, parent) and all(getattr(cls, n) is getattr(parent, n) for n in methods):
+        return fitted._predictions(windows)
+    if isinstance(windows, Windows) and windows.shapes is None:  # not windows of a signal store
         windows = windows.read_by([*windows])
     return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
 
 
 def _device_of(estimator: BaseEstimator) -> Any:
-    """Return where an estimator computes: its first device that is not the CPU, if it has one."""
+    """Return the first device of an estimator that is not the CPU, or "cpu"."""
     devices = []
     for value in parameters_called("device", estimator).values():
-        # Not every parameter of this name is for torch; the fit complains if it should have been.
+        # A parameter of this name need not be a torch device; otherwise, fit raises the error.
         with suppress(ValueError):
             devices.append(computing.find_device(value))
     devices = devices or [computing.find_device(checks.AUTO)]
@@ -397,17 +402,17 @@ def _device_of(estimator: BaseEstimator) -> Any:
 
 
 def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
-    """Return what the tables need of the result in a fold's file, without labels.
+    """Score the result of a fold, and drop the labels and probabilities.
 
-    The predictions of hundreds of folds of a large corpus would fill the memory.
+    The predictions of hundreds of folds of a large corpus would not fit into memory.
 
     Returns
     -------
     dict
-        Entry ``rows``: a row of the scores for each subject and metric, with the reason where a
-        score is undefined. Entry ``seen`` as in the file.
+        Entry ``rows``: a row of the scores for each subject and metric, with the reason if a score
+        is undefined. Entry ``seen``: as in the result.
     """
-    # Arrays of the whole fold once, because a fold may have many subjects.
+    # Convert to arrays once per fold, because a fold can have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
     saved, rows = result["probabilities"], []
     probabilities = np.array(saved["columns"]).T if "columns" in saved else None
@@ -415,7 +420,7 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
         is_pooled = subject == tables.POOLED
         windows = slice(None) if is_pooled else np.flatnonzero(subjects == str(subject))
         columns = None if probabilities is None else probabilities[windows]
-        of_columns = dict(probabilities=columns, classes=saved["classes"])
+        class_probabilities = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
             row = fold.key | dict(
                 test_subject_data=result["test_subject_data"], subject=subject, metric=metric
@@ -428,41 +433,43 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
             if reason:
                 rows.append(row | dict(value=float("nan"), why=reason))
             else:
-                value = score_predictions(true[windows], predicted[windows], metric, **of_columns)
+                value = score_predictions(
+                    true[windows], predicted[windows], metric, **class_probabilities
+                )
                 rows.append(row | dict(value=value))
     return {"seen": result["seen"], "rows": rows}
 
 
 def warn_of_undefined(scores: pd.DataFrame) -> None:
-    """Warn of the scores that are undefined, if any, with each reason once."""
+    """Warn of undefined scores, if there are any, with each reason once."""
     if "why" not in scores:
         return
     undefined = scores[scores["why"].notna()]
-    names = (undefined["metric"] + " of " + undefined["subject"].astype(str)).groupby(
-        undefined["why"], sort=False
-    )
+    names = undefined["metric"] + " of subject " + undefined["subject"].astype(str)
     reasons = [
-        f"{checks.format_list([*of.unique()], max_items=5)}: {reason}" for reason, of in names
+        f"{checks.format_list([*group.unique()], max_items=5)}: {reason}"
+        for reason, group in names.groupby(undefined["why"], sort=False)
     ]
-    number = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
-    which = "; ".join(reasons[:3])
+    beginning = "1 score is" if len(undefined) == 1 else f"{len(undefined)} scores are"
     checks.warn_user(
-        f"{number} undefined and NaN. {which}. The column 'why' of the scores has each reason."
+        f"{beginning} undefined (NaN). {'; '.join(reasons[:3])}. See the column 'why' of the "
+        "scores for all reasons."
     )
 
 
-#: Folds have different windows, so that these counts differ where the cause is one.
+#: Counts in warnings that differ between folds, because folds have different windows.
 _COUNTS = re.compile(r"\b\d+ of \d+ windows")
 
-#: So do the losses and steps in warnings of trainings that may have learned nothing.
+#: Losses and steps in convergence warnings, which also differ between folds.
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
 @contextmanager
 def collected(fold_warnings: list[tuple]) -> Iterator[None]:
-    """Add the warnings inside to a list, as arguments of ``warnings.warn_explicit``.
+    """Append the warnings of a context to a list, as arguments of ``warnings.warn_explicit``.
 
-    They can be sent between processes. A filter that turns warnings into errors does so inside.
+    The arguments can be sent between processes. A filter that turns warnings into errors applies in
+    the context.
     """
     with warnings.catch_warnings(record=True) as caught:
         try:
@@ -471,28 +478,30 @@ def collected(fold_warnings: list[tuple]) -> Iterator[None]:
             fold_warnings += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
 
-def warn_once(of_folds: Sequence[Sequence[tuple]]) -> None:
-    """Show each kind of warning of some folds once, with the number of folds that have it."""
+def warn_once(warnings_by_fold: Sequence[Sequence[tuple]]) -> None:
+    """Show each kind of warning of several folds once, with the number of folds."""
     kinds: dict[tuple, list[tuple]] = {}
-    for fold_warnings in of_folds:
-        of_fold: dict[tuple, tuple] = {}
-        for text, category, *where in fold_warnings:
-            varies = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
-            of_fold.setdefault((varies.sub("", text), category), (text, category, *where))
-        for kind, warning in of_fold.items():
+    n_folds = len(warnings_by_fold)
+    for fold_warnings in warnings_by_fold:
+        unique: dict[tuple, tuple] = {}
+        for text, category, *position in fold_warnings:
+            pattern = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
+            unique.setdefault((pattern.sub("", text), category), (text, category, *position))
+        for kind, warning in unique.items():
             kinds.setdefault(kind, []).append(warning)
-    for (text, *where), *others in kinds.values():
-        number = f"In {1 + len(others)} of {len(of_folds)} folds: " if len(of_folds) > 1 else ""
-        warnings.warn_explicit(number + text, *where)
+    for warnings_of_kind in kinds.values():
+        text, *arguments = warnings_of_kind[0]
+        prefix = f"In {len(warnings_of_kind)} of {n_folds} folds: " if n_folds > 1 else ""
+        warnings.warn_explicit(prefix + text, *arguments)
 
 
-# Test subjects that an encoder has seen -----------------------------------------------------------
+# Test subjects in the training data of an encoder -------------------------------------------------
 
 
-def seen_by_given(
+def leaked_subjects_before_fit(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
 ) -> list[dict[str, Any]]:
-    """Return the test subjects of each fold on the cards of the encoders that it is given."""
+    """Return the test subjects of each fold that are on the cards of its pretrained encoders."""
     cards: dict[str, list[Any]] = {}
     for method, estimator in estimators.items():
         parts = [estimator, *estimator.get_params().values()]
@@ -501,73 +510,87 @@ def seen_by_given(
         ]
         cards[method] = [card for card in encoder_cards if card is not None]
     by_fold = [corpora[fold.dataset].corpus_subjects_of(fold.test_subjects) for fold in folds]
-    tested = dict.fromkeys(name for tests in by_fold for name in tests.values())
-    warn_unknown_corpora(cards, tested)
-    seen = [seen_by(cards[fold.method], tests) for fold, tests in zip(folds, by_fold, strict=True)]
+    test_subjects = dict.fromkeys(name for names in by_fold for name in names.values())
+    warn_unknown_corpora(cards, test_subjects)
+    seen = [
+        leaked_subjects_on_cards(cards[fold.method], names)
+        for fold, names in zip(folds, by_fold, strict=True)
+    ]
     return [{"subjects": names, "unknown": False} for names in seen]
 
 
-def seen_by(cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]) -> list[str]:
-    """Return the test subjects on some cards; the mapping has their names with the corpus."""
+def leaked_subjects_on_cards(
+    cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
+) -> list[str]:
+    """Return the test subjects that are on encoder cards; the values are names with corpus."""
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
 
-def seen_before(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, Any]:
-    """Find the test subjects that the encoders inside a fitted estimator were trained on.
+def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, Any]:
+    """Find test subjects in the training data of the encoders inside a fitted estimator.
 
     Parameters
     ----------
     fitted : estimator
         Fitted estimator.
     names_with_corpus : mapping
-        Names of the test subjects, with and without their corpus.
+        Names of the test subjects without their corpus (keys) and with their corpus (values).
 
     Returns
     -------
     dict
-        Entry ``subjects``: these test subjects. Entry ``unknown``: whether the training subjects
-        of an encoder are unknown.
+        Entry ``subjects``: test subjects in the training data. Entry ``unknown``: whether the
+        training subjects of an encoder are unknown.
     """
     parts = list(_estimators_in(fitted))
     cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
     unknown = any(None in (card.subjects, card.finetune_subjects) for card in cards)
-    for part in parts:  # a skorch net may have a network that was trained before ...
+    for part in parts:
+        # A skorch network may have a module that was trained before,
         module = getattr(part, "module", None)
         unknown |= isinstance(module, torch.nn.Module) and hasattr(module, "encoder")
-        for _, callback in getattr(part, "callbacks_", ()):  # ... or pretrain on further windows
+        # or a callback that pretrains on additional windows.
+        for _, callback in getattr(part, "callbacks_", ()):
             unknown |= getattr(callback, "unlabeled", None) is not None
-    return {"subjects": seen_by(cards, names_with_corpus), "unknown": unknown}
+    return {"subjects": leaked_subjects_on_cards(cards, names_with_corpus), "unknown": unknown}
 
 
 def warn_of_leaks(
     methods: Sequence[str], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
 ) -> list[str]:
-    """Warn of test subjects that encoders have seen, each method once; return the sentences.
+    """Warn of data leakage: test subjects in the training data of encoders; once per method.
 
     Parameters
     ----------
     methods : sequence of str
         Method of each fit.
     seen : sequence of dict
-        Result of :func:`seen_before` for each fit.
+        Result of :func:`find_leaked_subjects` for each fit.
     warned : sequence of str
-        Sentences that were shown before.
+        Warnings that were shown before.
+
+    Returns
+    -------
+    list of str
+        Warnings.
     """
     sentences = []
     for method in dict.fromkeys(methods):
-        of_method = [result for name, result in zip(methods, seen, strict=True) if name == method]
-        if any(result["unknown"] for result in of_method):
+        results = [result for name, result in zip(methods, seen, strict=True) if name == method]
+        if any(result["unknown"] for result in results):
             sentences.append(
-                f"The training subjects of the encoder of {method} are unknown; they may include "
-                "test subjects."
+                f"The training subjects of the encoder of {method} are unknown and may include "
+                "test subjects, so its scores may be affected by data leakage. Use an encoder with "
+                "an encoder card that lists its subjects."
             )
-        if leaked := dict.fromkeys(name for result in of_method for name in result["subjects"]):
+        if leaked := dict.fromkeys(name for result in results for name in result["subjects"]):
             sentences.append(
-                f"{method} was pretrained on windows of test subjects {', '.join(leaked)}; their "
-                "scores are not held-out scores. If they are other people of the same names, give "
-                "the recordings 'corpus' in their descriptions: the name on the encoder's card, if "
-                "it is the same corpus."
+                f"Data leakage: {method} was pretrained on windows of test subjects "
+                f"{', '.join(leaked)}, so their scores are not held-out scores. Test other "
+                "subjects. If these are different subjects with the same names, set 'corpus' in "
+                "the descriptions of the recordings; recordings of the pretraining corpus need the "
+                "corpus name on the encoder card."
             )
     for sentence in sentences:
         if sentence not in warned:
@@ -576,7 +599,7 @@ def warn_of_leaks(
 
 
 def _estimators_in(fitted: Any) -> Iterator[Any]:
-    """Yield an estimator and all estimators inside it, as in pipelines and searches."""
+    """Yield an estimator and all nested estimators, as in pipelines and searches."""
     yield fitted
     # Pipeline, FeatureUnion, ColumnTransformer, CalibratedClassifierCV; then searches and ensembles
     inner = [part for _, part in getattr(fitted, "steps", [])]

@@ -1,4 +1,4 @@
-"""The paper's metrics, those of regression, scores of a fold, and their mean and spread."""
+"""Metrics of classification and regression, and mean and standard deviation of scores."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -21,28 +21,28 @@ def _balanced_accuracy(
     predicted: torch.Tensor, true: torch.Tensor, num_classes: int
 ) -> torch.Tensor:
     """Mean recall of the classes that occur among the true labels."""
-    # torchmetrics' own mean counts the recall of an absent class as 0.
+    # The mean of torchmetrics counts the recall of an absent class as 0.
     recall = classification.multiclass_recall(
         predicted, true, num_classes=num_classes, average="none"
     )
     return recall[true.unique()].mean()
 
 
-#: Metrics of predicted labels; each takes predicted and true class numbers.
-_OF_LABELS: dict[str, Callable[..., torch.Tensor]] = {
+#: Metrics of predicted labels; each function has the arguments predicted and true class numbers.
+_LABEL_METRICS: dict[str, Callable[..., torch.Tensor]] = {
     "kappa": classification.multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
     "accuracy": partial(classification.multiclass_accuracy, average="micro"),
     "f1": partial(classification.multiclass_f1_score, average="macro"),
     "f1_weighted": partial(classification.multiclass_f1_score, average="weighted"),
 }
-#: Metrics of the probability of one class, and whether it is the true one.
-_OF_PROBABILITIES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+#: Metrics of the probability of one class; the second argument is 1 if this is the true class.
+_BINARY_METRICS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "auroc": classification.binary_auroc,
     "average_precision": classification.binary_average_precision,
 }
 
-#: Names of the metrics that need the probability of each class.
+#: Names of the metrics that require the probability of each class.
 PROBABILITY_METRICS = tuple(
     name for name, metric in names.METRICS.items() if metric.needs == "probabilities"
 )
@@ -52,7 +52,7 @@ METRICS = tuple(names.METRICS)
 
 
 def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -> str | None:
-    """Return the reason why a metric is undefined for these labels, or None if it is defined.
+    """Return the reason why a metric is undefined for true labels, or None if it is defined.
 
     Parameters
     ----------
@@ -61,31 +61,37 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     metric : str
         Name of the metric, as in :func:`~braindecode_pars.evaluation.score_predictions`.
     classes : sequence
-        Labels that have a probability. Only AUROC and average precision use them.
+        Labels with a predicted probability. Used by AUROC and average precision only.
 
     Returns
     -------
     str | None
-        Reason, as a clause without a full stop.
+        Reason, as a clause without a period.
 
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.metrics import undefined_because
     >>> undefined_because(np.array(["W", "W"]), "kappa")
-    "all 2 true labels are 'W', and kappa needs two classes"
+    "all 2 true labels are 'W', and kappa requires at least two classes"
     >>> undefined_because(np.array(["W", "N1"]), "auroc", classes=["N2", "W"])
-    "'N1' has no probability, because it was not in the training"
+    "class 'N1' has no predicted probability, because it is not in the training data"
     """
     if len(y_true) == 0:
         return "there are no labeled windows"
     true_labels = list(dict.fromkeys(np.asarray(y_true).tolist()))
     name = metric.replace("_", " ")
     if names.METRICS[metric].several_classes and len(true_labels) == 1:
-        return f"all {len(y_true)} true labels are {true_labels[0]!r}, and {name} needs two classes"
+        return (
+            f"all {len(y_true)} true labels are {true_labels[0]!r}, and {name} requires at least "
+            "two classes"
+        )
     absent = [label for label in true_labels if label not in list(classes)]
     if metric in PROBABILITY_METRICS and absent:
-        return f"{absent[0]!r} has no probability, because it was not in the training"
+        return (
+            f"class {absent[0]!r} has no predicted probability, because it is not in the training "
+            "data"
+        )
     return None
 
 
@@ -97,7 +103,7 @@ def score_predictions(
     probabilities: Any = None,
     classes: Sequence | None = None,
 ) -> float:
-    """Score predicted labels, or predicted probabilities.
+    """Compute a metric of predicted labels or predicted probabilities.
 
     Parameters
     ----------
@@ -108,33 +114,34 @@ def score_predictions(
 
         - ``"kappa"``: Cohen's kappa;
         - ``"balanced_accuracy"``: mean recall of the classes that occur among the true labels;
-        - ``"accuracy"``: share of correct labels;
+        - ``"accuracy"``: proportion of correct labels;
         - ``"f1"``: macro F1, the mean over the classes that occur among true or predicted labels;
-        - ``"f1_weighted"``: the mean of F1 with the number of true labels of each class as weight.
-          The paper has a column F1 and does not state its average;
-        - ``"auroc"``: area under the ROC curve. Of more than two classes, the mean over the classes
-          that occur among the true labels, each against the others;
-        - ``"average_precision"``: sum of precision times gain in recall over all thresholds, for
-          the second of two classes. Of more than two classes, the same mean.
+        - ``"f1_weighted"``: mean F1, weighted by the number of true labels of each class. The paper
+          has a column F1 and does not state how it is averaged;
+        - ``"auroc"``: area under the ROC curve. For more than two classes, the mean over the
+          classes that occur among the true labels, one class versus the rest;
+        - ``"average_precision"``: sum over all thresholds of the precision times the increase in
+          recall, for the second of two classes. For more than two classes, the mean over the
+          classes that occur among the true labels, one class versus the rest.
     probabilities : ndarray, shape (n_windows, n_classes) | None
-        Probabilities from ``predict_proba``. Only ``"auroc"`` and ``"average_precision"`` use them.
+        Probabilities from ``predict_proba``. Required for ``"auroc"`` and ``"average_precision"``.
     classes : sequence | None
-        Labels of the columns of ``probabilities``, as in ``classes_`` of a classifier.
+        Class labels of the columns of ``probabilities``, as in ``classes_`` of a classifier.
 
     Returns
     -------
     float
-        Score. NaN where the metric is undefined: kappa, AUROC and average precision when all true
-        labels are of one class; AUROC and average precision when a true label is not in
-        ``classes``; any metric without windows.
-        :func:`~braindecode_pars.evaluation.metrics.undefined_because` returns the reason.
+        Score. NaN if the metric is undefined: kappa, AUROC and average precision if all true labels
+        are of one class; AUROC and average precision if a true label is not in ``classes``; any
+        metric without windows. :func:`~braindecode_pars.evaluation.metrics.undefined_because`
+        returns the reason.
 
     Raises
     ------
     ValueError
-        When the metric is unknown, when lengths differ, when a label is missing or no class; and
-        when the metric needs probabilities and there are none, their shape differs from
-        ``(n_windows, n_classes)``, or the values of a row are not in [0, 1] with the sum 1.
+        If the metric is unknown, lengths differ, or a label is missing or is not a class label.
+        Also if the metric requires probabilities and they are None, their shape is not
+        ``(n_windows, n_classes)``, or the values of a row are not in [0, 1] with a sum of 1.
 
     References
     ----------
@@ -156,33 +163,45 @@ def score_predictions(
     checks.choice(*METRICS).check("metric", metric)
     y_true, y_pred = checked_labels(y_true, "true"), checked_labels(y_pred, "predicted")
     if len(y_true) != len(y_pred):
-        raise ValueError(f"There are {len(y_true)} labels, but {len(y_pred)} predictions.")
+        raise ValueError(
+            f"y_true has {len(y_true)} labels, but y_pred has {len(y_pred)}. Pass one true and one "
+            "predicted label per window."
+        )
     if metric in PROBABILITY_METRICS:
         if probabilities is None or classes is None:
-            raise ValueError(f"{metric} needs probabilities= of predict_proba, and classes=.")
-        values, needed = np.asarray(probabilities), (len(y_true), len(classes))
-        if values.shape != needed:
-            raise ValueError(f"The probabilities have shape {values.shape}, not {needed}.")
+            raise ValueError(
+                f"metric={metric!r} requires class probabilities. Pass the output of predict_proba "
+                "as probabilities=, and classes_ of the classifier as classes=."
+            )
+        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes))
+        if values.shape != expected_shape:
+            raise ValueError(
+                f"probabilities has shape {values.shape}, expected (n_windows, n_classes) = "
+                f"{expected_shape}."
+            )
         checks.check_probabilities(values)
         if undefined_because(y_true, metric, classes):
             return float("nan")
-        # torchmetrics takes values outside of [0, 1] for logits, also 1 plus a rounding error.
+        # torchmetrics treats values outside [0, 1] as logits, even 1 plus a rounding error.
         columns = torch.as_tensor(values).clamp(0, 1)
         code_of = {label: code for code, label in enumerate(classes)}
         numbers = torch.tensor([code_of[label] for label in y_true.tolist()])
-        # One class against the others; of two, the curve of the first follows from the second.
-        chosen = [1] if len(classes) == 2 else numbers.unique().tolist()
-        scores = [_OF_PROBABILITIES[metric](columns[:, c], (numbers == c).long()) for c in chosen]
+        # One class versus the rest. For two classes, only the second class is scored.
+        codes = [1] if len(classes) == 2 else numbers.unique().tolist()
+        scores = [_BINARY_METRICS[metric](columns[:, c], (numbers == c).long()) for c in codes]
         return torch.stack(scores).mean().item()
     if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
-        raise ValueError(f"The probabilities are not those of {len(y_true)} windows, in rows.")
+        raise ValueError(
+            f"probabilities has shape {np.shape(probabilities)}, expected {len(y_true)} rows, one "
+            "per window."
+        )
     if undefined_because(y_true, metric):
         return float("nan")
     all_labels, codes = labels.classes_and_codes(y_true, y_pred)
     true, predicted = torch.from_numpy(codes).split(len(y_true))
-    # torchmetrics requires at least two classes, but there may be only one. One additional class
-    # changes no score, because torchmetrics' means exclude classes that never occur.
-    return _OF_LABELS[metric](predicted, true, num_classes=len(all_labels) + 1).item()
+    # torchmetrics requires at least two classes, but there may be only one. An additional class
+    # does not change the score, because torchmetrics excludes classes that never occur from means.
+    return _LABEL_METRICS[metric](predicted, true, num_classes=len(all_labels) + 1).item()
 
 
 def checked_labels(values: Any, which: str) -> np.ndarray:
@@ -191,20 +210,24 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        When they have another shape, when one is missing, or when they are no classes.
+        If the labels have another shape, a label is missing, or they are not class labels.
     """
     column = known_column(f"{which} labels", values)
     if column.ndim != 1:
-        raise ValueError(f"The {which} labels have shape {column.shape}; pass one for each window.")
+        raise ValueError(
+            f"The {which} labels have shape {column.shape}, expected (n_windows,). Pass one label "
+            "per window."
+        )
     labels.check_class_labels(column)
     return column
 
 
 def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, float]:
-    """Score predicted numbers, over windows and over subjects.
+    """Compute regression metrics over windows, over subjects, and within subjects.
 
-    The protocols score one held-out subject at a time, whose age does not vary. So predict each
-    window by a fit without its subject, and score all predictions together, as below.
+    The protocols score one held-out subject at a time, for whom a target such as age does not vary.
+    Instead, predict each window with a model that was trained without its subject, and score all
+    predictions together, as in the example.
 
     Parameters
     ----------
@@ -217,26 +240,28 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     -------
     dict of str to float
         - ``r2``, ``spearman``, ``mae``: coefficient of determination, rank correlation and mean
-          absolute error over windows. They count subjects by their windows.
-        - ``r2_subjects``, ``spearman_subjects``, ``mae_subjects``: the same of the mean prediction
-          and the mean target of each subject. For an age these are the scores to report.
-        - ``spearman_within``: mean over subjects of the rank correlation of the subject's windows,
-          where targets and predictions vary.
+          absolute error over windows. Subjects are weighted by their number of windows.
+        - ``r2_subjects``, ``spearman_subjects``, ``mae_subjects``: the same metrics of the mean
+          prediction and the mean target of each subject. Report these scores for targets that are
+          constant per subject, such as age.
+        - ``spearman_within``: rank correlation over the windows of a subject, averaged over the
+          subjects whose targets and predictions vary.
 
-        A score is NaN where it is undefined: r2 if all targets are the same, a correlation if all
-        targets or all predictions are.
+        A score is NaN if it is undefined: r2 if all targets are equal, and a correlation if all
+        targets or all predictions are equal.
 
     Raises
     ------
     ValueError
-        When lengths differ, a number or a subject is missing, or a value is no real number.
+        If lengths differ, a number or a subject is missing, or a value is not a real number.
 
     Notes
     -----
-    In a cross-validation, predictions that know nothing correlate negatively with the targets: the
-    mean of the others is lower, the higher the target that is held out. With one subject in a fold,
+    In a cross-validation, uninformative predictions correlate negatively with the targets, because
+    the mean of the training targets decreases with the held-out target. With one subject per fold,
     the mean of the training targets has a rank correlation over subjects of -1. Compare r2 and the
-    error with those of ``DummyRegressor``, and correlations with those of permuted targets.
+    mean absolute error with the scores of ``DummyRegressor``, and correlations with the
+    correlations of permuted targets.
 
     Examples
     --------
@@ -262,19 +287,21 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     spearman_within      0.8
     dtype: float64
     """
-    # As arrays, because pandas would match the rows of Series by their index.
+    # Convert to arrays, because pandas would align Series by their index.
     true, predicted = labels.real_numbers(y_true, "y_true"), labels.real_numbers(y_pred, "y_pred")
     subjects = known_column("subjects", subjects)
     if not len(true) == len(predicted) == len(subjects):
         lengths = f"{len(true)}, {len(predicted)} and {len(subjects)}"
-        raise ValueError(f"y_true, y_pred and subjects must have the same length, got {lengths}.")
+        raise ValueError(f"y_true, y_pred and subjects must have equal lengths, got {lengths}.")
     for name, values in (("y_true", true), ("y_pred", predicted)):
         if n_missing := int((~np.isfinite(values)).sum()):
-            raise ValueError(f"{n_missing} {name} are NaN or infinite; leave these windows out.")
+            raise ValueError(
+                f"{name} contains {n_missing} NaN or infinite values. Remove these windows."
+            )
     windows = pd.DataFrame(dict(true=true, predicted=predicted, subject=subjects))
     scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
-    # Exact means: those of equal numbers are equal too, in any order and number.
+    # Exact means, so that the means of equal numbers are equal for any order and count.
     means = of_subject.agg(lambda numbers: float(statistics.mean(numbers.tolist())))
     scores |= {f"{name}_subjects": value for name, value in _errors(means).items()}
     within = pd.Series([_spearman(subject_rows) for _, subject_rows in of_subject], dtype=float)
@@ -294,34 +321,34 @@ def _spearman(rows: pd.DataFrame) -> float:
     return float(spearmanr(pair)[0]) if is_defined else float("nan")
 
 
-#: Columns with one mean for each combination of values.
+#: Grouping columns: a mean is computed for each combination of their values.
 GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 
 def test_subject_columns(scores: pd.DataFrame) -> list[str]:
-    """Return the columns of scores with what a method uses of the test subject."""
+    """Return the names of the columns about the use of test-subject data."""
     return [name for name in tables.TEST_SUBJECT_COLUMNS if name in scores]
 
 
 def means_by_subject(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the scores of each subject over seeds; pooled rows are excluded."""
-    single = scores[scores["subject"] != tables.POOLED]
-    keys = [*GROUPS, *test_subject_columns(single), "subject"]
-    return single.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
+    unpooled = scores[scores["subject"] != tables.POOLED]
+    keys = [*GROUPS, *test_subject_columns(unpooled), "subject"]
+    return unpooled.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
 
 
 def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
-    """Return the mean and standard deviation of every method and metric.
+    """Compute the mean and standard deviation of the scores of every method and metric.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of any protocol.
     over : "subjects" | "seeds"
-        Unit of the mean and the standard deviation. ``"subjects"``: the scores of each subject are
-        first averaged over seeds, and pooled rows are excluded; the paper reports this for
-        leave-one-subject-out. ``"seeds"``: only the pooled rows are used; the paper reports this
-        for fixed test subjects.
+        Unit over which the mean and the standard deviation are computed. With ``"subjects"``, the
+        scores of each subject are first averaged over seeds, and pooled rows are excluded, as in
+        the paper for leave-one-subject-out. With ``"seeds"``, only pooled rows are used, as in the
+        paper for fixed test subjects.
 
     Returns
     -------
@@ -333,8 +360,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Raises
     ------
     ValueError
-        When ``over`` is unknown, the scores have no row of that kind, rows differ in their value
-        alone, or the scores are of several controls.
+        If ``over`` is unknown, the scores contain no rows for this unit, rows differ only in their
+        value, or the scores contain several controls.
 
     Examples
     --------
@@ -357,15 +384,18 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         else scores[scores["subject"] == tables.POOLED]
     )
     if len(units) == 0:
-        which = "not" if over == "subjects" else "only"
-        raise ValueError(f"over={over!r} needs rows whose subject is {which} {tables.POOLED!r}.")
+        condition, other = ("!=", "seeds") if over == "subjects" else ("==", "subjects")
+        raise ValueError(
+            f"over={over!r} requires rows with subject {condition} {tables.POOLED!r}, but the "
+            f"scores contain no such row. Use over={other!r}."
+        )
     keys = [*GROUPS, *test_subject_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
 
 
 def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
-    """Return mean ± standard deviation as text: methods as rows, metrics as columns.
+    """Format scores as a table of mean ± standard deviation, with a column for each metric.
 
     Parameters
     ----------
@@ -377,16 +407,16 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Table indexed by dataset, number of training subjects and method, and by what a method was
-        given of the test subject, where any was given something. A single value is shown
-        without a standard deviation. Where encoders of different sizes were compared, the first
-        column is ``encoder_parameters``. ``attrs["n"]`` is the largest number of subjects or seeds
-        that a mean is taken over.
+        Table indexed by dataset, number of training subjects and method, and by
+        ``test_subject_data`` if any method uses data of the test subject. A single value is shown
+        without a standard deviation. If encoders of different sizes were compared, the first column
+        is ``encoder_parameters``. ``attrs["n"]`` is the largest number of subjects or seeds over
+        which a mean was computed.
 
     Raises
     ------
     ValueError
-        In the cases of :func:`summarize`.
+        As in :func:`summarize`.
 
     Examples
     --------
@@ -402,8 +432,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """
     # A single value has no standard deviation.
     summary = summarize(scores, over)
-    spread = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
-    summary["score"] = summary["mean"].map("{:.3f}".format) + spread
+    sd_text = summary["sd"].map(" ± {:.3f}".format).where(summary["sd"].notna(), "")
+    summary["score"] = summary["mean"].map("{:.3f}".format) + sd_text
     rows = ["dataset", "n_train_subjects", "method"]
     rows += [
         name
@@ -412,8 +442,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     ]
     table = summary.set_index([*rows, "metric"])["score"].unstack("metric", sort=False)
     if "encoder_parameters" in scores:
-        of_method = scores.assign(dataset=scores["dataset"].astype(object).fillna(""))
-        sizes = of_method.groupby(["dataset", "method"])["encoder_parameters"].first()
+        named_scores = scores.assign(dataset=scores["dataset"].astype(object).fillna(""))
+        sizes = named_scores.groupby(["dataset", "method"])["encoder_parameters"].first()
         numbers = [sizes.get((row[0], row[2])) for row in table.index]
         texts = ["-" if pd.isna(number) else f"{number:,.0f}" for number in numbers]
         table.insert(0, "encoder_parameters", texts)
@@ -424,44 +454,45 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
 def saved_probabilities(
     fitted: Any, probabilities: np.ndarray | None, n_windows: int
 ) -> tuple[list, dict[str, Any]]:
-    """Return predicted probabilities as numbers that can be saved as JSON.
+    """Convert predicted probabilities to numbers that can be saved as JSON.
 
     Parameters
     ----------
     fitted : estimator
         Fitted classifier.
     probabilities : ndarray, shape (n_windows, n_classes) | None
-        What it predicts.
+        Probabilities predicted by ``fitted``.
     n_windows : int
         Number of test windows.
 
     Returns
     -------
     classes : list
-        Labels of the columns; empty without probabilities.
+        Class labels of the columns; empty without probabilities.
     saved : dict
-        ``columns``, a list of probabilities for each class; or ``missing``, the reason why there
-        are none.
+        ``columns``, a list of probabilities for each class; or ``missing``, the reason why
+        probabilities are missing.
 
     Raises
     ------
     ValueError
-        When the number of probabilities is not that of windows.
+        If the number of rows of ``probabilities`` differs from the number of windows.
     """
     name = type(fitted).__name__
     if probabilities is None:
-        return [], {"missing": f"{name} has no predict_proba, and so no probabilities"}
+        return [], {"missing": f"{name} has no predict_proba, so there are no probabilities"}
     classes = np.asarray(getattr(fitted, "classes_", [])).tolist()
     shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes_"
     if len(probabilities) != n_windows:
-        raise ValueError(f"predict_proba returns shape {shape}")
+        raise ValueError(f"predict_proba of {name} returned an array of shape {shape}")
     if probabilities.shape[1:] != (len(classes),):
-        # As a net with a unit for a class that no training subject has, or without classes_.
-        return [], {"missing": f"predict_proba of {name} returns shape {shape}"}
+        # For example, a network with an output for a class without training data, or without
+        # classes_.
+        return [], {"missing": f"predict_proba of {name} returned an array of shape {shape}"}
     try:
         checks.check_probabilities(probabilities)
     except ValueError as error:
-        reason = f"predict_proba of {name} returns no probabilities. {error}"
+        reason = f"the output of predict_proba of {name} is not a probability. {error}"
         return [], {"missing": reason.rstrip(".")}
-    # The shortest text of a float32 is half as long as that of the same number as a float64.
+    # The shortest text of a float32 is half as long as the text of the same number as a float64.
     return classes, {"columns": probabilities.astype(str).astype(float).T.tolist()}

@@ -1,7 +1,7 @@
-"""The paper's protocols: leave one subject out, label efficiency, transfer, and its table 1.
+"""Evaluation protocols of the paper: leave-one-subject-out, label efficiency, transfer, table 1.
 
-Each trains on some subjects, tests on others, and returns one tidy DataFrame. Label efficiency is
-figure 3 of the paper, transfer is table 1.
+Each protocol trains on some subjects, tests on held-out subjects, and returns one tidy DataFrame.
+Label efficiency reproduces figure 3 of the paper, and transfer reproduces table 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ from braindecode_pars.evaluation.splitters import (
 )
 from braindecode_pars.pretrained import load_encoder
 
-#: Pretext tasks of table 1, in its order.
+#: Names of the pretext tasks of the paper's table 1, in the order of the table.
 PAPER_TASKS = {
     task.attribute: task.name
-    for task in sorted(names.TASKS.values(), key=lambda task: task.name == "pars")  # last, as there
+    for task in sorted(names.TASKS.values(), key=lambda task: task.name == "pars")  # PARS is last
     if "paper" in task.flags
 }
 
@@ -50,82 +50,85 @@ def leave_one_subject_out(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Hold out each subject in turn: train on all other subjects and score on this one.
+    """Leave-one-subject-out cross-validation: hold out each subject, train on all other subjects.
 
-    The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). It reports mean and
-    standard deviation over subjects, see :func:`~braindecode_pars.evaluation.summarize`, and no
-    tests. :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods,
-    with the corrected t-test over subjects, also where there are several seeds, and
-    :func:`~braindecode_pars.evaluation.describe_differences` summarizes the tests in sentences.
-    ``compare`` is another name of this function.
+    The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). The paper reports the
+    mean and the standard deviation over subjects, as
+    :func:`~braindecode_pars.evaluation.summarize` does, and no tests.
+    :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods with the
+    corrected resampled t-test over subjects, also for several seeds.
+    :func:`~braindecode_pars.evaluation.describe_differences` describes the results of the tests in
+    sentences. ``compare`` is an alias of this function.
 
     An estimator splits its validation data off the training subjects of the fold.
-    ``PARSClassifier(validation=0.2)`` holds out a fifth of these subjects, neither pretrains nor
-    trains on them, and restores the weights with the lowest validation loss.
+    ``PARSClassifier(validation=0.2)`` uses 20 % of these subjects for validation, neither pretrains
+    nor trains on them, and restores the weights with the lowest validation loss.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. Each fold fits a clone.
+        Estimators by method name. A clone of the estimator is fitted in each fold.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
-        number of folds of whole subjects. None holds out one subject at a time.
+        Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
+        of folds of whole subjects. If None, one subject is held out per fold.
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     seeds : sequence of int
-        Random seeds. Every fold is run once for each seed, with every ``random_state`` of the
-        estimator set to it.
+        Random seeds. Each fold is run once per seed, with every ``random_state`` of the estimator
+        set to the seed.
     dataset : str
         Value of the column ``dataset``.
     unlabeled_label : hashable | None
-        Label of unlabeled windows. These windows are never scored. Only estimators with a
-        parameter ``unlabeled_label`` of the same value or ``"auto"`` receive them for training;
-        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, and
-        warns when there are such windows; -1 means the same without a warning. With None every
-        window is labeled, so that -1 is a class like any other.
+        Label of unlabeled windows, which are never scored. Only estimators with a parameter
+        ``unlabeled_label`` of the same value or ``"auto"`` receive unlabeled windows for training;
+        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, with a
+        warning if there are windows with the label -1. An explicit -1 means the same without a
+        warning. If None, every window is labeled, and -1 is an ordinary class.
     test_subjects : sequence | None
-        Subjects to hold out in turn; None means all. Every fold trains on all subjects but the
-        held-out one.
+        Subjects to hold out in turn. If None, all subjects. Every fold trains on all subjects
+        except the held-out subject.
     out : path | None
         Folder for finished folds. The same call resumes an interrupted run, also with more seeds,
         methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
-        Number of folds to run in parallel processes. None means 1, or the setting of
-        ``joblib.parallel_config``. Processes use different GPUs where there are several and
-        ``device`` is "auto".
+        Number of folds to run in parallel processes. If None, 1 or the setting of
+        ``joblib.parallel_config``. If several GPUs are available and ``device`` is "auto", the
+        processes are distributed over the GPUs.
     verbose : int
         Verbosity; 1 shows a progress bar over folds.
     equal_sizes : bool
-        Whether methods whose encoders have different numbers of parameters are refused. False
-        compares them as they are. The scores then have a column ``encoder_parameters``, and
-        :func:`~braindecode_pars.evaluation.score_table` shows it.
+        Whether to raise an error if the encoders of the methods have different numbers of
+        parameters. If False, encoders of different sizes are allowed. The scores then have a column
+        ``encoder_parameters``, which :func:`~braindecode_pars.evaluation.score_table` shows.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric, with the columns ``protocol`` (with
-        ``cv`` "compare"), ``dataset``, ``method``, ``subject`` (the held-out subject),
-        ``n_train_subjects``, ``seed``, ``metric``, ``value``, ``test_subject_data`` (what the method uses of
-        the test subject) and ``chance`` (chance level of the metric, NaN where it is unknown). If
-        a score is undefined, and so NaN, a column ``why`` has the reason.
+        One row for each method, subject, seed and metric, with the columns ``protocol`` ("compare"
+        if ``cv`` is given), ``dataset``, ``method``, ``subject`` (the held-out subject),
+        ``n_train_subjects``, ``seed``, ``metric``, ``value``, ``test_subject_data`` (data of the
+        test subject that the method uses in addition to the predicted window) and ``chance``
+        (chance level of the metric, NaN if it is unknown). If a score is undefined, its value is
+        NaN, and a column ``why`` contains the reason.
 
     Raises
     ------
     TypeError
-        When ``estimators`` is not a dict of classifiers.
+        If ``estimators`` is not a dict of classifiers.
     ValueError
-        When there are fewer than two subjects, a subject has no labeled window, ``out``
-        contains results of other settings, or the encoders of two methods have different sizes.
+        If there are fewer than two subjects, a subject has no labeled window, ``out`` contains
+        results computed with different settings, or the encoders of two methods have different
+        sizes.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Warns
     -----
     UserWarning
-        When a score is undefined, when an encoder was pretrained on a test subject, and when the
-        training subjects of an encoder are unknown.
+        If a score is undefined, if an encoder was pretrained on a test subject, or if the training
+        subjects of an encoder are unknown.
 
     Examples
     --------
@@ -139,7 +142,7 @@ def leave_one_subject_out(
     ... )
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> methods = {
-    ...     "band power": make_pipeline(
+    ...     "log band power": make_pipeline(
     ...         LogBandPower(), StandardScaler(), LogisticRegression(C=0.1)
     ...     ),
     ...     "chance level": make_pipeline(LogBandPower(), DummyClassifier()),
@@ -148,7 +151,7 @@ def leave_one_subject_out(
     >>> int(tests["n_subjects"].item()), tests["test"].item()
     (3, 'corrected')
     >>> describe_differences(tests).split(" (")[0]
-    'Not established in kappa: band power and chance level'
+    'Not significant in kappa: log band power vs. chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     splitter: Splitter = LeaveOneSubjectOut(test_subjects)
@@ -177,58 +180,59 @@ def label_efficiency(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Score methods trained on increasing numbers of labeled subjects (section 3, figure 3).
+    """Measure label efficiency: scores for increasing numbers of labeled subjects.
 
-    All scores are of the same test subjects. For each seed the training subjects are shuffled,
-    in the same order for all methods, and a fit with ``n`` training subjects uses the first ``n``.
-    Smaller training sets are therefore contained in larger ones.
+    All methods and numbers of labeled subjects are scored on the same test subjects. For each seed,
+    the training subjects are shuffled, in the same order for all methods, and a fit with ``n``
+    labeled subjects is trained on the first ``n`` subjects. Smaller training sets are therefore
+    subsets of larger training sets. The paper uses this protocol in section 3 and figure 3.
 
-    With ``PARSClassifier(validation="split")``, as in the paper, ``n`` subjects are trained on, and
-    all subjects of split ``"valid"`` come beside them: every such fit is validated on the same
-    subjects, which no method is trained on. Estimators without ``validation="split"`` never see
-    them. Otherwise a fit receives no labels of other subjects: an estimator splits its validation
-    subjects off these ``n`` subjects (``validation=0.2``: a fifth), and subjects of split
-    ``"valid"`` are drawn like those of split ``"train"``. Subjects without labels are part of
-    every fit, for estimators that pretrain.
+    With ``PARSClassifier(validation="split")``, as in the paper, a fit is trained on ``n`` subjects
+    and validated on all subjects of split ``"valid"``. No method is trained on these validation
+    subjects, and estimators without ``validation="split"`` do not receive them. If no estimator has
+    ``validation="split"``, a fit receives the labels of ``n`` subjects only: an estimator splits
+    its validation subjects off these ``n`` subjects (20 % with ``validation=0.2``), and subjects of
+    split ``"valid"`` are drawn for training like subjects of split ``"train"``. Subjects without
+    labels are part of every fit, for estimators that pretrain.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. With ``PARSClassifier(encoder=...)`` the encoder is pretrained
-        once and shared by all fits.
+        Estimators by method name. With ``PARSClassifier(encoder=...)``, the encoder is pretrained
+        once beforehand and shared by all fits.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     n_train_subjects : sequence of int
-        Numbers of labeled training subjects (the paper: from 10 to 657).
+        Numbers of labeled training subjects (in the paper, from 10 to 657).
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
-        number of folds of whole subjects. None uses ``test_subjects``.
+        Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
+        of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
-        Subjects to test on; None means those whose recordings have ``"test"`` as ``split`` in
-        their description. The latter are never trained on.
+        Held-out subjects. If None, the subjects whose recordings have ``"test"`` as ``split`` in
+        their description. No fit is trained on subjects of split ``"test"``.
     train_subjects : sequence | None
-        Subjects to draw the training subjects from; None means all that are not tested.
+        Subjects to draw the training subjects from. If None, all subjects that are not tested.
     seeds : sequence of int
-        Seeds of the random draws and of every ``random_state``.
+        Seeds of the random draws of labeled subjects and of every ``random_state``.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
-        ``out`` may add numbers of subjects, seeds and methods.
+        ``out`` may add values of ``n_train_subjects``, seeds and methods.
 
     Returns
     -------
     pandas.DataFrame
         One row for each number of training subjects, seed, method, test subject and metric. An
-        additional row with the subject ``"all"`` is computed over the windows of all test subjects;
-        the paper shows the mean and standard deviation of these rows over seeds
+        additional row with the subject ``"all"`` is computed over the windows of all test subjects
+        together. The paper shows the mean and the standard deviation of these rows over seeds
         (``summarize(scores, over="seeds")``).
 
     Raises
     ------
     ValueError
-        When a value of ``n_train_subjects`` is larger than the number of available training
+        If a value of ``n_train_subjects`` is larger than the number of available training
         subjects, there are no test subjects, or a subject is both a training and a test subject.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Examples
     --------
@@ -242,7 +246,7 @@ def label_efficiency(
     >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
     >>> band_power = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = label_efficiency(
-    ...     {"band power": band_power},
+    ...     {"log band power": band_power},
     ...     windows,
     ...     n_train_subjects=[1, 3],
     ...     test_subjects=[4],
@@ -276,28 +280,28 @@ def transfer(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Fine-tune and test the same estimators on several datasets.
+    """Evaluate transfer learning: fine-tune and test the same estimators on several datasets.
 
-    This protocol reproduces the paper's transfer learning (section 3, table 1). Each dataset has
-    its own training and test subjects. Every fit trains on all subjects that are not tested; an
-    estimator splits its validation subjects off them. With ``PARSClassifier(validation="split")``
-    the validation subjects are those of split ``"valid"``, as in the paper, and no method is
-    trained on them.
+    This protocol reproduces the transfer learning experiment of the paper (section 3, table 1).
+    Each dataset has its own training and test subjects. Every fit is trained on all subjects that
+    are not tested, and an estimator splits its validation subjects off these training subjects.
+    With ``PARSClassifier(validation="split")``, as in the paper, the validation subjects are the
+    subjects of split ``"valid"``, and no method is trained on them.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name, for example
-        ``{"PARS": PARSClassifier(encoder="run1/"), "scratch": PARSClassifier(None)}``. An encoder
-        requires the sampling rate of its pretraining, so resample all datasets to it.
+        ``{"PARS": PARSClassifier(encoder="run1/"), "from scratch": PARSClassifier(None)}``. Resample all
+        datasets to the sampling rate of the pretraining data of the encoder.
     datasets : dict of str to BaseConcatDataset
         Labeled windows by dataset name, with ``subject`` in the descriptions.
     cv : dict of str to cross-validator | None
         Cross-validators by dataset name, as in
-        :func:`~braindecode_pars.evaluation.label_efficiency`. A dataset without an entry uses
-        ``test_subjects``.
+        :func:`~braindecode_pars.evaluation.label_efficiency`. For a dataset without an entry,
+        ``test_subjects`` are held out.
     test_subjects : dict of str to sequence | None
-        Test subjects by dataset name. A dataset without an entry uses the subjects whose recordings
+        Test subjects by dataset name. For a dataset without an entry, the subjects whose recordings
         have ``"test"`` as ``split`` in their description.
     seeds : sequence of int
         Seeds of every ``random_state``.
@@ -309,18 +313,19 @@ def transfer(
     -------
     pandas.DataFrame
         One row for each dataset, seed, method, test subject and metric. An additional row with the
-        subject ``"all"`` is computed over the windows of all test subjects; the paper reports the
-        mean and standard deviation of these rows over seeds (``summarize(scores, over="seeds")``).
+        subject ``"all"`` is computed over the windows of all test subjects together. The paper
+        reports the mean and the standard deviation of these rows over seeds
+        (``summarize(scores, over="seeds")``).
 
     Raises
     ------
     TypeError
-        When ``datasets``, ``cv`` or ``test_subjects`` is not a dict.
+        If ``datasets``, ``cv`` or ``test_subjects`` is not a dict.
     ValueError
-        When a dataset has no test subjects, or ``cv`` or ``test_subjects`` has an entry for an
+        If a dataset has no test subjects, or ``cv`` or ``test_subjects`` has an entry for an
         unknown dataset.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Examples
     --------
@@ -328,11 +333,11 @@ def transfer(
     >>> from sklearn.pipeline import make_pipeline
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import LogBandPower, transfer
-    >>> nights = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
+    >>> sleep = datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=2)
     >>> scores = transfer(
     ...     {"chance level": make_pipeline(LogBandPower(), DummyClassifier())},
-    ...     {"nights": nights},
-    ...     test_subjects={"nights": [3]},
+    ...     {"sleep": sleep},
+    ...     test_subjects={"sleep": [3]},
     ...     metrics=["accuracy"],
     ...     verbose=0,
     ... )
@@ -341,15 +346,18 @@ def transfer(
     """
     if not isinstance(datasets, Mapping) or len(datasets) == 0:
         raise TypeError(
-            "datasets must be a dict of names and windows datasets with at least one entry, got a "
-            f"{type(datasets).__name__}."
+            "datasets must be a non-empty dict from dataset name to windows dataset, got "
+            f"{datasets if isinstance(datasets, Mapping) else type(datasets).__name__}."
         )
-    is_by_name = checks.optional(checks.instance("a dict with the names of datasets", Mapping))
+    mapping_rule = checks.optional(checks.instance("a dict with dataset names as keys", Mapping))
     for argument, by_dataset in (("cv", cv), ("test_subjects", test_subjects)):
-        is_by_name.check(argument, by_dataset)
+        mapping_rule.check(argument, by_dataset)
         if unknown := [name for name in by_dataset or () if name not in datasets]:
-            names = ", ".join(datasets)
-            raise ValueError(f"{argument} has the unknown dataset {unknown[0]!r}; use {names}.")
+            known_names = ", ".join(datasets)
+            raise ValueError(
+                f"{argument} has an entry for the unknown dataset {unknown[0]!r}. Use the keys of "
+                f"datasets: {known_names}."
+            )
 
     cv, test_subjects = cv or {}, test_subjects or {}
     split: dict[str, tuple[Any, Splitter]] = {
@@ -374,25 +382,25 @@ def evaluate(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Score methods on the test windows of any splitter.
+    """Evaluate methods with any splitter or scikit-learn cross-validator.
 
-    The other protocols are this function with one of the splitters each.
+    Each of the other protocols is equivalent to this function with one of the splitters.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. Each round fits a clone.
+        Estimators by method name. A clone of the estimator is fitted in each split.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     splitter : splitter | cross-validator | int | iterable of index pairs
         :class:`~braindecode_pars.evaluation.LeaveOneSubjectOut`,
         :class:`~braindecode_pars.evaluation.LabeledSubjects`,
         :class:`~braindecode_pars.evaluation.LabeledWindows`,
-        :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that divides
-        whole subjects.
+        :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that splits by
+        subject.
     seeds : sequence of int
-        Seeds of every ``random_state``. The draws of ``LabeledSubjects`` have their own, which
-        its estimators get, too.
+        Seeds of every ``random_state``. A ``LabeledSubjects`` splitter that draws subjects has its
+        own seeds, which are also used for every ``random_state``.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
 
@@ -400,20 +408,21 @@ def evaluate(
     -------
     pandas.DataFrame
         Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a column for
-        what the splitter varies: ``n_windows`` or ``minutes`` of the test subject, or ``block``.
+        the quantity that the splitter varies: ``n_windows`` or ``minutes`` (labeled data of the
+        test subject), or ``block``.
 
     Raises
     ------
     TypeError
-        When ``estimators`` is not a dict of classifiers.
+        If ``estimators`` is not a dict of classifiers.
     ValueError
-        As the splitter does.
+        If the splitter cannot split the windows.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Examples
     --------
-    A new person without labels, and with the first two windows of each class:
+    Compare no labeled windows of the test subject with the first two labeled windows per class:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -423,19 +432,23 @@ def evaluate(
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.3, n_chans=2)
     >>> pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())
     >>> scores = evaluate(
-    ...     {"band power": pipeline}, windows, LabeledWindows([0, 2]), metrics=["kappa"], verbose=0
+    ...     {"log band power": pipeline},
+    ...     windows,
+    ...     LabeledWindows([0, 2]),
+    ...     metrics=["kappa"],
+    ...     verbose=0,
     ... )
     >>> scores[["subject", "n_windows"]].to_numpy().tolist()
     [[1, 0], [1, 2], [2, 0], [2, 2], [3, 0], [3, 2]]
     """
-    if not isinstance(splitter, Splitter):  # one of scikit-learn divides whole subjects
+    if not isinstance(splitter, Splitter):  # a scikit-learn cross-validator, split by subject
         splitter = LabeledSubjects(cv=splitter)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 class Shared(NamedTuple):
-    """Arguments that all protocols have in common."""
+    """Arguments shared by all protocols."""
 
     metrics: Sequence[str]
     seeds: Sequence[int]
@@ -454,9 +467,9 @@ def run_protocol(
     varied: Mapping[str, dict[str, Any]] | None = None,
     prepare: folds.Prepare | None = None,
 ) -> pd.DataFrame:
-    """Split each dataset by its own splitter, train and score.
+    """Split each dataset with its splitter, fit all estimators and score them.
 
-    The arguments are those of :func:`~braindecode_pars.evaluation.splitters.make_folds` and
+    The arguments are described in :func:`~braindecode_pars.evaluation.splitters.make_folds` and
     :func:`~braindecode_pars.evaluation.folds.run_folds`.
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
@@ -465,7 +478,7 @@ def run_protocol(
     corpora, jobs = {}, []
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
-        corpus.check_copies()
+        corpus.check_duplicates()
         sizes = check_equal_sizes(estimators, corpus.X, equal_sizes)
         for fold in make_folds(protocol, estimators, corpus, splitter, seeds, varied):
             jobs.append(replace(fold, encoder_parameters=sizes.get(fold.method)))
@@ -474,7 +487,7 @@ def run_protocol(
     )
 
 
-# The comparison of the paper's table 1 ------------------------------------------------------------
+# Comparison of pretext tasks, as in the paper's table 1 ------------------------------------------
 
 
 def reproduce(
@@ -487,22 +500,26 @@ def reproduce(
     verbose: int = 1,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Compare scratch, MAE, MP3, DropPos and PARS on held-out subjects.
+    """Reproduce the paper's comparison of pretext tasks with training from scratch (table 1).
 
-    Every other subject, in the order of the names, is in one half. An encoder of each task is
-    pretrained on one half without labels, with the same sizes and numbers of steps, and frozen. The
-    other half is tested, in two parts; the labeled subjects are drawn from all who are not tested,
-    and are the same for all methods. Then the halves change places, so that every subject is tested
-    once. A seed is a whole repetition, of the pretraining, the draw and the fine-tuning.
+    The compared tasks are MAE, MP3, DropPos and PARS.
+
+    The subjects, sorted by name, are alternately assigned to two halves. For each pretext task, an
+    encoder is pretrained on the unlabeled windows of one half, with the same size and number of
+    steps for all tasks, and frozen. The other half is tested in two parts. The labeled subjects are
+    drawn from all subjects that are not tested, and are the same for all methods. Then the two
+    halves are swapped, so that every subject is tested once. Each seed repeats the pretraining, the
+    draw and the fine-tuning.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     out : path
-        Folder for ``scores.csv``, and for encoders and finished fits: the same call resumes.
+        Folder for ``scores.csv``, encoders and finished fits. The same call resumes an interrupted
+        run.
     epochs : int
-        Number of epochs of each pretraining.
+        Number of pretraining epochs.
     n_train_subjects : int
         Number of labeled subjects.
     seeds : sequence of int
@@ -515,15 +532,15 @@ def reproduce(
     Returns
     -------
     pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`, with a further column
-        ``pretraining_loss``: the last loss of the encoder's pretraining relative to chance.
+        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`, with an additional
+        column ``pretraining_loss``: the final relative loss of the pretraining (1 = chance level).
 
     Raises
     ------
     ValueError
-        When there are too few subjects, or ``out`` contains other files.
+        If there are too few subjects, or ``out`` contains other files.
     FoldError
-        When a fit fails.
+        If a fit fails.
 
     Examples
     --------
@@ -532,45 +549,48 @@ def reproduce(
     >>> scores = reproduce(datasets.sleep(), "table-1")  # doctest: +SKIP
     """
     corpus = splitting.Corpus.of(windows_ds, "", "auto")
-    subjects, place = sorted(corpus.subjects, key=str), Path(out).expanduser()
+    subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            f"{len(subjects)} subjects are too few: a quarter is tested at a time, and "
-            f"{n_train_subjects} of the others have labels."
+            "reproduce requires at least 4 subjects and, because a quarter of the subjects is "
+            "tested per fold, n_train_subjects of at most three quarters of them. Got "
+            f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
+            "use a smaller n_train_subjects."
         )
-    files.check_may_write(place, "a reproduction", is_ours=(place / "reproduction").is_dir())
+    files.check_may_write(folder, "a reproduction", is_ours=(folder / "reproduction").is_dir())
     settings = {"verbose": 0, **settings}
     content = cache.describe_corpus(corpus), epochs, sorted(settings.items())
-    cache_dir = place / "reproduction" / cache.digest(*content)
+    cache_dir = folder / "reproduction" / cache.digest(*content)
 
     tables = []
     for seed, half in product(map(int, seeds), (0, 1)):
         run = f"half{half}-seed{seed}"
-        seen, unseen = subjects[half::2], subjects[1 - half :: 2]
+        pretraining_subjects, test_subjects = subjects[half::2], subjects[1 - half :: 2]
         losses: dict[str, float | None] = {}
         frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
-        methods = {"scratch": PARSClassifier(None, **settings)}
-        methods["untrained, frozen"] = PARSClassifier(None, **frozen)
+        methods = {"from scratch": PARSClassifier(None, **settings)}
+        methods["random encoder, head trained"] = PARSClassifier(None, **frozen)
         for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
-            folder = cache_dir / f"{task}-{run}"
-            if not (folder / "encoder.json").exists():
-                # Those of the published table: PARS as in the paper, and steps of 64 windows.
-                params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
-                usual: Any = dict(pretrain_batch_size=64, pretrain_lr=4e-3, pretext_params=params)
-                usual |= dict(settings, pretrain_epochs=epochs, random_state=seed)
-                with checks.quiet():  # of losses, which are in the table
-                    windows = corpus.X[corpus.rows_of(seen)]
-                    PARSClassifier(task, **usual).pretrained(windows).save(folder)
-            losses[f"{name}, frozen"] = load_encoder(folder).card.loss_relative
-            methods[f"{name}, frozen"] = PARSClassifier(encoder=str(folder), **frozen)
-        tests = [corpus.rows_of(part) for part in (unseen[::2], unseen[1::2])]
+            encoder_folder = cache_dir / f"{task}-{run}"
+            if not (encoder_folder / "encoder.json").exists():
+                # Settings of the published table: PARS as in the paper, batches of 64 windows.
+                pretext_params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
+                params: Any = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
+                params |= dict(pretext_params=pretext_params) | settings
+                params |= dict(pretrain_epochs=epochs, random_state=seed)
+                with checks.quiet():  # no log lines of losses, which are in the table
+                    windows = corpus.X[corpus.rows_of(pretraining_subjects)]
+                    PARSClassifier(task, **params).pretrained(windows).save(encoder_folder)
+            losses[f"{name}, head trained"] = load_encoder(encoder_folder).card.loss_relative
+            methods[f"{name}, head trained"] = PARSClassifier(encoder=str(encoder_folder), **frozen)
+        tests = [corpus.rows_of(part) for part in (test_subjects[::2], test_subjects[1::2])]
         cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
         design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])
         design |= dict(metrics=["kappa", "balanced_accuracy"], out=cache_dir / run, verbose=verbose)
         scores = label_efficiency(methods, windows_ds, **design)
         tables.append(scores.assign(pretraining_loss=scores["method"].map(losses)))
     all_scores = pd.concat(tables, ignore_index=True)
-    files.replace_file(place / "scores.csv", all_scores.to_csv(index=False))
+    files.replace_file(folder / "scores.csv", all_scores.to_csv(index=False))
     return all_scores

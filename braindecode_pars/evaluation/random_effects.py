@@ -1,8 +1,8 @@
-"""Tests of a mean difference: over crossed subjects, draws and pretrainings, or over folds.
+"""Random-effects tests of a mean difference, with crossed subjects, draws and pretrainings.
 
-Every subject is scored in every draw of labeled subjects, so that the scores of a subject are
-correlated, and the scores of a draw are, too. A mean over all scores is less certain than a mean of
-the same number of independent scores. The variance here allows for all factors at once.
+Every subject is scored in every draw of labeled subjects, so the scores of a subject are
+correlated, and so are the scores of a draw. The variance of a mean over all scores is therefore
+larger than for the same number of independent scores. These tests account for all factors jointly.
 """
 
 import math
@@ -16,7 +16,7 @@ from scipy.special import stdtr, stdtrit  # the t distribution, without the chec
 
 #: Mean square and degrees of freedom of each set of factors, by their axes.
 MeanSquares = Mapping[tuple[int, ...], tuple[float, int]]
-#: Variance of the mean by mean squares: axes of the factors, variance and degrees of freedom.
+#: Terms of the variance of the mean: axes of the factors, variance and degrees of freedom.
 Terms = list[tuple[tuple[int, ...], float, float]]
 #: Axes of a fold, and the names of the factors in ``MeanTest.variances``.
 SUBJECTS, DEALINGS, DRAWS, PRETRAININGS = range(4)
@@ -24,7 +24,7 @@ FACTORS = {SUBJECTS: "subjects", DRAWS: "labeled subjects", PRETRAININGS: "pretr
 
 
 class MeanTest(NamedTuple):
-    """Mean of differences, its standard error and a two-sided t-test that it is zero.
+    """Mean difference with its standard error, 95 % confidence interval and two-sided t-test.
 
     Attributes
     ----------
@@ -38,15 +38,15 @@ class MeanTest(NamedTuple):
         95 % confidence interval of the mean.
     variances : dict of str to float
         Squared standard error by factor: ``"subjects"``, ``"labeled subjects"`` (draws) and
-        ``"pretraining"``, each with its smaller interactions. Empty if it was not estimated by
+        ``"pretraining"``, each including interactions. Empty if the variance was not estimated by
         factor.
 
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.random_effects import crossed_mean
-    >>> found = crossed_mean(np.array([[0.1, 0.2], [0.0, 0.1], [0.3, 0.2]]))
-    >>> round(found.mean, 3), round(found.standard_error, 3)
+    >>> result = crossed_mean(np.array([[0.1, 0.2], [0.0, 0.1], [0.3, 0.2]]))
+    >>> round(result.mean, 3), round(result.standard_error, 3)
     (0.15, 0.058)
     """
 
@@ -60,7 +60,7 @@ class MeanTest(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> Self:
-        """Test a mean with this standard error; without one, all but the mean are NaN."""
+        """Test a mean with a standard error; without it, all attributes except mean are NaN."""
         if error < 1e-12:  # all differences are equal, apart from rounding
             return cls(mean, 0.0, df, float(abs(mean) < 1e-12), mean, mean)
         half = float(stdtrit(df, 0.975)) * error
@@ -68,17 +68,17 @@ class MeanTest(NamedTuple):
         return cls(mean, error, df, p, mean - half, mean + half)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the ends of the confidence interval of the mean, of 1 - ``level``."""
+        """Return the limits of the confidence interval of the mean, with coverage 1 - ``level``."""
         half = float(stdtrit(self.df, 1 - level / 2)) * self.standard_error
         return self.mean - half, self.mean + half
 
     def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
-        r"""Return the mean that would be found significant with this probability.
+        r"""Return the minimum detectable difference at the given power and significance level.
 
-        It is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with the quantiles of
-        the t distribution and the degrees of freedom of the test.
+        It is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with quantiles of the
+        t distribution with the degrees of freedom of the test.
         """
-        if self.standard_error == 0:  # equal scores tell nothing of the spread of others
+        if self.standard_error == 0:  # equal scores do not allow to estimate a variance
             return math.nan
         return self._quantiles(power, level) * self.standard_error
 
@@ -94,8 +94,8 @@ class MeanTest(NamedTuple):
     ) -> float:
         r"""Return the number of subjects needed to detect a difference.
 
-        The variances of subjects and of labeled subjects are divided by the number of subjects. The
-        variance of pretraining is not: it depends on the number of pretrainings alone.
+        The variances of subjects and of labeled subjects decrease with the number of subjects. The
+        variance of pretraining does not: it depends only on the number of pretrainings.
 
         Parameters
         ----------
@@ -104,32 +104,32 @@ class MeanTest(NamedTuple):
         n_subjects : int
             Number of subjects of this test.
         power : float, default=0.8
-            Probability to detect the difference.
+            Power, the probability to detect the difference.
         level : float, default=0.05
-            Level of the two-sided test. Its degrees of freedom are those of this test.
+            Significance level of the two-sided test. The degrees of freedom of this test are used.
 
         Returns
         -------
         float
-            A whole number. Infinite if no number of subjects suffices, because of the variance of
-            pretraining; NaN without variances.
+            Number of subjects. Infinite if the variance of pretraining is so large that no number
+            of subjects is sufficient; NaN if ``variances`` is empty.
 
         Examples
         --------
         >>> import numpy as np
         >>> from braindecode_pars.evaluation.random_effects import crossed_mean
-        >>> found = crossed_mean(np.random.default_rng(0).normal(0.02, 0.1, (12, 3)))
-        >>> found.subjects_needed(0.04, n_subjects=12)
+        >>> result = crossed_mean(np.random.default_rng(0).normal(0.02, 0.1, (12, 3)))
+        >>> result.subjects_needed(0.04, n_subjects=12)
         18.0
         """
         if not self.variances or not self.standard_error > 0:
             return math.nan
         target = (difference / self._quantiles(power, level)) ** 2
-        fixed = self.variances["pretraining"]
-        if target <= fixed:
+        pretraining_variance = self.variances["pretraining"]
+        if target <= pretraining_variance:
             return math.inf
-        of_subjects = sum(self.variances.values()) - fixed
-        return float(math.ceil(n_subjects * of_subjects / (target - fixed)))
+        subject_variance = sum(self.variances.values()) - pretraining_variance
+        return float(math.ceil(n_subjects * subject_variance / (target - pretraining_variance)))
 
     def _quantiles(self, power: float, level: float) -> float:
         return float(stdtrit(self.df, 1 - level / 2) + stdtrit(self.df, power))
@@ -138,30 +138,30 @@ class MeanTest(NamedTuple):
 def mean_squares(
     values: np.ndarray, axes: Sequence[int] | None = None
 ) -> dict[tuple[int, ...], tuple[float, int]]:
-    r"""Return mean square and degrees of freedom of each set of factors.
+    r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
     The factors are the axes of the array. The effect of a set of factors is the mean over all other
-    factors, without the effects of its subsets. Its mean square is the sum of its squares over all
-    entries of the array, divided by the product of one less than the numbers of levels. The last
-    set, of all factors, is the rest.
+    factors, minus the effects of all subsets of the set. The mean square of an effect is its sum of
+    squares over all entries of the array, divided by its degrees of freedom, the product of the
+    numbers of levels minus one. The last set contains all factors and is the residual.
 
     Parameters
     ----------
     values : ndarray, shape (n_levels_of_factor_1, n_levels_of_factor_2, ...)
-        One value for each combination of levels; at least two levels of each factor.
+        One value for each combination of levels, with at least two levels per factor.
     axes : sequence of int, default=None
-        Axes of the factors; the mean squares are averaged over the other axes. If None, all axes.
+        Axes of the factors. The mean squares are averaged over all other axes. If None, all axes.
 
     Returns
     -------
     dict of tuple to (float, int)
-        By the axes of the factors.
+        Mean square and degrees of freedom, by the axes of the factors.
 
     Examples
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.random_effects import mean_squares
-    >>> mean_squares(np.array([[1.0, 3.0], [2.0, 4.0], [6.0, 8.0]]))  # two factors, no rest
+    >>> mean_squares(np.array([[1.0, 3.0], [2.0, 4.0], [6.0, 8.0]]))  # two factors, residual 0
     {(0,): (14.0, 2), (1,): (6.0, 1), (0, 1): (0.0, 2)}
     """
     axes = range(values.ndim) if axes is None else axes
@@ -170,9 +170,9 @@ def mean_squares(
     effects: dict[tuple[int, ...], np.ndarray] = {}
     squares = {}
     for factors in sets:
-        others = tuple(axis for axis in axes if axis not in factors)
-        within = [effect for of, effect in effects.items() if set(of) < set(factors)]
-        effects[factors] = effect = values.mean(others, keepdims=True) - sum(within)
+        other_axes = tuple(axis for axis in axes if axis not in factors)
+        lower_order = [effect for subset, effect in effects.items() if set(subset) < set(factors)]
+        effects[factors] = effect = values.mean(other_axes, keepdims=True) - sum(lower_order)
         if factors:
             df = math.prod(values.shape[axis] - 1 for axis in factors)
             squares[factors] = float(np.mean(effect**2)) * size / df, df
@@ -180,12 +180,12 @@ def mean_squares(
 
 
 def crossed_mean(differences: np.ndarray) -> MeanTest:
-    r"""Test the mean of crossed differences against zero, with all factors random.
+    r"""Test whether the mean of crossed differences is zero, with all factors as random effects.
 
-    For subjects and draws, :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
-    :math:`\sigma_s^2, \sigma_d^2, \sigma_e^2`. The variance of the mean is :math:`\sigma_s^2 / n_s
-    + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`, which the mean squares of the analysis of variance
-    estimate without bias:
+    For subjects and draws, the model is :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
+    :math:`\sigma_s^2, \sigma_d^2, \sigma_e^2`. The variance of the mean is
+    :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`. The mean squares of the
+    analysis of variance give an unbiased estimate of it:
 
     .. math::
         \widehat{\mathrm{var}}(\bar d) = \frac{MS_s + MS_d - MS_e}{n_s n_d}, \qquad
@@ -193,31 +193,33 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
                    {\frac{MS_s^2}{n_s - 1} + \frac{MS_d^2}{n_d - 1} +
                     \frac{MS_e^2}{(n_s - 1)(n_d - 1)}}
 
-    with Satterthwaite's degrees of freedom. It is never below the larger of the mean squares of the
-    factors divided by :math:`n_s n_d`; where that is larger, its degrees of freedom count. A third
-    factor, such as the seed of pretraining, adds its mean square, and the sign of a set of factors
-    is that of the number of factors: plus for one and three, minus for two. One factor alone is
-    the t-test of its means.
+    with Satterthwaite's degrees of freedom. The variance is at least the larger of the two mean
+    squares of the factors, divided by :math:`n_s n_d`. If this bound applies, the degrees of
+    freedom of the factor with the larger mean square are used. A third factor, such as the seed of
+    pretraining, adds its mean square. Terms of one or three factors have a positive sign, and terms
+    of two factors have a negative sign. With a single factor, the test is the t-test of its means.
 
     Parameters
     ----------
     differences : ndarray, shape (n_subjects, n_draws) or (n_subjects, n_draws, n_pretrainings)
-        One difference for each combination. Factors with one level are left out.
+        One difference for each combination. Factors with one level are ignored.
 
     Returns
     -------
     MeanTest
-        All but the mean are NaN when no factor has two levels.
+        All attributes except the mean are NaN if no factor has two levels.
 
     Notes
     -----
-    The estimate of the variance does not need the draw to be the same for all subjects, as where
-    each fold of a cross-validation has a draw of its own. Let :math:`u_{sd}` be the part of
+    The estimate of the variance is also valid if the draw is not the same for all subjects, as when
+    each fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
     :math:`d_{sd}` that depends on the draw, independent between draws, with any covariance
     :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of :math:`\Sigma`
-    and :math:`c` that of all its other entries. Then :math:`E(MS_s) = n_d \sigma_s^2 + v - c`,
-    :math:`E(MS_e) = v - c` and :math:`E(MS_d) = v + (n_s - 1) c`, so that :math:`E(MS_s + MS_d -
-    MS_e) = n_d \sigma_s^2 + v + (n_s - 1) c`, which is :math:`n_s n_d \, \mathrm{var}(\bar d)`.
+    and :math:`c` the mean of its off-diagonal entries. Then
+    :math:`E(MS_s) = n_d \sigma_s^2 + v - c`, :math:`E(MS_e) = v - c` and
+    :math:`E(MS_d) = v + (n_s - 1) c`, so that
+    :math:`E(MS_s + MS_d - MS_e) = n_d \sigma_s^2 + v + (n_s - 1) c`, which is
+    :math:`n_s n_d \, \mathrm{var}(\bar d)`.
 
     References
     ----------
@@ -231,47 +233,49 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
     >>> from braindecode_pars.evaluation.random_effects import crossed_mean
     >>> rng = np.random.default_rng(0)
     >>> subjects, draws = rng.normal(0, 0.1, (12, 1)), rng.normal(0, 0.1, (1, 20))
-    >>> found = crossed_mean(0.05 + subjects + draws)
-    >>> round(found.standard_error, 3), round(found.df)
+    >>> result = crossed_mean(0.05 + subjects + draws)
+    >>> round(result.standard_error, 3), round(result.df)
     (0.029, 26)
     """
     values = np.asarray(differences, dtype=float)
     if values.size == 0:
         return MeanTest.of(math.nan)
-    n_subjects, *others = values.shape
-    fold = values.reshape(n_subjects, 1, *others, *[1] * (2 - len(others)))
+    n_subjects, *other_sizes = values.shape
+    fold = values.reshape(n_subjects, 1, *other_sizes, *[1] * (2 - len(other_sizes)))
     return _test_of(float(values.mean()), _terms_of_fold([fold], n_pool=0))
 
 
 def crossed_mean_of_folds(
     folds: Sequence[np.ndarray], strata: Sequence[np.ndarray] | None = None
 ) -> MeanTest:
-    r"""Test the mean of differences over folds whose draws share a finite pool of subjects.
+    r"""Test the mean difference over folds whose draws share a finite pool of subjects.
 
-    The subjects of a fold are tested with encoders of its own, and with labeled subjects from the
-    other folds, the pool. A *dealing* divides the pool at random into disjoint sets, and each set
-    is a draw of labeled subjects. Within a fold, test subjects, draws and pretrainings are crossed
-    random factors, as in :func:`crossed_mean`. The folds are independent of each other.
+    Each fold has its own encoders, and its test subjects are predicted after training on labeled
+    subjects from the other folds, the pool. A *dealing* divides the pool at random into disjoint
+    sets, and each set is a draw of labeled subjects. Within a fold, test subjects, draws and
+    pretrainings are crossed random factors, as in :func:`crossed_mean`. The folds are independent
+    of each other.
 
     The sets of one dealing are independent samples of the population, but further dealings divide
-    the same pool. So the variance :math:`V_d` of the mean of one dealing due to draws is estimated
-    within each dealing and averaged over dealings; it is not divided by their number. With the
-    variances :math:`V` of the mean that the mean squares of subjects, draws and pretrainings and
-    their interactions give, where those without draws are of the means over all draws,
+    the same pool. The variance :math:`V_d` of the mean of one dealing that is due to draws is
+    therefore estimated within each dealing and averaged over dealings; it is not divided by the
+    number of dealings. Let :math:`V` be the variances of the mean that follow from the mean squares
+    of subjects, draws, pretrainings and their interactions. Terms without draws are computed from
+    means over all draws. Then
 
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
 
     for the mean of fold :math:`f`. The mean over folds has weights :math:`w_f`, the proportion of
     subjects in each fold, and the variance :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`,
-    which is never below that of the largest factor alone. Its degrees of freedom are those of
-    Satterthwaite over the mean squares of all folds.
+    which is at least the variance due to the largest factor alone. Satterthwaite's degrees of
+    freedom are computed over the mean squares of all folds.
 
     Parameters
     ----------
     folds : sequence of ndarray, shape (n_subjects, n_dealings, n_sets, n_pretrainings)
         Differences of the test subjects of each fold, for instance in balanced accuracy. The sets
-        of a dealing are disjoint. A factor with one level is not generalized over.
+        of a dealing are disjoint. The test does not generalize over a factor with one level.
     strata : sequence of ndarray, shape (n_subjects,), default=None
         Class of each test subject, for each fold, if each subject has windows of one class only.
         The mean is then the mean over classes of the mean over subjects, and the variance between
@@ -280,22 +284,22 @@ def crossed_mean_of_folds(
     Returns
     -------
     MeanTest
-        With ``variances``. All but the mean are NaN if a fold has one subject, or one subject of a
-        class.
+        Result of the test, with ``variances``. All attributes except the mean are NaN if a fold has
+        one subject, or one subject of a class.
 
     Notes
     -----
     The mean square of :math:`K` draws, averaged over :math:`J` dealings of :math:`N` subjects in
     the pool, has :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom if
-    the effects of labeled subjects are additive: the dealings divide the same subjects. :math:`N`
-    is the number of subjects of the other folds; for one fold it is :math:`K`.
+    the effects of labeled subjects are additive, because the dealings divide the same subjects.
+    :math:`N` is the number of subjects of the other folds; for a single fold it is :math:`K`.
 
-    The pretrainings of a fold share their unlabeled subjects. An effect of these is not part of the
-    variance, because a fold has it only once.
+    The pretrainings of a fold share their unlabeled subjects. An effect of the unlabeled subjects
+    is not part of the variance, because each fold has only one set of unlabeled subjects.
 
-    With one dealing and one fold, the estimate is that of restricted maximum likelihood for a mixed
-    model with all interactions, where no component is negative. Error rates are simulated in
-    ``docs/experiments/study_rates.py``.
+    With one dealing and one fold, the estimate equals the restricted maximum likelihood estimate of
+    a mixed model with all interactions if no variance component is negative. Error rates are
+    simulated in ``docs/experiments/study_rates.py``.
 
     References
     ----------
@@ -310,47 +314,48 @@ def crossed_mean_of_folds(
     >>> rng = np.random.default_rng(0)
     >>> folds = [0.05 + rng.normal(0, 0.1, (6, 1, 1, 1)) + rng.normal(0, 0.05, (6, 4, 3, 3))
     ...          for _ in range(2)]
-    >>> found = crossed_mean_of_folds(folds)
-    >>> round(found.mean, 3), round(found.standard_error, 3), round(found.df, 1)
+    >>> result = crossed_mean_of_folds(folds)
+    >>> round(result.mean, 3), round(result.standard_error, 3), round(result.df, 1)
     (0.068, 0.019, 7.4)
     """
     n_subjects = sum(len(fold) for fold in folds)
-    mean, terms, fewest = 0.0, [], n_subjects
+    mean, terms, min_subjects = 0.0, [], n_subjects
     for k, fold in enumerate(folds):
         values = np.asarray(fold, dtype=float)
         labels = np.zeros(len(values)) if strata is None else np.asarray(strata[k])
         classes = [values[labels == label] for label in np.unique(labels)]
         weight = len(values) / n_subjects
         mean += weight * float(np.mean([part.mean() for part in classes]))
-        of_fold = _terms_of_fold(classes, n_subjects - len(values))
-        terms += [(factors, weight**2 * variance, df) for factors, variance, df in of_fold]
-        fewest = min(fewest, *map(len, classes))
-    return _test_of(mean, terms if fewest > 1 else [])
+        fold_terms = _terms_of_fold(classes, n_subjects - len(values))
+        terms += [(factors, weight**2 * variance, df) for factors, variance, df in fold_terms]
+        min_subjects = min(min_subjects, *map(len, classes))
+    return _test_of(mean, terms if min_subjects > 1 else [])
 
 
 def _terms_of_fold(classes: list[np.ndarray], n_pool: int) -> Terms:
-    """Return the terms of the mean of a fold, with the mean over classes of the mean of each."""
+    """Return the variance terms of the mean of a fold, which is the mean over class means."""
     n_dealings, n_sets = classes[0].shape[DEALINGS : DRAWS + 1]
-    # Dealings divide the same subjects, so that their mean squares are correlated.
+    # Dealings divide the same subjects, so their mean squares are correlated.
     correlation = (n_sets - 1) / (max(n_pool, n_sets) - 1) if n_sets > 1 else 1.0
     n_independent = 1 / (1 / n_dealings + (1 - 1 / n_dealings) * correlation)
-    of_draws = [term for term in _terms(classes) if DRAWS in term[0]]
+    draw_terms = [term for term in _terms(classes) if DRAWS in term[0]]
     means = [part.mean(axis=(DEALINGS, DRAWS), keepdims=True) for part in classes]
-    return _terms(means) + [(factors, v, df * n_independent) for factors, v, df in of_draws]
+    return _terms(means) + [(factors, v, df * n_independent) for factors, v, df in draw_terms]
 
 
 def _terms(classes: list[np.ndarray]) -> Terms:
-    """Return the terms of the mean over classes, averaged over dealings."""
+    """Return the variance terms of the mean over classes, averaged over dealings."""
     balanced = np.mean([part.mean(axis=SUBJECTS, keepdims=True) for part in classes], axis=0)
     terms = _variances_of_mean(balanced)
     for part in classes:
-        of_class = [term for term in _variances_of_mean(part) if SUBJECTS in term[0]]
-        terms += [(factors, variance / len(classes) ** 2, df) for factors, variance, df in of_class]
+        for factors, variance, df in _variances_of_mean(part):
+            if SUBJECTS in factors:
+                terms.append((factors, variance / len(classes) ** 2, df))
     return terms
 
 
 def _variances_of_mean(values: np.ndarray) -> Terms:
-    """Return the mean squares of the factors with several levels, divided by their entries."""
+    """Return mean squares of factors with several levels, divided by the number of entries."""
     axes = [axis for axis in FACTORS if values.shape[axis] > 1]
     size = values.size / values.shape[DEALINGS]
     squares = mean_squares(values, axes)
@@ -358,12 +363,13 @@ def _variances_of_mean(values: np.ndarray) -> Terms:
 
 
 def _test_of(mean: float, terms: Terms) -> MeanTest:
-    """Test a mean; the variances of this test are by factor."""
+    """Test a mean with a variance that is the sum of terms, and split the variance by factor."""
     if not terms:
         return MeanTest.of(mean)
     sums = _sums_by_factors(terms)
     parts = dict.fromkeys(FACTORS.values(), 0.0)
-    for factors, variance in sums.items():  # an interaction counts with draws, else the last
+    # Interactions with draws are assigned to draws, other interactions to their last factor.
+    for factors, variance in sums.items():
         parts[FACTORS[DRAWS if DRAWS in factors else factors[-1]]] += variance
     error, df = _error_of_mean(terms)
     positive = {name: max(0.0, part) for name, part in parts.items()}
@@ -377,14 +383,15 @@ def _error_of_mean(terms: Terms) -> tuple[float, float]:
     sums = _sums_by_factors(terms)
     total = sum(sums.values())
     largest, factor = max((sums[factors], factors) for factors in sums if len(factors) == 1)
-    if total <= largest * (1 + 1e-5):  # scores are rounded to single precision; else it is equal
+    # The tolerance allows for scores in single precision.
+    if total <= largest * (1 + 1e-5):
         total, terms = largest, [term for term in terms if term[0] == factor]
-    spread = sum(variance**2 / df for _, variance, df in terms)
-    return math.sqrt(total), total**2 / spread if spread else math.nan
+    denominator = sum(variance**2 / df for _, variance, df in terms)
+    return math.sqrt(total), total**2 / denominator if denominator else math.nan
 
 
 def _sums_by_factors(terms: Terms) -> dict[tuple[int, ...], float]:
-    """Return the variance of the mean by factors: plus for one and three, minus for two."""
+    """Sum the terms by set of factors, with a negative sign for sets of two factors."""
     sums: dict[tuple[int, ...], float] = {}
     for factors, variance, _ in terms:
         sums[factors] = sums.get(factors, 0.0) + (-1) ** (len(factors) + 1) * variance
@@ -392,22 +399,23 @@ def _sums_by_factors(terms: Terms) -> dict[tuple[int, ...], float]:
 
 
 def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
-    r"""Return the variance of the effects of each set of factors.
+    r"""Estimate the variance component of each main effect and interaction.
 
-    The expected mean square of a set is the sum over all sets that contain it: the variance of each
-    times the numbers of levels of the factors that are not in it. So for two factors
-    :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`. A negative
-    estimate becomes zero.
+    The expected mean square of a set of factors is a sum over all sets that contain this set. Each
+    summand is the variance component of the larger set, multiplied by the numbers of levels of the
+    factors that are not in the larger set. For two factors, it follows that
+    :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`. Negative
+    estimates are set to zero.
 
     Parameters
     ----------
     squares : dict of tuple to (float, int)
-        From :func:`mean_squares`.
+        Mean squares and degrees of freedom, from :func:`mean_squares`.
 
     Returns
     -------
     dict of tuple to float
-        By the axes of the factors.
+        Variance components, by the axes of the factors.
 
     Examples
     --------
@@ -416,8 +424,8 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     >>> variance_components(mean_squares(np.array([[1.0, 3.0], [2.0, 4.0], [6.0, 8.0]])))
     {(0,): 7.0, (1,): 2.0, (0, 1): 0.0}
     """
-    every = max(squares, key=len)
-    n = {axis: squares[(axis,)][1] + 1 for axis in every}
+    all_axes = max(squares, key=len)
+    n = {axis: squares[(axis,)][1] + 1 for axis in all_axes}
     components = {}
     for factors in squares:
         total = sum(
@@ -425,14 +433,16 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
             for larger, (ms, _) in squares.items()
             if set(factors) <= set(larger)
         )
-        components[factors] = max(0.0, total / math.prod(n[axis] for axis in {*every} - {*factors}))
+        n_entries = math.prod(n[axis] for axis in {*all_axes} - {*factors})
+        components[factors] = max(0.0, total / n_entries)
     return components
 
 
 def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int, ...]) -> float:
-    """Return the mean that 80 % of tests at .05 find, for other numbers of levels.
+    """Return the minimum detectable difference (80 % power, p < 0.05) for given numbers of levels.
 
-    The mean squares are those that :func:`variance_components` expects.
+    The mean squares are the expected mean squares for the variance components of
+    :func:`variance_components`.
     """
     squares = {}
     for factors in components:
@@ -448,20 +458,20 @@ def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int,
 
 
 def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
-    r"""Test the mean difference over subjects with the t-test of Nadeau and Bengio (2003).
+    r"""Corrected resampled t-test of the mean difference over subjects (Nadeau and Bengio 2003).
 
-    The folds of a cross-validation train on many subjects in common, so their scores are not
+    The training sets of the folds of a cross-validation overlap, so the scores of the folds are not
     independent, and the variance of their mean is larger than :math:`s^2 / n`. For the differences
-    :math:`d_1, \ldots, d_n` of two methods on :math:`n` test subjects, with :math:`n_t` training
-    subjects, the test is
+    :math:`d_1, \ldots, d_n` between two methods on :math:`n` test subjects, with :math:`n_t`
+    training subjects, the test statistic is
 
     .. math::
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
-    with :math:`n - 1` degrees of freedom. For folds of one subject this is the test of Nadeau and
-    Bengio, whose second term is the number of test subjects of a fold divided by that of training
-    subjects. For folds of :math:`m` subjects, the variance of a fold's mean is :math:`s^2 / m`,
-    which gives the same formula.
+    with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
+    Nadeau and Bengio, in which the second term is the number of test subjects divided by the number
+    of training subjects of a fold. For folds with :math:`m` test subjects, the variance of the mean
+    of a fold is :math:`s^2 / m`, which results in the same formula.
 
     Parameters
     ----------
@@ -473,7 +483,7 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     Returns
     -------
     MeanTest
-        All but the mean are NaN for fewer than two subjects.
+        All attributes except the mean are NaN for fewer than two subjects.
 
     References
     ----------
@@ -483,8 +493,8 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.random_effects import corrected_mean
-    >>> found = corrected_mean(np.array([0.1, 0.2, 0.3, 0.2]), n_train=3)
-    >>> round(found.p, 3), round(found.detectable(), 3)
+    >>> result = corrected_mean(np.array([0.1, 0.2, 0.3, 0.2]), n_train=3)
+    >>> round(result.p, 3), round(result.detectable(), 3)
     (0.049, 0.259)
     """
     n = len(differences)

@@ -1,6 +1,6 @@
-"""Figures of scores: label efficiency, held-out subjects, ablations, and what a gain needs.
+"""Figures of scores: label efficiency, scores of held-out subjects, ablations, control analyses.
 
-Most draw the table that protocols return; its rows are selected, checked and averaged here.
+The figures select, check and average the rows of the tables that protocols return.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from braindecode_pars._common import tables
+from braindecode_pars.evaluation.changed_signals import DESCRIPTIONS
 from braindecode_pars.evaluation.paired_tests import mean_interval
 from braindecode_pars.plotting import style
 
@@ -24,15 +25,14 @@ def label_efficiency(
     methods: Sequence[str] | None = None,
     chance: float | None = None,
 ) -> Axes:
-    """Draw the scores of each method as a curve over the number of training subjects.
+    """Plot label efficiency: mean score of each method by number of training subjects.
 
     Lines are means over held-out subjects and seeds. Bands are the 95 % confidence intervals of
-    :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, of the same kind
-    as those of the tests: subjects and draws of labeled subjects are random. Scores that have only
-    rows pooled over subjects (subject ``"all"``) are drawn as in the paper's figure 3, "Label
-    Efficiency Experiment": lines are means over seeds, and bands extend one sample standard
-    deviation over seeds to both sides.
-    For that figure, pass ``scores[scores["subject"] == "all"]``.
+    :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, with crossed
+    random effects of subjects and draws of labeled subjects, as in the tests. If the scores contain
+    only rows pooled over subjects (subject ``"all"``), lines are means over seeds, and bands are
+    ± 1 sample standard deviation over seeds, as in figure 3 of the paper. To draw that figure, pass
+    ``scores[scores["subject"] == "all"]``.
 
     Parameters
     ----------
@@ -43,29 +43,29 @@ def label_efficiency(
     metric : str
         Metric to draw.
     label : str | None
-        Label of the vertical axis; None uses the name of the metric.
+        Label of the vertical axis. If None, the name of the metric.
     ax : Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
     methods : sequence of str | None
-        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
-        methods of the scores.
+        Methods to draw, in this order. If None, all methods. A method has the same color and marker
+        as in a figure of all methods.
     chance : float | None
-        Chance level of the metric, drawn as a dotted line. None means the one that is known: 0 of
-        kappa, 0.5 of AUROC, and one divided by the number of classes of balanced accuracy, in
-        scores that a protocol returns.
+        Chance level of the metric, drawn as a dotted line. If None, the known chance level: 0 for
+        kappa, 0.5 for AUROC, and one divided by the number of classes for balanced accuracy, if the
+        scores are from a protocol.
 
     Returns
     -------
     Axes
-        Axes with the curves. The horizontal axis is logarithmic when the numbers of subjects span
+        Axes with the curves. The horizontal axis is logarithmic if the numbers of subjects span
         more than a factor of four.
 
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, have rows that differ in their value
-        alone, or contain several datasets or protocols. Also if a method in ``methods`` is not in
-        the scores.
+        If the scores are empty, a column or the metric is missing, rows differ only in their value,
+        or there are several datasets or protocols. Also if a method in ``methods`` is not in the
+        scores.
 
     Examples
     --------
@@ -73,7 +73,8 @@ def label_efficiency(
 
     .. plot::
         :include-source:
-        :alt: Kappa against the number of training subjects as two lines with bands; both rise.
+        :alt: Cohen's kappa by number of training subjects for two methods, as lines with bands;
+            both increase.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -82,8 +83,8 @@ def label_efficiency(
         >>> scores = pd.DataFrame([
         ...     dict(method=method, subject="all", n_train_subjects=n, seed=seed,
         ...          metric="kappa",
-        ...          value=level + 0.1 * np.log10(n) + rng.normal(0, 0.02))
-        ...     for method, level in [("method A", 0.4), ("method B", 0.3)]
+        ...          value=mean + 0.1 * np.log10(n) + rng.normal(0, 0.02))
+        ...     for method, mean in [("method A", 0.4), ("method B", 0.3)]
         ...     for n in (10, 30, 100, 300)
         ...     for seed in range(5)
         ... ])
@@ -103,14 +104,14 @@ def label_efficiency(
     if logarithmic:
         ax.set_xscale("log")
     positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    # From the largest number to the smallest; without ticks too close to the last one shown.
-    shown = [len(sizes) - 1]
+    # From the largest number to the smallest, without ticks that are too close to the previous tick
+    ticks = [len(sizes) - 1]
     for i in reversed(range(len(sizes) - 1)):
-        if positions[shown[-1]] - positions[i] >= 0.07 * np.ptp(positions):
-            shown.append(i)
-    ax.set_xticks([sizes[i] for i in shown], [f"{sizes[i]:g}" for i in shown])
+        if positions[ticks[-1]] - positions[i] >= 0.07 * np.ptp(positions):
+            ticks.append(i)
+    ax.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:g}" for i in ticks])
     ax.set_xticks([], minor=True)
-    ax.set_xlabel("training subjects")
+    ax.set_xlabel("number of labeled training subjects")
     style.draw_legend(ax, is_new=is_new, handlelength=3)
     return ax
 
@@ -118,15 +119,15 @@ def label_efficiency(
 def _draw_curves(
     ax: Axes, rows: pd.DataFrame, series: str, x: str, styles: Mapping[Any, int], value_label: str
 ) -> None:
-    """Draw a line of means for each series, with a band.
+    """Draw a line of means with a band for each series.
 
-    ``series`` and ``x`` are columns of the rows; ``styles`` numbers the series.
+    ``series`` and ``x`` are columns of the rows; ``styles`` contains the number of each series.
     """
     summary, unit = summarized(rows, [series, x])
     summary = summary.set_index([series, x])
     for name, number in styles.items():
         look = style.series_style(number)
-        # Where all values are NaN there is no row; the legend keeps the series.
+        # A series without defined values has no rows, but is still in the legend.
         curve = summary[summary.index.get_level_values(0) == name].droplevel(0).sort_index()
         ax.plot(curve.index, curve["mean"], label=str(name), markersize=5, **look)
         limits = curve["ci_low"], curve["ci_high"]
@@ -144,13 +145,13 @@ def subject_dots(
     methods: Sequence[str] | None = None,
     chance: float | None = None,
 ) -> Axes:
-    """Draw a dot for each held-out subject and method, and a line between those of one subject.
+    """Plot the score of each held-out subject and method, with lines between scores of a subject.
 
-    A mean does not show whether a method is a little better for all subjects or much better for a
-    few. There is one group of columns for each number of training subjects, and a single one for
-    scores without this column, such as those of scikit-learn. Seeds of a subject are averaged. The
-    thick bar is the mean over subjects. NaN values are not drawn. Rows pooled over subjects are
-    ignored.
+    Use this figure to see whether a method is slightly better for all subjects or much better for a
+    few subjects. There is one group of columns for each number of training subjects, and a single
+    group for scores without the column ``n_train_subjects``, such as scores from scikit-learn. The
+    scores of a subject are averaged over seeds. The thick bar is the mean over subjects. NaN values
+    are not drawn. Rows pooled over subjects are ignored.
 
     Parameters
     ----------
@@ -160,16 +161,16 @@ def subject_dots(
     metric : str
         Metric to draw.
     label : str | None
-        Label of the vertical axis; None uses the name of the metric.
+        Label of the vertical axis. If None, the name of the metric.
     ax : Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
     methods : sequence of str | None
-        Methods to draw, in this order; None draws all. Each keeps the style that it has among all
-        methods of the scores.
+        Methods to draw, in this order. If None, all methods. A method has the same color and marker
+        as in a figure of all methods.
     chance : float | None
-        Chance level of the metric, drawn as a dotted line. None means the one that is known: 0 of
-        kappa, 0.5 of AUROC, and one divided by the number of classes of balanced accuracy, in
-        scores that a protocol returns.
+        Chance level of the metric, drawn as a dotted line. If None, the known chance level: 0 for
+        kappa, 0.5 for AUROC, and one divided by the number of classes for balanced accuracy, if the
+        scores are from a protocol.
 
     Returns
     -------
@@ -178,9 +179,9 @@ def subject_dots(
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, have rows that differ in their value
-        alone, contain several datasets or protocols, or contain only pooled rows. Also if a method
-        in ``methods`` is not in the scores.
+        If the scores are empty, a column or the metric is missing, rows differ only in their value,
+        there are several datasets or protocols, or all rows are pooled over subjects. Also if a
+        method in ``methods`` is not in the scores.
 
     Examples
     --------
@@ -188,20 +189,20 @@ def subject_dots(
 
     .. plot::
         :include-source:
-        :alt: Dots of twelve subjects for two methods, joined by lines, with 2 and with 8 training
-            subjects.
+        :alt: Scores of twelve subjects for two methods as dots connected by lines, for 2 and 8
+            labeled training subjects.
 
         >>> import numpy as np
         >>> import pandas as pd
         >>> from braindecode_pars import plotting
         >>> rng = np.random.default_rng(0)
-        >>> levels = rng.uniform(0.3, 0.7, 12)
+        >>> subject_means = rng.uniform(0.3, 0.7, 12)
         >>> scores = pd.DataFrame([
         ...     dict(method=method, subject=subject, n_train_subjects=n, metric="kappa",
-        ...          value=level + gain / n + rng.normal(0, 0.03))
-        ...     for method, gain in [("method A", 0), ("method B", 0.2)]
+        ...          value=mean + effect / n + rng.normal(0, 0.03))
+        ...     for method, effect in [("method A", 0), ("method B", 0.2)]
         ...     for n in (2, 8)
-        ...     for subject, level in enumerate(levels)
+        ...     for subject, mean in enumerate(subject_means)
         ... ])
         >>> ax = plotting.subject_dots(scores, label="Cohen's kappa")
 
@@ -210,13 +211,13 @@ def subject_dots(
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
     rows = select(scores, metric, ("method", "subject"))
-    numbered = "n_train_subjects" in rows
+    has_numbers = "n_train_subjects" in rows
     rows = rows[rows["subject"] != tables.POOLED]
-    rows = rows if numbered else rows.assign(n_train_subjects=0)
+    rows = rows if has_numbers else rows.assign(n_train_subjects=0)
     if rows.empty:
         raise ValueError(
-            f"All scores are pooled over subjects (subject {tables.POOLED!r}); this figure needs a "
-            "row for each subject."
+            f"subject_dots requires scores of single subjects, but all scores are pooled over "
+            f"subjects (subject {tables.POOLED!r}). Pass scores with a row for each subject."
         )
     rows, styles = chosen_methods(rows, methods)
     sizes = sorted_values(rows["n_train_subjects"])
@@ -228,9 +229,9 @@ def subject_dots(
     ink = style.shade(0)
     for group, size in enumerate(sizes):
         values = means.loc[size].reindex(columns=list(styles)).to_numpy()
-        places = group * step + np.arange(len(styles))
-        ax.plot(places, values.T, color=style.shade(0.85), lw=0.7, zorder=1)
-        for (method, number), x, dots in zip(styles.items(), places, values.T, strict=True):
+        positions = group * step + np.arange(len(styles))
+        ax.plot(positions, values.T, color=style.shade(0.85), lw=0.7, zorder=1)
+        for (method, number), x, dots in zip(styles.items(), positions, values.T, strict=True):
             look = {**style.series_style(number), "linestyle": "", "markersize": 4, "alpha": 0.8}
             ax.plot(np.full(len(dots), x), dots, label="" if group else str(method), **look)
             if np.isfinite(dots).any():
@@ -238,11 +239,11 @@ def subject_dots(
     # Axes and legend
     style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
-    ax.set_xticks(ticks, [f"{n:g}" if numbered else "" for n in sizes])
+    ax.set_xticks(ticks, [f"{n:g}" if has_numbers else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
-    numbers = "training subjects\n" if numbered else ""
+    axis_name = "number of labeled training subjects\n" if has_numbers else ""
     ax.set(
-        xlabel=f"{numbers}(a dot is a held-out subject, a bar the mean)",
+        xlabel=f"{axis_name}(dots: held-out subjects; bars: mean over subjects)",
         ylabel=label or metric.replace("_", " "),
     )
     style.remove_frame(ax, grid="y")
@@ -259,12 +260,12 @@ def ablation_lines(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mean score over one setting, as a line for each value of another.
+    """Plot an ablation: mean score by the value of one setting, with a line per value of another.
 
-    Means and bands are those of :func:`label_efficiency`: means over held-out subjects with 95 %
-    confidence intervals; of pooled scores alone, means over seeds with one sample standard
-    deviation, as in the paper's ablations of masking, patch sampling and decoder (appendix A.4,
-    figure 6). Values are averaged over all other columns that vary.
+    Means and bands are computed as in :func:`label_efficiency`: means over held-out subjects with
+    95 % confidence intervals, or, if all scores are pooled over subjects, means over seeds ± 1
+    sample standard deviation, as in the ablations of the paper (appendix A.4, figure 6). Scores are
+    averaged over all other columns that vary.
 
     Parameters
     ----------
@@ -279,21 +280,21 @@ def ablation_lines(
     metric : str
         Metric to draw.
     label : str | None
-        Label of the vertical axis; None uses the name of the metric.
+        Label of the vertical axis. If None, the name of the metric.
     ax : Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     Axes
-        Axes with the lines. Numbers in the legend ascend; other settings are in order of
-        appearance.
+        Axes with the lines. Numeric settings in the legend are sorted; other settings are in order
+        of appearance.
 
     Raises
     ------
     ValueError
-        If the scores are empty, lack a column or the metric, have rows that differ in their value
-        alone, contain several datasets or protocols, or contain no row with both settings.
+        If the scores are empty, a column or the metric is missing, rows differ only in their value,
+        there are several datasets or protocols, or no row has both settings.
 
     Examples
     --------
@@ -301,8 +302,8 @@ def ablation_lines(
 
     .. plot::
         :include-source:
-        :alt: Kappa against the mask ratio as two lines with bands, one for each decoder; both
-            rise.
+        :alt: Cohen's kappa by position mask ratio for two decoders, as lines with bands; both
+            increase.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -311,8 +312,8 @@ def ablation_lines(
         >>> scores = pd.DataFrame([
         ...     dict(subject="all", seed=seed, metric="kappa", decoder=decoder,
         ...          position_mask_ratio=ratio,
-        ...          value=level + 0.1 * ratio + rng.normal(0, 0.01))
-        ...     for decoder, level in [("cross_attention", 0.55), ("mlp", 0.5)]
+        ...          value=mean + 0.1 * ratio + rng.normal(0, 0.01))
+        ...     for decoder, mean in [("cross_attention", 0.55), ("mlp", 0.5)]
         ...     for ratio in (0.2, 0.4, 0.6, 0.8, 1.0)
         ...     for seed in range(5)
         ... ])
@@ -322,11 +323,14 @@ def ablation_lines(
     ['cross_attention', 'mlp']
     """
     if x == lines:
-        raise ValueError(f"Both settings are {x!r}; pass two different ones.")
+        raise ValueError(f"x and lines must be different settings, but both are {x!r}.")
     rows = select(scores, metric, ("subject", "seed", lines, x))
     rows = rows.dropna(subset=[lines, x])
     if rows.empty:
-        raise ValueError(f"No row of the scores has values of both {lines} and {x}.")
+        raise ValueError(
+            f"No row of the scores has values in both columns, x={x!r} and lines={lines!r}. Use "
+            "settings that were varied together."
+        )
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
@@ -342,20 +346,20 @@ def ablation_lines(
 def control_gains(
     gains: pd.DataFrame, label: str | None = None, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
-    """Draw the gain of each method on windows as they are, and what is left without one thing.
+    """Plot control analyses: difference to a baseline on original windows and control signals.
 
-    There is one panel for each number of training subjects. Lines are intervals of 95 %, and the
-    vertical line is a gain of zero.
+    There is one panel for each number of training subjects. Error bars are uncorrected 95 %
+    confidence intervals, and the vertical line is a difference of zero.
 
     Parameters
     ----------
     gains : DataFrame
-        Table of :func:`evaluation.control_gains <braindecode_pars.evaluation.control_gains>`, of
+        Table from :func:`evaluation.control_gains <braindecode_pars.evaluation.control_gains>`, of
         one dataset.
     label : str | None
-        Name of the metric; None uses that of the table.
+        Name of the metric. If None, the name in the table.
     axes : Axes | sequence of Axes | None
-        One for each number of training subjects; None makes a new figure.
+        One Axes for each number of training subjects. If None, a new figure is created.
 
     Returns
     -------
@@ -364,17 +368,17 @@ def control_gains(
     Raises
     ------
     ValueError
-        If the table lacks a column, is empty, has several datasets, or a gain twice, or the number
-        of axes is wrong.
+        If the table is empty, a column is missing, there are several datasets or duplicate rows, or
+        the number of axes is wrong.
 
     Examples
     --------
-    Synthetic gains:
+    Synthetic differences:
 
     .. plot::
         :include-source:
-        :alt: Gains of two methods with intervals, unchanged and without three things. That of
-            method A is zero without slow voltages.
+        :alt: Differences of two methods to a baseline with 95 % confidence intervals, for original
+            windows and three controls. With the control slow, the difference of method A is zero.
 
         >>> import pandas as pd
         >>> from braindecode_pars import plotting
@@ -384,7 +388,7 @@ def control_gains(
         ...     ("method B", "phase", 0.03, 0.025), ("method B", "amplitude", 0.03, 0.0),
         ... ]
         >>> gains = pd.DataFrame([
-        ...     dict(method=method, against="scratch", control=control, n_train_subjects=4,
+        ...     dict(method=method, against="from scratch", control=control, n_train_subjects=4,
         ...          gain=gain, gain_low=gain - 0.02, gain_high=gain + 0.02,
         ...          without=without, without_low=without - 0.02, without_high=without + 0.02)
         ...     for method, control, gain, without in table
@@ -392,7 +396,7 @@ def control_gains(
         >>> [ax] = plotting.control_gains(gains, label="balanced accuracy")
 
     >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['unchanged', 'slow', 'phase', 'amplitude']
+    ['original', 'high-pass filtered', 'phase-randomized', 'amplitude-normalized']
     """
     gain, without = (
         [f"{name}{end}" for end in ("", "_low", "_high")] for name in ("gain", "without")
@@ -413,26 +417,27 @@ def control_gains(
         for number, method in enumerate(methods):
             is_method = (rows["n_train_subjects"] == n) & (rows["method"] == method)
             method_rows = rows[is_method].set_index("control").reindex(controls)
-            first = method_rows.bfill().head(1)  # the gain is the same in all rows that have it
+            first = method_rows.bfill().head(1)  # the gain is equal in all rows
             values = np.vstack([first[gain].to_numpy(), method_rows[without].to_numpy()])
             means, low, high = values.astype(float).T
             look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
-            places = np.arange(len(values)) + offsets[number]
-            ax.errorbar(means, places, xerr=[means - low, high - means], label=method, **look)
+            positions = np.arange(len(values)) + offsets[number]
+            ax.errorbar(means, positions, xerr=[means - low, high - means], label=method, **look)
         ax.axvline(0, color=style.shade(0.3), lw=0.8, zorder=0.5)
         ax.axhline(0.5, color=style.shade(0.85), lw=0.8, zorder=0.5)
         style.remove_frame(ax, grid="x")
         ax.locator_params(axis="x", nbins=4)
-        style.name_rows(ax, ["unchanged", *controls])
-        against = str(rows["against"].iloc[0]).replace("$", r"\$")  # not mathematics
-        ax.set_xlabel(f"gain in {name.replace('_', ' ')}\nover {against}")
-        ax.set_title(f"{n:g} training subjects", fontsize=10)
+        style.name_rows(ax, ["original", *(DESCRIPTIONS.get(name, name) for name in controls)])
+        against = str(rows["against"].iloc[0]).replace("$", r"\$")  # no math mode
+        quantity = f"difference in {name.replace('_', ' ')}"
+        ax.set_xlabel(f"{quantity}\nto {against} (95 % CI)")
+        ax.set_title(f"{n:g} labeled training subjects", fontsize=10)
     style.draw_legend(panels[0], is_new=axes is None)
     return panels
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric, which are of one dataset and protocol.
+    """Select the rows of one metric, and check that they have one dataset and protocol.
 
     Parameters
     ----------
@@ -441,16 +446,16 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     metric : str
         Metric to select.
     columns : sequence of str
-        Other columns that the figure needs.
+        Other columns that the figure requires.
 
     Raises
     ------
     TypeError
         If ``scores`` is not a DataFrame.
     ValueError
-        If the scores are empty, lack a column or the metric, have rows that differ in their value
-        alone, or are of several datasets, protocols or amounts of labels, over which the figure
-        would average.
+        If the scores are empty, a column or the metric is missing, rows differ only in their value,
+        or there are several datasets, protocols or amounts of labels, over which the figure would
+        average.
     """
     rows = tables.checked_scores(tables.rows_of(scores, metric), ("value", *columns))
     averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
@@ -461,52 +466,52 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
 def chosen_methods(
     rows: pd.DataFrame, methods: Sequence[str] | None
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return the rows of the methods to draw, and the position of each among all methods.
+    """Return the rows of the methods to draw, and the index of each method among all methods.
 
-    A method has the style of its position, so that figures of a part of the methods agree.
+    The index determines color and marker, so that they are equal in figures of fewer methods.
 
     Raises
     ------
     ValueError
-        If a method is not in the rows, is given twice, or none is given.
+        If a method is not in the rows, methods are duplicate, or ``methods`` is empty.
     """
     labels = list(dict.fromkeys(rows["method"]))
     names = labels if methods is None else list(methods)
     unknown = [name for name in names if name not in labels]
     if unknown or not names or len(set(names)) < len(names) or isinstance(methods, str):
         raise ValueError(
-            f"methods must be different methods of the scores, which have {', '.join(labels)}; got "
+            f"methods must be a list of unique methods of the scores ({', '.join(labels)}), got "
             f"{methods!r}."
         )
     return rows[rows["method"].isin(names)], {name: labels.index(name) for name in names}
 
 
 def sorted_values(values: pd.Series) -> list:
-    """Return the unique values: numbers in ascending order, others in order of appearance."""
+    """Return unique values: sorted if they are numbers, otherwise in order of appearance."""
     unique_values = list(dict.fromkeys(values.dropna()))
     numeric = pd.api.types.is_numeric_dtype(pd.Series(unique_values).infer_objects())
     return sorted(unique_values) if numeric else unique_values
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
-    """Return the mean of each group with the limits of its band, and what the band is.
+    """Compute the mean and the band of each group, and describe them.
 
-    Where each group has scores of single subjects, the band is the 95 % confidence interval of
-    :func:`~braindecode_pars.evaluation.mean_interval`. Where each group has pooled scores only, the
-    mean is that of seeds, without NaN, and the band is one sample standard deviation to both sides.
+    If each group has scores of single subjects, the band is the 95 % confidence interval of
+    :func:`~braindecode_pars.evaluation.mean_interval`. If all scores are pooled over subjects, the
+    mean is the mean over seeds, without NaN, and the band is ± 1 sample standard deviation.
 
     Parameters
     ----------
     rows : DataFrame
         Scores of one metric.
     by : list of str
-        Columns that tell groups apart. Values are averaged over all other columns.
+        Grouping columns. Scores are averaged over all other columns.
 
     Returns
     -------
     summary : DataFrame
-        Table with the columns of groups, ``mean``, and the limits ``ci_low`` and ``ci_high``, which
-        are NaN where they are unknown.
+        Table with the grouping columns, ``mean``, and the limits ``ci_low`` and ``ci_high`` of the
+        band, which are NaN if they are unknown.
     unit : str
         Description of mean and band.
 
@@ -529,14 +534,14 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
             summary[name] = summary["mean"] + sign * summary["std"]
         return summary, f"mean ± SD over {_count(summary['count'], 'seed')}"
     raise ValueError(
-        f"Some scores have only rows pooled over subjects (subject {tables.POOLED!r}) and some "
-        "have only rows of single subjects, which cannot be compared; draw them in separate "
+        f"Some groups have only rows pooled over subjects (subject {tables.POOLED!r}), and others "
+        "have only rows of single subjects. Their means cannot be compared; draw them in separate "
         "figures."
     )
 
 
 def _count(numbers: pd.Series, unit: str) -> str:
-    """Return the smallest and the largest number as text, such as "5 to 8 subjects"."""
+    """Return the range of numbers as text, such as "5 to 8 subjects"."""
     low, high = int(numbers.min()), int(numbers.max())
     number = f"{low} to {high}" if low < high else f"{high}"
     return f"{number} {unit}{'s' * (high != 1)}"

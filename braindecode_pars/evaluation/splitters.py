@@ -1,6 +1,7 @@
-"""Splitters: who is trained on and who is tested, as cross-validators of scikit-learn.
+"""Splitters into training and test windows, compatible with scikit-learn cross-validation.
 
-The protocols use them, and so do ``cross_val_score``, ``GridSearchCV`` and skorch.
+The protocols use these splitters. They can also be passed to ``cross_val_score``,
+``GridSearchCV`` and skorch.
 """
 
 import warnings
@@ -29,6 +30,7 @@ from braindecode_pars.evaluation.splitting import (
 )
 from braindecode_pars.windows import labels
 
+#: No rows.
 _NONE = np.array([], dtype=int)
 
 
@@ -40,11 +42,11 @@ class Split(NamedTuple):
     train, test : ndarray of int
         Rows of the training and test windows.
     available : ndarray of int
-        Rows that may be trained on, before labeled subjects are drawn.
+        Rows available for training, before labeled subjects are drawn.
     n_subjects : int
         Number of labeled training subjects.
     seed : int | None
-        Seed of the draw; None where nothing is drawn.
+        Seed of the draw of labeled subjects; None if no subjects are drawn.
     columns : dict
         Additional columns of the scores and their values.
     n_labeled : int
@@ -61,32 +63,33 @@ class Split(NamedTuple):
 
 
 class Splitter(LeaveOneGroupOut):
-    """Base class: a splitter yields rounds, and scikit-learn sees their training and test rows.
+    """Base class of splitters of windows, with the interface of a scikit-learn cross-validator.
 
-    ``split`` and ``get_n_splits`` take ``groups``, the subject of each window. ``X`` may be
-    windows of :func:`~braindecode_pars.as_sklearn`, whose recordings, times and splits are then
-    known, or any features with a row a window, in the order of time. It is a LeaveOneGroupOut,
-    because MOABB gives groups to subclasses of scikit-learn's splitters of groups only.
+    ``split`` and ``get_n_splits`` require ``groups``, the subject of each window. ``X`` can be the
+    windows from :func:`~braindecode_pars.as_sklearn`, which contain recordings, times and splits,
+    or any features with one row per window, in chronological order. The class inherits from
+    LeaveOneGroupOut because MOABB passes groups only to subclasses of scikit-learn's group
+    splitters.
     """
 
     #: Value of the column ``protocol`` in tables of scores.
     protocol = "evaluate"
-    #: Whether scores get a row over all test windows together, as for fixed test subjects.
+    #: Whether the scores contain a row over all test windows together, as for fixed test subjects.
     pooled = False
-    #: Subjects to test; None means all, or those of split "test".
+    #: Subjects to test. If None, all subjects, or the subjects of split "test".
     test_subjects: Sequence | None
 
     @abstractmethod
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        """Yield training and test rows; rows ``unused`` are neither drawn nor trained on."""
+        """Yield splits; the rows ``unused`` are neither drawn nor used for training."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
-        """Yield the training and the test rows of each split.
+        """Generate indices of training and test windows for each split.
 
         Parameters
         ----------
         X : Windows | array-like, shape (n_windows, ...) | None
-            Windows or their features.
+            Windows, or features of the windows.
         y : array-like, shape (n_windows,) | None
             Labels.
         groups : array-like, shape (n_windows,)
@@ -95,11 +98,11 @@ class Splitter(LeaveOneGroupOut):
         Raises
         ------
         ValueError
-            When ``groups`` is missing, recordings of two subjects are copies of each other, or the
-            subjects and windows do not suffice.
+            If ``groups`` is missing, two subjects have duplicate recordings, or there are too few
+            subjects or windows.
         """
         corpus = Corpus.of_arrays(X, y, groups)
-        corpus.check_copies()
+        corpus.check_duplicates()
         for partition in self.splits_of(corpus):
             yield partition.train, partition.test
 
@@ -107,11 +110,14 @@ class Splitter(LeaveOneGroupOut):
         """Return the number of splits."""
         return sum(1 for _ in self.splits_of(Corpus.of_arrays(X, y, groups)))
 
-    def _tested(self, corpus: Corpus, least: int = 2) -> list:
+    def _subjects_to_test(self, corpus: Corpus, minimum: int = 2) -> list:
         """Return the subjects to test in turn."""
         subjects = corpus.subjects
-        if len(subjects) < least:
-            raise ValueError(f"Holding out a subject needs two; all windows are of {subjects[0]}.")
+        if len(subjects) < minimum:
+            raise ValueError(
+                "Holding out a subject requires windows of at least 2 subjects, but all windows "
+                f"are from subject {subjects[0]}. Add subjects, or use WithinSubject."
+            )
         if self.test_subjects is None:
             return subjects
         return check_subjects(self.test_subjects, subjects, "test_subjects")
@@ -121,12 +127,12 @@ class Splitter(LeaveOneGroupOut):
 
 
 class LeaveOneSubjectOut(Splitter):
-    """Test each subject in turn; all others are trained on.
+    """Leave-one-subject-out splitter: test each subject in turn, train on all other subjects.
 
     Parameters
     ----------
     test_subjects : sequence | None
-        Subjects to test in turn; None means all.
+        Subjects to test in turn. If None, all subjects.
 
     Examples
     --------
@@ -142,30 +148,31 @@ class LeaveOneSubjectOut(Splitter):
         self.test_subjects = test_subjects
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        for subject in self._tested(corpus):
+        for subject in self._subjects_to_test(corpus):
             test = corpus.rows_of([subject])
             train = np.setdiff1d(np.arange(len(corpus.groups)), test)
-            yield from _rounds_of(corpus, train, test, unused)
+            yield from _splits_with_draws(corpus, train, test, unused)
 
 
 class LabeledSubjects(Splitter):
-    """Train on the labels of a few subjects, who are drawn at random, and test fixed others.
+    """Train on random subsets of labeled subjects, and test on a fixed set of held-out subjects.
 
     Parameters
     ----------
     n_subjects : int | sequence of int | None
-        Numbers of labeled training subjects. None means all that are not tested.
+        Numbers of labeled training subjects. If None, all subjects that are not tested.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
-        Cross-validator that divides the subjects, such as ``GroupKFold(5)``; an integer is the
-        number of folds of whole subjects. None uses ``test_subjects``.
+        Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
+        of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
-        Subjects to test. None means those whose recordings have ``"test"`` as ``split``. The latter
-        are never trained on, even when ``test_subjects`` are other subjects.
+        Subjects to test. If None, the subjects whose recordings have ``"test"`` as ``split``.
+        Subjects of split ``"test"`` are never used for training, even if they are not in
+        ``test_subjects``.
     train_subjects : sequence | None
-        Subjects to draw from. None means all that are not tested.
+        Subjects to draw labeled subjects from. If None, all subjects that are not tested.
     seeds : sequence of int
-        Seeds of the draws. A draw of fewer subjects is part of each larger one of its seed; where
-        each subject has one class, the classes come in turns.
+        Seeds of the draws. With the same seed, a smaller draw is a subset of a larger draw. If each
+        subject has windows of one class only, the draw alternates between the classes.
 
     Examples
     --------
@@ -209,92 +216,105 @@ class LabeledSubjects(Splitter):
         if self.n_subjects is not None:
             numbers = np.atleast_1d(self.n_subjects).tolist()
             check_list("n_subjects", numbers, checks.integer(1))
-        chosen = None
+        train_subjects = None
         if self.cv is not None:
             for name in ("test_subjects", "train_subjects"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"cv and {name} both choose the subjects; pass one of them.")
-            pairs = [*_pairs(self.cv, corpus)]
-        else:
-            tested, left_out = self.fixed_subjects(corpus)
-            rest = [s for s in corpus.subjects if s not in {*tested, *left_out}]
-            pairs = [(corpus.rows_of(rest), corpus.rows_of(tested))]
-            if self.train_subjects is not None:
-                chosen = check_subjects(self.train_subjects, corpus.subjects, "train_subjects")
-                if both := [str(subject) for subject in chosen if subject not in rest]:
                     raise ValueError(
-                        f"train_subjects has test subjects: {', '.join(both)}; remove them."
+                        f"cv and {name} cannot be combined, because both select the test and "
+                        "training subjects. Pass only one of them."
+                    )
+            pairs = [*_split_by_subject(self.cv, corpus)]
+        else:
+            test_subjects, excluded = self.fixed_subjects(corpus)
+            available = [s for s in corpus.subjects if s not in {*test_subjects, *excluded}]
+            pairs = [(corpus.rows_of(available), corpus.rows_of(test_subjects))]
+            if self.train_subjects is not None:
+                train_subjects = check_subjects(
+                    self.train_subjects, corpus.subjects, "train_subjects"
+                )
+                if overlap := [str(s) for s in train_subjects if s not in available]:
+                    raise ValueError(
+                        f"train_subjects contains test subjects: {', '.join(overlap)}. Remove them "
+                        "from train_subjects."
                     )
         for train, test in pairs:
             seeds = [None] if self.n_subjects is None else self.seeds
-            yield from _rounds_of(corpus, train, test, unused, numbers, seeds, chosen)
+            yield from _splits_with_draws(
+                corpus, train, test, unused, numbers, seeds, train_subjects
+            )
 
     def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
-        """Return the test subjects, and those who are neither tested nor trained on."""
+        """Return the test subjects, and the subjects that are excluded from training and test."""
         is_test = corpus.splits == "test"
-        reserved, others = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
-        if both := [str(subject) for subject in reserved if subject in others]:
+        reserved, unreserved = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
+        if overlap := [str(subject) for subject in reserved if subject in unreserved]:
             raise ValueError(
-                f"Recordings of {', '.join(both)} are in split 'test' and in another split; put "
-                "all recordings of a subject in one split."
+                f"Subjects {', '.join(overlap)} have recordings in split 'test' and in another "
+                "split. Assign all recordings of a subject to one split."
             )
         if self.test_subjects is not None:
             return check_subjects(self.test_subjects, corpus.subjects, "test_subjects"), reserved
         if not reserved:
-            where = f" in {corpus.name}" if corpus.name else ""
+            dataset = f" in dataset {corpus.name}" if corpus.name else ""
             raise ValueError(
-                f"There are no test subjects{where}: no recording's description has 'split' "
-                "'test'. Pass test_subjects, or use leave_one_subject_out."
+                f"There are no test subjects{dataset}: test_subjects is None, and no recording has "
+                "split='test' in its description. Pass test_subjects, or use "
+                "leave_one_subject_out."
             )
         return reserved, []
 
 
-def _pairs(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the training and test rows of a cross-validator that divides whole subjects."""
+def _split_by_subject(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the training and test rows of a cross-validator that splits by subject."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         cv = GroupKFold(int(cv))
     cv, rows, groups = check_cv(cv), np.arange(len(corpus.groups)), corpus.groups
-    # scikit-learn sorts the groups, which fails for subjects of mixed types; numbers can be sorted.
+    # scikit-learn sorts the groups, which fails for subjects of mixed types, so pass numbers.
     number_of = {subject: number for number, subject in enumerate(corpus.subjects)}
     numbers = np.array([number_of[subject] for subject in groups.tolist()])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
         pairs = list(cv.split(rows, corpus.y, numbers))
     for train, test in pairs:
-        if both := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
+        if overlap := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
             raise ValueError(
-                f"cv puts windows of {', '.join(map(str, both))} in the training and the test set. "
-                "Scores must be of held-out subjects; use cv with groups, such as GroupKFold."
+                f"cv puts windows of subjects {', '.join(map(str, overlap))} in both the training "
+                "and the test set, but test subjects must be held out. Use a cross-validator that "
+                "splits by groups, such as GroupKFold."
             )
         yield rows[train], rows[test]
 
 
-def _rounds_of(
+def _splits_with_draws(
     corpus: Corpus,
     available: np.ndarray,
     test: np.ndarray,
     unused: np.ndarray,
     numbers: Iterable[int | None] = (None,),
     seeds: Iterable[int | None] = (None,),
-    chosen: Iterable | None = None,
+    allowed_subjects: Iterable | None = None,
 ) -> Iterator[Split]:
-    """Yield a round for each number of labeled subjects and each seed of the draws."""
+    """Yield a split for each number of labeled subjects and each seed of the draws."""
     train = np.setdiff1d(available, unused)
-    trained_on, tested_on = map(corpus.subjects_of, (train, test))
+    train_subjects, test_subjects = map(corpus.subjects_of, (train, test))
     # Only labeled windows are tested; only labeled subjects are drawn for training.
     labeled = set(corpus.subjects_of(corpus.labeled))
-    allowed = labeled if chosen is None else labeled.intersection(chosen)
-    candidates = [subject for subject in trained_on if subject in allowed]
+    allowed = labeled if allowed_subjects is None else labeled.intersection(allowed_subjects)
+    candidates = [subject for subject in train_subjects if subject in allowed]
     if not candidates:
         raise ValueError(
-            "No labeled subject remains for training when the test subjects are "
-            f"{', '.join(map(str, tested_on))}; use fewer test subjects."
+            "No labeled subject remains for training if the test subjects are "
+            f"{', '.join(map(str, test_subjects))}. Use fewer test subjects, or add labels."
         )
-    if absent := [str(subject) for subject in tested_on if subject not in labeled]:
-        raise ValueError(f"There are no labeled windows to test of {', '.join(absent)}.")
+    if unlabeled_subjects := [str(subject) for subject in test_subjects if subject not in labeled]:
+        raise ValueError(
+            f"Test subjects {', '.join(unlabeled_subjects)} have no labeled windows. Add labels, "
+            "or test other subjects."
+        )
     class_of = classes_of_subjects(corpus)
-    # Kept in every round, for estimators that pretrain on unlabeled windows.
-    unlabeled = [subject for subject in trained_on if subject not in labeled]
+    # Subjects without labels are in every training set, for estimators that pretrain.
+    unlabeled = [subject for subject in train_subjects if subject not in labeled]
     test = np.unique(test[corpus.labeled[test]])
     for n, seed in product(numbers, seeds):
         n = len(candidates) if n is None else n
@@ -306,29 +326,32 @@ def _rounds_of(
 # Windows of the test subject --------------------------------------------------------------------
 
 
-_AMOUNTS = {
+#: Rules of the two parameters for the amount of labeled data of the test subject.
+_AMOUNT_RULES = {
     "n_windows": checks.integer(0),
     "minutes": checks.number("of at least 0", lambda minutes: minutes >= 0),
 }
 
 
 class LabeledWindows(Splitter):
-    """Train on all other subjects and on the first labeled windows of the test subject.
+    """Calibration splitter: train on all other subjects and on first windows of the test subject.
 
-    The test windows of a subject are the same for all numbers of labeled windows: those after the
-    largest number, of each class by itself, that have at least ``gap`` windows between them and
-    every labeled one of their recording.
+    The test windows of a subject are the same for all amounts of labeled data. They follow the
+    windows of the largest amount, separately for each class if ``n_windows`` is given, and are
+    separated by at least ``gap`` windows from every labeled window of the same recording.
 
     Parameters
     ----------
     n_windows : int | sequence of int | None
-        Numbers of labeled windows of each class, the first in the order of time; 0 is none.
+        Numbers of labeled windows per class of the test subject, in chronological order. With 0, no
+        window of the test subject is labeled. Pass either ``n_windows`` or ``minutes``.
     minutes : sequence of float | None
-        Instead, lengths of the first part of each subject's windows. Needs windows of a known rate.
+        Durations of the labeled first part of the windows of each subject, in minutes. Requires
+        windows with a known sampling rate.
     gap : int
-        Number of windows between labeled windows and test windows that are not used.
+        Number of unused windows between labeled windows and test windows.
     test_subjects : sequence | None
-        Subjects to test in turn; None means all.
+        Subjects to test in turn. If None, all subjects.
 
     Examples
     --------
@@ -358,55 +381,63 @@ class LabeledWindows(Splitter):
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if (self.n_windows is None) == (self.minutes is None):
-            raise ValueError("Pass n_windows or minutes: how much of the test subject is labeled.")
+            raise ValueError(
+                "Pass either n_windows or minutes, the amount of labeled data of the test subject; "
+                f"got n_windows={self.n_windows!r} and minutes={self.minutes!r}."
+            )
         name = "n_windows" if self.minutes is None else "minutes"
         amounts = np.atleast_1d(getattr(self, name)).tolist()
-        check_list(name, amounts, _AMOUNTS[name])
-        for subject in self._tested(corpus):
-            of_subject = corpus.in_time(subject)
-            rows = of_subject[corpus.labeled[of_subject]]
-            # What has to pass of the subject's windows until each one is labeled
+        check_list(name, amounts, _AMOUNT_RULES[name])
+        for subject in self._subjects_to_test(corpus):
+            subject_windows = corpus.in_time(subject)
+            rows = subject_windows[corpus.labeled[subject_windows]]
+            # Smallest amount of labeled data that includes each window of the subject
             if name == "minutes":
                 _, start, stop = corpus.spans
                 sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
                 if sfreq is None or (lengths <= 0).any():
                     raise ValueError(
-                        "Minutes need windows with a sampling rate and times; pass n_windows."
+                        "minutes requires windows with a sampling rate and times, and at least one "
+                        "of the two is unknown. Pass n_windows instead."
                     )
-                before = (np.cumsum(lengths / sfreq) / 60).round(6)
+                required = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
-                before = 1 + pd.Series(corpus.y[rows]).groupby(corpus.y[rows]).cumcount().to_numpy()
-            test = corpus.rows_outside_gap(rows, rows[before <= max(amounts)], of_subject, self.gap)
+                of_class = pd.Series(corpus.y[rows]).groupby(corpus.y[rows])
+                required = 1 + of_class.cumcount().to_numpy()
+            labeled = rows[required <= max(amounts)]
+            test = corpus.rows_outside_gap(rows, labeled, subject_windows, self.gap)
             if not len(test):
                 raise ValueError(
-                    f"Subject {subject} has {len(rows)} labeled windows; none is left to test "
-                    f"after {name}={max(amounts):g} and a gap of {self.gap}. Use less, or leave "
-                    "the subject out of test_subjects."
+                    f"Subject {subject} has {len(rows)} labeled windows, and no test window "
+                    f"remains with {name}={max(amounts):g} and gap={self.gap}. Use a smaller "
+                    f"{name}, or exclude the subject from test_subjects."
                 )
-            available = np.setdiff1d(np.arange(len(corpus.groups)), of_subject)
-            others = np.setdiff1d(available, unused)
-            n = len(corpus.subjects_of(others[corpus.labeled[others]]))
+            available = np.setdiff1d(np.arange(len(corpus.groups)), subject_windows)
+            train_windows = np.setdiff1d(available, unused)
+            n = len(corpus.subjects_of(train_windows[corpus.labeled[train_windows]]))
             for amount in amounts:
-                labeled = rows[before <= amount]
-                train = np.union1d(others, labeled)
+                labeled = rows[required <= amount]
+                train = np.union1d(train_windows, labeled)
                 columns = {name: amount}
                 yield Split(train, np.sort(test), available, n, None, columns, len(labeled))
 
 
 class WithinSubject(Splitter):
-    """Test each block, or each recording, of a subject; train on the subject's others.
+    """Within-subject splitter: cross-validation over time blocks or recordings of each subject.
 
-    Where a class comes in one stretch of time, there should be more blocks than classes, so that
-    each training set has all of them.
+    Each block is tested once, after training on the other blocks of the same subject. If the
+    windows of a class are contiguous in time, use more blocks than classes, so that each training
+    set contains all classes.
 
     Parameters
     ----------
     n_blocks : int | None
-        Number of blocks of equal size in the order of time; None means the subject's recordings.
+        Number of blocks of equal size, in chronological order. If None, each recording of the
+        subject is a block.
     gap : int
-        Number of windows on each side of the test block that are not trained on.
+        Number of windows on each side of the test block that are excluded from training.
     test_subjects : sequence | None
-        Subjects to test in turn; None means all.
+        Subjects to test in turn. If None, all subjects.
 
     Examples
     --------
@@ -430,12 +461,13 @@ class WithinSubject(Splitter):
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if len(unused):
             raise ValueError(
-                "WithinSubject trains on one subject, and validation='split' validates on others; "
-                "pass a share of the windows, such as validation=0.2."
+                "validation='split' cannot be used with WithinSubject, because it validates on "
+                "other subjects than the training subject. Pass a proportion of the windows, such "
+                "as validation=0.2."
             )
-        for subject in self._tested(corpus, least=1):
-            of_subject = corpus.in_time(subject)
-            rows = of_subject[corpus.labeled[of_subject]]
+        for subject in self._subjects_to_test(corpus, minimum=1):
+            subject_windows = corpus.in_time(subject)
+            rows = subject_windows[corpus.labeled[subject_windows]]
             if self.n_blocks is None:
                 recordings = corpus.spans[0][rows]
                 blocks = [rows[recordings == recording] for recording in pd.unique(recordings)]
@@ -443,10 +475,12 @@ class WithinSubject(Splitter):
                 blocks = [block for block in np.array_split(rows, self.n_blocks) if len(block)]
             if len(blocks) < 2:
                 raise ValueError(
-                    f"The labeled windows of subject {subject} make one block; two are needed."
+                    "WithinSubject requires at least 2 blocks per subject, but the labeled "
+                    f"windows of subject {subject} form {len(blocks)}. Use a larger n_blocks, or "
+                    "exclude the subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
-                train = np.sort(corpus.rows_outside_gap(rows, test, of_subject, self.gap))
+                train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))
                 columns = {"block": number}
                 yield Split(train, np.sort(test), train, 1, None, columns, len(train))
 
@@ -462,10 +496,10 @@ def make_folds(
     seeds: Sequence[int],
     varied: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Fold]:
-    """Make a fold for each round of a splitter, each seed and each method.
+    """Make a fold for each split of a splitter, each seed and each method.
 
-    If an estimator has ``validation="split"``, subjects with the split "valid" are not drawn for
-    training, for none of the estimators.
+    If any estimator has ``validation="split"``, subjects of split "valid" are not drawn for
+    training, for all estimators.
 
     Parameters
     ----------
@@ -476,36 +510,39 @@ def make_folds(
     corpus : Corpus
         Windows to split.
     splitter : Splitter
-        Who is trained on and tested.
+        Splitter into training and test windows.
     seeds : sequence of int
-        Seeds of the estimators, in rounds without a draw; the others have the seed of the draw.
+        Seeds of the estimators in splits without a draw. In splits with a draw, the seed of the
+        draw is used.
     varied : dict of str to dict | None
         Additional columns and their values, by method.
 
     Raises
     ------
     ValueError
-        As the splitter does, or when an estimator has ``validation="split"`` and the split of a
-        training window is neither "train" nor "valid".
+        If the splitter cannot split the windows, or an estimator has ``validation="split"`` and the
+        split of a training window is neither "train" nor "valid".
     """
     folds: list[Fold] = []
     pretrain: dict[bytes, np.ndarray] = {}
-    fixed = {name for name, estimator in estimators.items() if validates_by_split(estimator)}
+    methods_with_split = {
+        name for name, estimator in estimators.items() if validates_by_split(estimator)
+    }
     reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
     unused = valid = _NONE
-    if fixed:
-        # Unlabeled windows of the validation subjects, and of subjects in the split "valid"
-        # without any label, are in neither part.
+    if methods_with_split:
+        # Unlabeled windows of validation subjects, and of subjects in split "valid" without any
+        # label, are used neither for training nor for validation.
         unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
     for partition in splitter.splits_of(corpus, unused):
-        if fixed:
+        if methods_with_split:
             labeled = partition.available[corpus.labeled[partition.available]]
             splits, window_subjects = corpus.splits[labeled], corpus.groups[labeled]
             valid = labeled[labels.are_validation(splits, window_subjects, len(labeled))]
-        # Without subjects of split "test", which a cv may train on.
+        # Exclude the subjects of split "test", which a cv may use for training.
         pretrained_on = np.setdiff1d(partition.available, [*unused, *reserved])
-        tested = partition.test.tobytes()
-        pretrain[tested] = np.union1d(pretrain.get(tested, _NONE), pretrained_on)
+        test_key = partition.test.tobytes()
+        pretrain[test_key] = np.union1d(pretrain.get(test_key, _NONE), pretrained_on)
         folds += [
             Fold(
                 protocol=protocol,
@@ -517,7 +554,7 @@ def make_folds(
                 train=partition.train,
                 test=partition.test,
                 test_subjects=corpus.subjects_of(partition.test),
-                valid=valid if method in fixed else _NONE,
+                valid=valid if method in methods_with_split else _NONE,
                 pooled=splitter.pooled,
                 test_subject_data=tables.TestSubjectData.LABELED
                 if partition.n_labeled
@@ -527,5 +564,5 @@ def make_folds(
             for seed in (seeds if partition.seed is None else [partition.seed])
             for method, estimator in estimators.items()
         ]
-    # Folds with the same test windows may pretrain on the windows of all.
+    # Folds with the same test windows may pretrain on the training windows of all these folds.
     return [replace(fold, pretrain=pretrain[fold.test.tobytes()]) for fold in folds]

@@ -1,4 +1,4 @@
-"""The windows of a dataset with labels and subjects, and who of them is trained on and tested."""
+"""Windows with labels and subjects (Corpus), and their training and test windows (Fold)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,31 +20,31 @@ from braindecode_pars.windows import as_sklearn, convert, duplicates, labels, ta
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The windows of a dataset with their labels and subjects.
+    """Windows of a dataset with their labels and subjects.
 
     Attributes
     ----------
     name : str
         Value of the column ``dataset``.
     X : Windows, shape (n_windows,)
-        The windows; none is read yet.
+        Windows, whose samples are read when they are needed.
     y, groups : ndarray, shape (n_windows,)
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
         Whether a window has a label.
     unlabeled_label : hashable | None
-        Label of unlabeled windows; None when every window is labeled.
+        Label of unlabeled windows; None if every window is labeled.
     splits : ndarray, shape (n_windows,)
-        Entry ``split`` of the description of each window's recording; None where there is none.
+        Entry ``split`` in the description of the recording of each window; None if it is missing.
     corpus_subjects : dict
-        Name of each subject with the corpus in front, where that is known.
+        Name of each subject, prefixed with the corpus if the corpus is known.
 
     Examples
     --------
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation.splitting import Corpus
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
-    >>> corpus = Corpus.of(windows, "nights", unlabeled_label=-1)
+    >>> corpus = Corpus.of(windows, "sleep", unlabeled_label=-1)
     >>> corpus.subjects, corpus.rows_of([2]).tolist()
     ([1, 2], [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
     """
@@ -69,8 +69,8 @@ class Corpus:
         name : str
             Value of the column ``dataset``.
         unlabeled_label : hashable | None
-            Label of unlabeled windows. ``"auto"`` means -1, with a warning when there are such
-            windows. With None every window is labeled.
+            Label of unlabeled windows. ``"auto"`` means -1, with a warning if there are unlabeled
+            windows. If None, every window is labeled.
 
         Returns
         -------
@@ -79,19 +79,20 @@ class Corpus:
         Raises
         ------
         ValueError
-            When labels or subjects are missing, when labels are not classes or cannot be told from
-            the label of unlabeled windows, or when a subject is called "all".
+            If labels or subjects are missing, labels are not classes or cannot be distinguished
+            from the label of unlabeled windows, or a subject has the name "all".
 
         Warns
         -----
         UserWarning
-            When two subjects may be one subject, when classes look the same, and with ``"auto"``
-            when windows are taken as unlabeled.
+            If two subject names or two class names are similar, or if windows are treated as
+            unlabeled because of ``"auto"``.
         """
         X, y, groups = as_sklearn(windows_ds)
         if tables.POOLED in groups.tolist():
             raise ValueError(
-                f"Rename the subject {tables.POOLED!r}, the name of rows over all subjects."
+                f"A subject has the name {tables.POOLED!r}, which is reserved for scores over all "
+                "subjects. Rename the subject in the descriptions of the recordings."
             )
         warn_of_similar_names(groups.tolist())
         unlabeled, label = labels.find_unlabeled(y, unlabeled_label)
@@ -104,21 +105,22 @@ class Corpus:
 
     @classmethod
     def of_arrays(cls, X: Any, y: Any, groups: Any) -> Self:
-        """Make a corpus of what scikit-learn passes to a splitter; every window has a label.
+        """Make a corpus from the arguments of a scikit-learn splitter; every window has a label.
 
         Raises
         ------
         ValueError
-            When there are no groups, a subject is missing, or the lengths differ.
+            If ``groups`` is None, a subject is missing, or the lengths differ.
 
         Warns
         -----
         UserWarning
-            When two subjects may be one subject.
+            If two subject names are similar.
         """
         if groups is None:
             raise ValueError(
-                "groups is None; pass the subject of each window, the third value of as_sklearn."
+                "groups is None, but the subject of each window is required. Pass the third value "
+                "returned by as_sklearn as groups."
             )
         groups = convert.subject_column(groups, len(groups))
         y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
@@ -134,57 +136,61 @@ class Corpus:
         return in_order(self.groups.tolist())
 
     def subjects_of(self, windows: np.ndarray) -> list:
-        """Return the subjects of some windows, by indices or a mask, sorted."""
+        """Return the sorted subjects of windows, which are selected by indices or a mask."""
         return in_order(self.groups[windows].tolist())
 
     def corpus_subjects_of(self, subjects: Iterable) -> dict[Any, Any]:
-        """Return the name of each of these subjects with the corpus in front."""
+        """Return the name of each subject, prefixed with the corpus if the corpus is known."""
         return {subject: self.corpus_subjects.get(subject, subject) for subject in subjects}
 
     def rows_of(self, subjects: Iterable) -> np.ndarray:
-        """Return the indices of the windows of these subjects, in the order of the dataset."""
+        """Return the indices of all windows of the subjects, in the order of the dataset."""
         wanted = set(subjects)
         return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
 
     @cached_property
     def spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Recording, first sample and end of each window; the last two are equal where unknown."""
+        """Recording, start and stop sample of each window; start equals stop if unknown."""
         if isinstance(self.X, table.Windows):
             return tuple(self.X.table[["recording", "start", "stop"]].to_numpy().T)
         return (np.zeros(len(self.groups), dtype=int),) * 3
 
     def in_time(self, subject: Any) -> np.ndarray:
-        """Return the indices of a subject's windows, in the order of time in each recording."""
+        """Return the indices of a subject's windows, in chronological order per recording."""
         rows = self.rows_of([subject])
         recordings, starts, _ = self.spans
         return rows[np.lexsort((starts[rows], recordings[rows]))]
 
     def rows_outside_gap(
-        self, rows: np.ndarray, others: np.ndarray, in_time: np.ndarray, gap: int
+        self, rows: np.ndarray, reference: np.ndarray, in_time: np.ndarray, gap: int
     ) -> np.ndarray:
-        """Return the rows that have ``gap`` windows between them and others of their recording.
+        """Return the rows that are separated from reference rows by at least ``gap`` windows.
+
+        Only reference rows of the same recording are compared. ``in_time`` are all rows of the
+        subject in chronological order.
 
         Raises
         ------
         ValueError
-            When one of them still overlaps one of the others.
+            If a returned window overlaps in time with a reference window.
         """
         checks.integer(0).check("gap", gap)
         position = np.empty(len(self.groups), dtype=int)
         position[in_time] = np.arange(len(in_time))
         recordings, start, stop = self.spans
-        same = recordings[rows][:, None] == recordings[others]
-        near = np.abs(position[rows][:, None] - position[others]) <= gap
-        far = ~(same & near).any(axis=1)
-        overlap = (start[rows][:, None] < stop[others]) & (start[others] < stop[rows][:, None])
-        if (same & overlap)[far].any():
+        is_same = recordings[rows][:, None] == recordings[reference]
+        is_near = np.abs(position[rows][:, None] - position[reference]) <= gap
+        is_outside = ~(is_same & is_near).any(axis=1)
+        starts, stops = start[rows][:, None], stop[rows][:, None]
+        overlaps = (starts < stop[reference]) & (start[reference] < stops)
+        if (is_same & overlaps)[is_outside].any():
             raise ValueError(
-                f"Training and test windows overlap in time with gap={gap}; pass a larger gap."
+                f"Training and test windows overlap in time with gap={gap}. Pass a larger gap."
             )
-        return rows[far]
+        return rows[is_outside]
 
-    def check_copies(self) -> None:
-        """Raise ValueError when recordings of two subjects contain the same signals."""
+    def check_duplicates(self) -> None:
+        """Raise ValueError if two subjects have duplicate recordings."""
         if not isinstance(self.X, table.Windows):
             return
         windows = self.X.with_subjects(self.groups)
@@ -192,22 +198,23 @@ class Corpus:
         for first, second in duplicates.find_duplicates(windows):
             if subjects[first] != subjects[second]:
                 raise ValueError(
-                    f"The subjects {subjects[first]} and {subjects[second]} have the same signals: "
-                    "training and test data would overlap. Remove one, or give both one subject."
+                    f"Subjects {subjects[first]} and {subjects[second]} have duplicate recordings "
+                    "(identical samples), so training and test data would overlap. Remove one of "
+                    "the recordings, or assign both to the same subject."
                 )
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One fit with its training and test windows.
+    """One fit of an estimator, with its training and test windows.
 
     Attributes
     ----------
     protocol, dataset, method : str
-        Values of the columns of these names.
+        Values of the columns ``protocol``, ``dataset`` and ``method``.
     n_train_subjects : int
         Number of labeled training subjects. It includes the validation subjects that the estimator
-        splits off them, but not those of ``valid``.
+        splits off the training subjects, but not the subjects of ``valid``.
     seed : int
         Seed of every ``random_state`` and of torch's random state.
     estimator : estimator
@@ -217,19 +224,19 @@ class Fold:
     test_subjects : list
         Subjects of the test windows, in the order of the rows.
     valid : ndarray of int
-        Indices of the fixed validation windows, which an estimator with ``validation="split"`` is
-        given together with the training windows.
+        Indices of the fixed validation windows, which an estimator with ``validation="split"``
+        receives together with the training windows.
     pretrain : ndarray of int
         Indices of the windows that a pretraining for several folds may use: the training windows
-        before subjects are drawn, without those of validation subjects and of split "test".
+        before subjects are drawn, without windows of validation subjects and of split "test".
     pooled : bool
-        Whether the scores get a row over all test windows together.
+        Whether the scores contain a row over all test windows together.
     varied : dict
         Additional columns and their values.
     test_subject_data : TestSubjectData
-        What the training windows give away of the test subject.
+        Data of the test subject in the training windows.
     encoder_parameters : int | None
-        Number of parameters of the encoder, where the methods have encoders of different sizes.
+        Number of parameters of the encoder, if the methods have encoders of different sizes.
 
     Examples
     --------
@@ -238,7 +245,7 @@ class Fold:
     >>> from braindecode_pars.evaluation.splitting import Fold
     >>> fold = Fold(
     ...     protocol="leave_one_subject_out",
-    ...     dataset="nights",
+    ...     dataset="sleep",
     ...     method="chance",
     ...     n_train_subjects=2,
     ...     seed=0,
@@ -248,7 +255,7 @@ class Fold:
     ...     test_subjects=[3],
     ... )
     >>> print(fold)
-    chance on nights, subject 3, 2 training subjects, seed 0
+    chance on sleep, subject 3, 2 training subjects, seed 0
     """
 
     protocol: str
@@ -269,7 +276,7 @@ class Fold:
 
     @property
     def subject(self) -> Any:
-        """Test subject; ``"all"`` with a pooled row; the joined names of several subjects."""
+        """Name of the test subject; joined names of several; ``"all"`` if scores are pooled."""
         if self.pooled:
             return tables.POOLED
         several = len(self.test_subjects) > 1
@@ -281,9 +288,9 @@ class Fold:
         return {name: getattr(self, name) for name in tables.SCORES[:-2]} | self.varied
 
     def __str__(self) -> str:
-        where = f"{self.method} on {self.dataset}" if self.dataset else self.method
+        name = f"{self.method} on {self.dataset}" if self.dataset else self.method
         subject = "" if self.subject == tables.POOLED else f", subject {self.subject}"
-        return f"{where}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
+        return f"{name}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
 
 
 def check_arguments(
@@ -293,27 +300,35 @@ def check_arguments(
     n_jobs: int | None,
     out: str | Path | None,
 ) -> None:
-    """Check the arguments that all protocols share.
+    """Check the arguments shared by all protocols.
 
     Raises
     ------
     TypeError
-        When the estimators are not a mapping of names to classifiers, or another argument has a
-        wrong type.
+        If ``estimators`` is not a dict from names to classifiers, or another argument has a wrong
+        type.
     ValueError
-        When there are no estimators, metrics or seeds, one is given twice or is unknown, or
-        ``n_jobs`` is 0.
+        If there are no estimators, metrics or seeds, a value is duplicate or unknown, or ``n_jobs``
+        is 0.
     """
     if not isinstance(estimators, Mapping):
-        raise TypeError(f"estimators must be a dict of names, not a {type(estimators).__name__}.")
-    check_list("estimators", list(estimators), checks.instance("names of methods as text", str))
+        raise TypeError(
+            "estimators must be a dict from method name to estimator, got "
+            f"{type(estimators).__name__}."
+        )
+    check_list("estimators", list(estimators), checks.instance("method names as strings", str))
     for method, estimator in estimators.items():
         missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
         if missing or isinstance(estimator, type):
-            raise TypeError(f"{method} must be a scikit-learn classifier, got {estimator!r}.")
+            raise TypeError(
+                f"estimators[{method!r}] must be an instance of a scikit-learn classifier, got "
+                f"{estimator!r}."
+            )
         if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
-            to_use = "cross_val_predict of scikit-learn and evaluation.regression_scores"
-            raise TypeError(f"{method} is a regressor, but protocols score classes; use {to_use}.")
+            raise TypeError(
+                f"estimators[{method!r}] is a regressor, but the protocols require classifiers. "
+                "Use scikit-learn's cross_val_predict and evaluation.regression_scores."
+            )
     check_list("metrics", metrics, checks.choice(*METRICS))
     check_list("seeds", seeds, checks.integer(0))
     is_number = checks.ParameterRule(
@@ -324,46 +339,51 @@ def check_arguments(
 
 
 def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> None:
-    """Check that an argument is a list of different values that a rule accepts.
+    """Check that an argument is a non-empty list of unique values that satisfy a rule.
 
     Raises
     ------
     TypeError, ValueError
-        When it is not a list, is empty, or has a wrong value or one value twice.
+        If the argument is not a list, is empty, or has an invalid or duplicate value.
     """
     if isinstance(values, str) or not isinstance(values, Collection):
         raise TypeError(f"{name} must be a list, got {values!r}.")
     if len(values) == 0:
-        raise ValueError(f"{name} is empty; there would be nothing to report.")
+        raise ValueError(f"{name} is empty. Pass at least one value.")
     for value in values:
         rule.check(name, value)
     if len(set(values)) < len(values):
-        raise ValueError(f"{name} has an entry twice: {', '.join(map(str, values))}.")
+        raise ValueError(
+            f"{name} contains duplicate values: {', '.join(map(str, values))}. Remove the "
+            "duplicates."
+        )
 
 
-def check_subjects(asked: Iterable, there: Iterable, name: str) -> list:
+def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     """Return the requested subjects as a list.
 
     Raises
     ------
     ValueError
-        When there are none, one is given twice, or one is not in the data.
+        If no subject is requested, a subject is duplicate, or a subject is not available.
     """
-    if isinstance(asked, str) or not isinstance(asked, Iterable):
-        raise ValueError(f"{name} is {asked!r}; give a list of subjects.")
-    asked, there = [normalized(subject) for subject in asked], list(there)
-    if absent := [repr(subject) for subject in asked if subject not in there]:
-        names = checks.format_list(list(map(repr, there)), max_items=20)
+    if isinstance(requested, str) or not isinstance(requested, Iterable):
+        raise ValueError(f"{name} must be a list of subjects, got {requested!r}.")
+    requested = [normalized(subject) for subject in requested]
+    available = list(available)
+    if absent := [repr(subject) for subject in requested if subject not in available]:
+        names = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
-            f"{name} has {checks.format_list(absent)}, but the data have the subjects {names}."
+            f"{name} contains {checks.format_list(absent)}, but the subjects in the data are "
+            f"{names}."
         )
-    if not asked or len(set(asked)) < len(asked):
-        raise ValueError(f"{name} must have a subject, and each once; got {asked}.")
-    return asked
+    if not requested or len(set(requested)) < len(requested):
+        raise ValueError(f"{name} must contain at least one subject, each once; got {requested}.")
+    return requested
 
 
 def in_order(subjects: Iterable) -> list:
-    """Return every subject once, sorted; by text where they are of several types."""
+    """Return the sorted unique subjects; sorted as text if they have several types."""
     unique = list(dict.fromkeys(subjects))
     try:
         return sorted(unique)
@@ -380,17 +400,18 @@ def draw_subjects(
 ) -> list:
     """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
 
-    Draws with the same seed are nested: a larger draw contains every smaller draw. Where each
-    subject has one class, ``class_of``, the classes come in turns in the list, so that few subjects
-    are not all of one class.
+    Draws with the same seed are nested: a larger draw contains every smaller draw. If each subject
+    has windows of one class only, pass these classes as ``class_of``. The list then alternates
+    between the classes, so that a small draw does not consist of one class.
 
-    With ``n_sets``, the candidates are dealt into disjoint sets: seeds 0 to ``n_sets - 1`` are the
-    sets of one shuffled list, the next ``n_sets`` seeds are those of another one, and so on.
+    With ``n_sets``, the candidates are divided into disjoint sets: seeds 0 to ``n_sets - 1`` are
+    the sets of one shuffled list, the next ``n_sets`` seeds are the sets of another shuffled list,
+    and so on.
 
     Raises
     ------
     ValueError
-        When ``n``, or ``n * n_sets``, is not between 1 and the number of candidates.
+        If ``n``, or ``n * n_sets``, is not between 1 and the number of candidates.
 
     Examples
     --------
@@ -400,9 +421,11 @@ def draw_subjects(
     """
     shuffle, position = (seed, 0) if n_sets is None else divmod(seed, n_sets)
     if not 1 <= n * (n_sets or 1) <= len(candidates):
-        most = f"1 to {len(candidates)}, the training subjects with labels"
         sets = "" if n_sets is None else f" in each of {n_sets} disjoint sets"
-        raise ValueError(f"n_train_subjects is {n}{sets}; use {most}.")
+        raise ValueError(
+            f"n_train_subjects={n}{sets} is out of range: {len(candidates)} labeled subjects are "
+            f"available for training. Use a value from 1 to {len(candidates) // (n_sets or 1)}."
+        )
     order = np.random.RandomState(shuffle).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]
     if class_of is not None:
@@ -413,7 +436,7 @@ def draw_subjects(
 
 
 def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
-    """Return the class of each labeled subject; None where a subject has several."""
+    """Return the class of each labeled subject, or None if any subject has several classes."""
     labeled = corpus.labeled
     pairs = {*zip(corpus.groups[labeled].tolist(), corpus.y[labeled].tolist(), strict=True)}
     class_of_subject = dict(pairs)
@@ -421,13 +444,13 @@ def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
 
 
 def validates_by_split(estimator: BaseEstimator) -> bool:
-    """Whether the estimator has the parameter ``validation="split"``, for fixed validation sets."""
+    """Return whether the estimator has the parameter ``validation="split"``."""
     values = parameters_called("validation", estimator).values()
     return any(isinstance(value, str) and value == labels.SPLIT for value in values)
 
 
 def with_seed(estimator: BaseEstimator, seed: int) -> BaseEstimator:
-    """Set every ``random_state`` among the parameters of an estimator, in place.
+    """Set every ``random_state`` parameter of an estimator to a seed, in place.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""PARSNet, a multi-channel braindecode model around a single-channel encoder, and its parts."""
+"""PARSNet, a braindecode model with a pretrained encoder, and the modules it consists of."""
 
 from typing import TYPE_CHECKING
 
-import braindecode_pars._common.hosts  # noqa: F401  before braindecode
+import braindecode_pars._common.hosts  # noqa: F401  must be imported before braindecode
 
 # isort: split
 from braindecode_pars._common import names

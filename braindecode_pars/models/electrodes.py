@@ -1,7 +1,8 @@
-"""What PARSNet knows of an electrode: its position, a spatial filter there, and its amplitude.
+"""Modules of PARSNet for electrode positions, spatial filters and relative amplitudes.
 
-Positions are encoded by Fourier features. The weights of a spatial filter are a function of the
-position. The amplitude of a channel is relative to the other channels of its window.
+Electrode positions are encoded by Fourier features. The weights of a spatial filter are a function
+of the electrode position. The amplitude of a channel is relative to the other channels of its
+window.
 """
 
 import math
@@ -13,39 +14,40 @@ from torch import Tensor, nn
 from braindecode_pars._common import checks
 from braindecode_pars._common.channel_names import electrode_positions
 
-HEAD_RADIUS = 0.095  # meters, the radius of MNE's default sphere
-#: Unit vectors along the axes, the diagonals of faces and those of the cube; one of v and -v each.
+HEAD_RADIUS = 0.095  # radius of the default sphere of MNE, in meters
+#: Unit vectors along the axes, the face diagonals and the space diagonals of a cube. Of opposite
+#: vectors v and -v, only one is included.
 _DIAGONALS = nn.functional.normalize(
     torch.tensor([v for v in product((-1.0, 0.0, 1.0), repeat=3) if v > (0.0, 0.0, 0.0)])
 )
 
 
 def positions_of(chs_info: list[dict] | None, x: Tensor) -> Tensor:
-    """Return the positions of the channels of windows, on their device; NaN where unknown."""
+    """Return the electrode positions of channels, on the device of ``x``; NaN if unknown."""
     if not chs_info:
         return x.new_full((x.shape[1], 3), torch.nan)
     return torch.from_numpy(electrode_positions(chs_info)).to(x.device)
 
 
 class ElectrodeCode(nn.Module):
-    """Fourier features of 3-D electrode positions, and one learned code for unknown positions.
+    """Fourier encoding of 3-D electrode positions, with a learned encoding of unknown positions.
 
-    The features are sines and cosines of waves across the head. A linear layer projects them to
-    ``embed_dim``. With ``electrode_position=True``, :class:`~braindecode_pars.PARSNet` adds this
-    code to its spatial tokens; the gains of a
-    :class:`~braindecode_pars.models.SpatialFilter` are such a code too. The paper does not
-    encode positions.
+    The Fourier features are sines and cosines of plane waves across the head. A linear layer
+    projects them to ``embed_dim``. With ``electrode_position=True``,
+    :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial tokens. The gains of a
+    :class:`~braindecode_pars.models.SpatialFilter` are also computed by this module. The paper does
+    not encode electrode positions.
 
     Parameters
     ----------
     embed_dim : int
-        Size of the code.
+        Size of the encoding.
     oblique : bool
-        Directions of the waves. With False, they run along the three axes, with wavelengths of 4,
-        2, 1 and 1/2 head radii; the code is then a sum of functions of one coordinate each. With
-        True, they run along the axes and all diagonals, with wavelengths of 4, 2 and 1 head radii.
-        The codes of the 64 electrodes of the 10-10 system are then linearly independent, so that a
-        linear function of the code can have any values there.
+        Directions of the waves. If False, the waves are along the three axes, with wavelengths of
+        4, 2, 1 and 1/2 head radii. The encoding is then a sum of functions of a single coordinate.
+        If True, the waves are along the axes and all diagonals, with wavelengths of 4, 2 and 1 head
+        radii. The encodings of the 64 electrodes of the 10-10 system are then linearly independent,
+        so that a linear function of the encoding can have arbitrary values at these electrodes.
 
     Examples
     --------
@@ -66,18 +68,18 @@ class ElectrodeCode(nn.Module):
         self.unknown_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
 
     def forward(self, positions: Tensor) -> Tensor:
-        """Return the codes of positions.
+        """Return the encodings of electrode positions.
 
         Parameters
         ----------
         positions : Tensor, shape (..., n_chans, 3)
-            Positions in meters in the head frame. A position that contains NaN, or is the origin,
-            is unknown.
+            Positions in meters in the head frame. A position that contains NaN, or equals the
+            origin, is unknown.
 
         Returns
         -------
         Tensor, shape (..., n_chans, embed_dim)
-            Codes of the positions.
+            Encodings of the positions.
         """
         unknown = ~(positions.isfinite().all(-1) & positions.any(-1))
         positions = positions.masked_fill(unknown[..., None], 0.0)
@@ -85,7 +87,7 @@ class ElectrodeCode(nn.Module):
         return torch.where(unknown[..., None], self.unknown_token, code)
 
     def features(self, positions: Tensor) -> Tensor:
-        """Return the Fourier features of known positions.
+        """Return the Fourier features of known electrode positions.
 
         Parameters
         ----------
@@ -95,9 +97,9 @@ class ElectrodeCode(nn.Module):
         Returns
         -------
         Tensor, shape (..., n_chans, n_features)
-            For each direction, the sines of all wavelengths, then the cosines.
+            Sines of all wavelengths, then cosines of all wavelengths, for each direction.
         """
-        # Angular frequencies: a wavelength of 4 radii, halved several times.
+        # Angular frequencies of wavelengths of 4 head radii, 2 head radii, and so on.
         octaves = torch.arange(self.n_wavelengths, device=positions.device)
         frequencies = (math.pi / 2 / HEAD_RADIUS * 2.0**octaves).to(positions.dtype)
         along = (positions[..., None, :] * self.directions).sum(dim=-1)  # (..., n_directions)
@@ -109,25 +111,26 @@ _RULES = dict(n_features=checks.integer(1), n_gains=checks.integer(1))
 
 
 class SpatialFilter(nn.Module):
-    r"""Weighted means over channels, with weights that depend on feature and electrode position.
+    r"""Spatial filters for any montage: weights are a learned function of electrode position.
 
-    Attention adds the code of a position to the features of a channel. Left against right needs
-    their product, which is what this module computes. Channel :math:`c` at position :math:`p_c`
-    has ``n_gains`` gains for each of its features :math:`f_c`, as a linear function of a Fourier
-    code of the position, and the output is
+    The module computes weighted means of features over channels. In attention, the encoding of the
+    position is only added to the features of a channel. To distinguish left from right, features
+    and position have to be multiplied, which this module does. Channel :math:`c` at position
+    :math:`p_c` has ``n_gains`` gains for each of its features :math:`f_c`, which are a linear
+    function of a Fourier encoding of the position. The output is
 
     .. math:: \operatorname{LayerNorm}\Big(\frac{1}{C} \sum_{c=1}^{C} g_k(p_c) \odot f_c\Big),
         \qquad k = 1, \ldots, K.
 
-    No learnable shape depends on the montage. Channels may be missing, and all channels of unknown
-    position share one learned gain of each feature.
+    The shapes of the weights do not depend on the montage. Channels may be missing. All channels
+    with unknown position share the same learned gains.
 
     Parameters
     ----------
     n_features : int
-        Number of features of a channel.
+        Number of features per channel.
     n_gains : int
-        Number of gains :math:`K` of each feature.
+        Number of gains per feature, :math:`K`.
 
     Attributes
     ----------
@@ -136,16 +139,16 @@ class SpatialFilter(nn.Module):
 
     Notes
     -----
-    A linear layer on :meth:`pool`, which is the output before the layer norm, can equal every
-    linear classifier on the channels times features of a montage if ``n_gains`` is at least the
-    number of outputs and the codes of the positions are linearly independent, as those of the 64
-    electrodes of the 10-10 system are. The layer norm sets the mean and the scale of each window's
-    output.
+    Consider a linear layer after :meth:`pool`, which returns the output before the layer norm. For
+    a given montage, this combination can represent every linear classifier of all features of all
+    channels, if ``n_gains`` is at least the number of outputs and the encodings of the electrode
+    positions are linearly independent. The latter is true for the 64 electrodes of the 10-10
+    system. The layer norm normalizes mean and scale of the output of each window.
 
-    Relatives: the spatial attention of Défossez et al. weights channels by a Fourier series of
-    their 2-D positions. The spatial filters of S-JEPA (Guetschel et al.) are learned for one
-    montage, on tokens with a code of the position. LUNA (Döner et al.) maps any montage to a fixed
-    number of queries by cross-attention. REVE (El Ouahidi et al.) adds a Fourier code of 3-D
+    Related work: the spatial attention of Défossez et al. weights channels by a Fourier series of
+    their 2-D positions. The spatial filters of S-JEPA (Guetschel et al.) are learned for a single
+    montage, on tokens with a position encoding. LUNA (Döner et al.) maps any montage to a fixed
+    number of queries by cross-attention. REVE (El Ouahidi et al.) adds a Fourier encoding of 3-D
     position and time to each token.
 
     References
@@ -178,22 +181,22 @@ class SpatialFilter(nn.Module):
         self.n_features = n_features
         self.out_features = n_gains * n_features
         self.gains = ElectrodeCode(self.out_features, oblique=True)
-        # As large as the gains of known positions are at the start.
+        # The same standard deviation as the initial gains of known positions
         nn.init.normal_(self.gains.unknown_token, std=0.4)
         self.norm = nn.LayerNorm(self.out_features)
 
     def forward(self, features: Tensor, positions: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Return the layer norm of the weighted means.
+        """Return the weighted means over channels, after the layer norm.
 
         Parameters
         ----------
         features : Tensor, shape (batch, n_chans, n_features)
             Features of each channel.
         positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3)
-            Positions in meters in the head frame; NaN for unknown positions.
+            Electrode positions in meters in the head frame; NaN for unknown positions.
         keep : Tensor of bool, shape (batch, n_chans) | None
-            Mask that is False for missing channels, which change nothing. Every example needs at
-            least one True. None keeps all channels.
+            Mask that is False for missing channels, whose features are ignored. Every row must
+            contain at least one True. If None, no channel is missing.
 
         Returns
         -------
@@ -203,7 +206,7 @@ class SpatialFilter(nn.Module):
         return self.norm(self.pool(features, positions, keep))
 
     def pool(self, features: Tensor, positions: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Return the weighted means, before the layer norm.
+        """Return the weighted means over channels, before the layer norm.
 
         Parameters
         ----------
@@ -213,7 +216,8 @@ class SpatialFilter(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_gains * n_features)
-            The features of the first gain, then those of the second, and so on.
+            Weighted means of all features with the first gain, then with the second gain, and so
+            on.
         """
         # (..., n_chans, n_gains * n_features) -> (..., n_chans, n_gains, n_features)
         gains = self.gains(positions).unflatten(-1, (-1, self.n_features))
@@ -224,31 +228,33 @@ class SpatialFilter(nn.Module):
         return (total / keep.sum(dim=1)[:, None, None]).flatten(1)
 
 
-#: Bound of the relative amplitudes: about twenty times the other channels.
+#: Maximum absolute relative amplitude (natural logarithm), a factor of about 20.
 LIMIT = 3.0
 
 
 def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
-    r"""Return the log standard deviation of each channel, relative to its window.
+    r"""Return the log amplitude of each channel, relative to the mean over channels of the window.
 
-    The encoder does not see amplitudes, because :func:`~braindecode_pars.tokens.instance_norm`
-    removes them. Channel :math:`c` of a window gets :math:`\log s_c - \operatorname{mean}_j \log
-    s_j`, where :math:`s` is the standard deviation over time. The mean is over all channels of the
-    window that are neither missing nor flat, channel :math:`c` included. So a gain that all
-    channels share, such as the factor from volts to microvolts, has no effect.
+    The encoder cannot use amplitudes, because :func:`~braindecode_pars.tokens.instance_norm`
+    removes them. The relative amplitude of channel :math:`c` is :math:`\log s_c -
+    \operatorname{mean}_j \log s_j`, where :math:`s` is the standard deviation over time. The mean
+    is computed over all channels of the window that are neither missing nor flat, including channel
+    :math:`c`. A factor that is common to all channels, such as the conversion from volts to
+    microvolts, therefore has no effect.
 
     Parameters
     ----------
     x : Tensor, shape (batch, n_chans, n_times)
         Windows in any unit and of any floating-point type.
     ch_mask : Tensor of bool, shape (batch, n_chans) | None
-        Mask of the channels: False marks a missing channel, whose samples are ignored.
+        Mask that is False for missing channels, whose samples are ignored.
 
     Returns
     -------
     Tensor of float32 (float64 for float64 windows), shape (batch, n_chans)
-        Natural logarithms, clipped to the range from -3 to 3. A flat channel has -3. Missing
-        channels, the only channel of a window, and all channels of a flat window have 0.
+        Natural logarithms, clipped to the range -3 to 3. The value is -3 for a flat channel, and 0
+        for missing channels, for the only channel of a window, and for all channels of a window in
+        which all channels are flat.
 
     Examples
     --------
@@ -262,34 +268,35 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     x = x.to(torch.promote_types(x.dtype, torch.float32))
     if ch_mask is not None:
         x = x.masked_fill(~ch_mask[..., None], 0.0)  # missing channels may contain NaN
-    # Without its first sample, a constant signal is exactly zero for every offset.
+    # After subtracting the first sample, a constant signal is exactly zero, whatever its offset.
     x = x - x[..., :1]
     peak = x.abs().amax(dim=-1)  # (batch, n_chans)
-    alive = peak > 0
+    has_signal = peak > 0
 
-    # Divided by its peak, no signal is too small or too large for its variance.
-    peak = torch.where(alive, peak, 1.0)
-    variance = torch.where(alive, (x / peak[..., None]).var(dim=-1, correction=0), 1.0)
+    # Divide by the peak, so that the variance neither underflows nor overflows.
+    peak = torch.where(has_signal, peak, 1.0)
+    variance = torch.where(has_signal, (x / peak[..., None]).var(dim=-1, correction=0), 1.0)
     log_std = peak.log() + variance.log() / 2  # 0 for flat and missing channels
 
-    # Relative to the mean of the channels that have a signal.
-    reference = log_std.sum(dim=1, keepdim=True) / alive.sum(dim=1, keepdim=True).clamp(min=1)
-    relative = torch.where(alive, (log_std - reference).clamp(-LIMIT, LIMIT), -LIMIT)
-    known = alive.any(dim=1, keepdim=True)
-    return relative * (known if ch_mask is None else known & ch_mask)
+    # Subtract the mean over channels that are neither missing nor flat.
+    n_signals = has_signal.sum(dim=1, keepdim=True).clamp(min=1)
+    mean_log_std = log_std.sum(dim=1, keepdim=True) / n_signals
+    relative = torch.where(has_signal, (log_std - mean_log_std).clamp(-LIMIT, LIMIT), -LIMIT)
+    is_defined = has_signal.any(dim=1, keepdim=True)
+    return relative * (is_defined if ch_mask is None else is_defined & ch_mask)
 
 
 class AmplitudeCode(nn.Sequential):
-    """Learned code of relative amplitudes; the code of 0 is 0.
+    """Learned nonlinear encoding of relative amplitudes; the encoding of 0 is 0.
 
-    With ``amplitude=True``, :class:`~braindecode_pars.PARSNet` adds this code to its spatial
-    tokens. It is not linear: the amplitudes of a window have a sum of zero, so a mean over channels
-    would contain nothing of a linear code.
+    With ``amplitude=True``, :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial
+    tokens. The encoding is nonlinear, because the relative amplitudes of a window sum to zero, so
+    that a linear encoding would cancel in a mean over channels.
 
     Parameters
     ----------
     embed_dim : int
-        Size of the code.
+        Size of the encoding.
 
     Examples
     --------
@@ -305,7 +312,7 @@ class AmplitudeCode(nn.Sequential):
         checks.check_parameters(
             {"embed_dim": embed_dim}, {"embed_dim": checks.integer(1)}, type(self).__name__
         )
-        # Without biases, zero stays zero.
+        # Without biases, the encoding of 0 is 0.
         super().__init__(
             nn.Linear(1, self.HIDDEN_DIM, bias=False),
             nn.GELU(),

@@ -1,4 +1,4 @@
-"""PARSNet as a folder: one model file without pickle, and a readable copy of its description."""
+"""Saving and loading of PARSNet: a model file without pickle, and a readable configuration."""
 
 import inspect
 import math
@@ -13,10 +13,10 @@ from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models.space_time import build_encoder
 
-#: Arguments of ``from_pretrained`` that belong to the download.
+#: Arguments of ``from_pretrained`` that are passed to the download from the Hugging Face Hub.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 
-# A base class at run time would be the class whose arguments braindecode records.
+# With a base class at run time, braindecode would record the arguments of the wrong class.
 if TYPE_CHECKING:
     from braindecode.models.base import EEGModuleMixin as _Model
 else:
@@ -26,13 +26,14 @@ Network = TypeVar("Network", bound="SavedInFolder")
 
 
 class SavedInFolder(_Model):
-    """Saving and loading of a braindecode model that has an ``encoder`` and a ``final_layer``.
+    """Mixin to save and load a braindecode model with an ``encoder`` and a ``final_layer``.
 
-    This class comes before braindecode's mixin in the bases of a model. It replaces the methods
-    that write a pickle, and that trust any class which a file names.
+    In the bases of a model, this class precedes the mixin of braindecode. It overrides the methods
+    that write pickle files, and that import any class named in a file.
     """
 
-    #: Braindecode would tell to import the model from there; the docstring of a model has this.
+    #: The notes of braindecode would import the model from braindecode. The docstring of the model
+    #: contains the correct import.
     _HUB_NOTES_TEMPLATE = ""
 
     encoder: PatchEncoder
@@ -48,43 +49,46 @@ class SavedInFolder(_Model):
         model_card_kwargs: dict[str, Any] | None = None,
         **hub_arguments: Any,
     ) -> Any:
-        """Write ``model.safetensors`` and ``config.json`` into a folder.
+        """Save the model to a folder, as ``model.safetensors`` and ``config.json``.
 
         ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
-        configuration and a checksum. ``config.json`` is a copy of the configuration, for people
-        and for other programs. If ``huggingface_hub`` is installed, a model card ``README.md`` is
-        written too.
+        configuration and a checksum. ``config.json`` is a readable copy of the configuration. If
+        ``huggingface_hub`` is installed, the model card ``README.md`` is also written.
 
         Parameters
         ----------
         save_directory : path
-            Folder of the model. It is created if it does not exist. A PARSNet in it is replaced.
+            Folder of the model. It is created if it does not exist. If it already contains a
+            PARSNet, the model is overwritten.
         config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
             As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``; ``config`` is ignored.
 
         Returns
         -------
         str | None
-            URL of the commit with ``push_to_hub=True``, else None.
+            URL of the commit if ``push_to_hub=True``, otherwise None.
 
         Raises
         ------
         ImportError
-            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The folder is
-            written before this error.
+            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
+            already been saved to the folder at this point.
         OSError
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When weights are not finite, or the activation of the encoder is not one of
-            ``torch.nn``. Also when the folder contains another model, or other files.
+            When weights are not finite, the activation of the encoder is not a class of
+            ``torch.nn``, or the folder contains a different kind of model or other files.
         """
         folder = Path(save_directory).expanduser()
         if hub_arguments and not push_to_hub:
-            raise TypeError(f"{min(hub_arguments)!r} is an argument for push_to_hub=True.")
+            raise TypeError(
+                f"The argument {min(hub_arguments)!r} is only accepted with push_to_hub=True. "
+                "Remove the argument, or set push_to_hub=True."
+            )
         model_files.check_may_save(folder, model_files.NETWORK)
         model_files.write_model(folder, model_files.NETWORK, self.description(), self.state_dict())
-        # The mixin's save_pretrained deletes the old config.json before it writes the new files,
-        # so the model card and the upload are done here.
+        # The method of the mixin is not used, because it deletes the old config.json before it
+        # writes the new files. The model card and the upload are therefore done here.
         card = model_card_kwargs or {}
         if HAS_HF_HUB and not (folder / model_files.README).exists():
             self.generate_model_card(**card).save(folder / model_files.README)
@@ -93,12 +97,12 @@ class SavedInFolder(_Model):
         return self.push_to_hub(repo_id or folder.name, model_card_kwargs=card, **hub_arguments)
 
     def description(self) -> dict[str, Any]:
-        """Return the constructor arguments as the description of a model file."""
-        activation_name(self.encoder)  # that of a class in torch.nn
+        """Return the arguments of the constructor, as the description in the model file."""
+        activation_name(self.encoder)  # raises ValueError unless it is a class of torch.nn
         config = {**self.get_config(), "braindecode_version": braindecode_version}
         for ch in config.get("chs_info") or ():
             # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
-            # needed; the others are often NaN.
+            # used. The remaining values are often NaN.
             location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
             if any(location[:3]):
                 ch["loc"] = location
@@ -114,46 +118,50 @@ class SavedInFolder(_Model):
         map_location: str | torch.device = "cpu",
         **arguments: Any,
     ) -> Self:
-        """Load a model that :meth:`save_pretrained` wrote, or a new one with a pretrained encoder.
+        """Load a saved model, or build a new model with a pretrained encoder.
 
         Parameters
         ----------
         pretrained_model_name_or_path : path | str
-            Folder of the model, or a model id of the Hugging Face Hub, which is downloaded. An
-            encoder alone is loaded as with the argument ``encoder`` of the constructor: it is
-            the name of one in the package, such as ``"small"``, a folder or a model id.
+            Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
+            is downloaded. To build a new model with a pretrained encoder: the name of a bundled
+            encoder, such as ``"small"``, the folder of an encoder, or the model id of an encoder.
         strict : bool
-            Whether to raise an error when the tensors in the file differ from those of the model.
-            With False, the matching tensors are loaded.
+            Whether to raise an error if the tensors in the file do not match the tensors of the
+            model. If False, only matching tensors are loaded.
         n_outputs : int | None
-            Number of outputs. When it differs from the saved number, ``final_layer`` is replaced
-            by a new, untrained layer. With an encoder alone it is needed.
+            Number of outputs. If it differs from the saved number, ``final_layer`` is replaced by a
+            new layer with random weights. Required if an encoder is loaded.
         map_location : str | torch.device
             Device of the model.
         **arguments
-            Constructor arguments that replace the saved ones, such as ``n_times`` or
-            ``chs_info``. For the download: ``revision``, ``cache_dir``, ``force_download``,
-            ``local_files_only`` and ``token``.
+            Arguments of the constructor that override the saved arguments, such as ``n_times`` or
+            ``chs_info``. Arguments of the download: ``revision``, ``cache_dir``,
+            ``force_download``, ``local_files_only`` and ``token``.
 
         Returns
         -------
         PARSNet
-            Model in evaluation mode. Its ``load_report`` is a
-            :class:`~braindecode_pars.pretrained.LoadReport`.
+            Model in evaluation mode. The attribute ``load_report``, a
+            :class:`~braindecode_pars.pretrained.LoadReport`, lists the loaded tensors.
 
         Raises
         ------
         FileNotFoundError
             When the folder, the model or its file does not exist.
         ValueError
-            When a file is damaged, the tensors do not match, or ``sfreq`` differs from the saved
-            sampling rate.
+            When a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
+            sampling rate, or ``n_outputs`` is missing.
+        TypeError
+            When an argument does not exist.
         """
-        # Separate the arguments of the download from those of the constructor.
+        # Separate the arguments of the download from the arguments of the constructor.
         download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
         unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
         if unknown:
-            raise TypeError(f"from_pretrained() got an unexpected argument {min(unknown)!r}")
+            raise TypeError(
+                f"from_pretrained() got an unexpected keyword argument {min(unknown)!r}"
+            )
 
         # Load the model, or the encoder for a new one.
         model = model_files.read_model(pretrained_model_name_or_path, download=True, **download)
@@ -164,8 +172,8 @@ class SavedInFolder(_Model):
         else:
             if n_outputs is None:
                 raise ValueError(
-                    f"{pretrained_model_name_or_path} is an encoder, which has no last layer; pass "
-                    "n_outputs, the number of classes."
+                    f"{pretrained_model_name_or_path} is an encoder without a classification "
+                    "layer, so n_outputs is required. Pass n_outputs, the number of classes."
                 )
             loaded = encoder_from_file(cls, model, strict=strict)
             net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
@@ -173,9 +181,16 @@ class SavedInFolder(_Model):
 
 
 class LoadedEncoder(NamedTuple):
-    """An encoder, the sampling rate of its training in Hz, and the tensors that were loaded.
+    """Encoder with its sampling rate and load report.
 
-    The latter two are None for an encoder that comes from no file.
+    Attributes
+    ----------
+    encoder : PatchEncoder
+        The encoder.
+    sfreq : float | None
+        Sampling rate of the pretraining data in Hz. None if the encoder is not from a file.
+    report : LoadReport | None
+        Report of the loaded tensors. None if the encoder is not from a file.
     """
 
     encoder: PatchEncoder
@@ -184,7 +199,15 @@ class LoadedEncoder(NamedTuple):
 
 
 def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
-    """Return the encoder that the constructor of a network is given; see ``encoder`` there."""
+    """Load the argument ``encoder`` of the constructor of a network.
+
+    Parameters
+    ----------
+    network : type
+        Class of the network.
+    source : str | path | PatchEncoder | LoadedEncoder
+        Name, folder or instance of an encoder.
+    """
     if isinstance(source, LoadedEncoder):
         return source
     if isinstance(source, PatchEncoder):
@@ -192,7 +215,7 @@ def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
     if not isinstance(source, (str, Path)):
         raise TypeError(
             "encoder must be a name, a folder or a PatchEncoder, such as encoder_ of a fitted "
-            f"estimator; got {type(source).__name__}."
+            f"estimator, got {type(source).__name__}."
         )
     return encoder_from_file(network, model_files.read_model(source))
 
@@ -200,12 +223,18 @@ def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
 def encoder_from_file(
     network: type[SavedInFolder], model: model_files.ModelFile, *, strict: bool = True
 ) -> LoadedEncoder:
-    """Return the encoder of a model file of any kind; ``network`` is the class of its networks."""
+    """Load the encoder from a model file of any kind.
+
+    ``network`` is the class of the network, if the file contains a network.
+    """
     if model.kind in model_files.NETWORKS:
         net = network_from_file(network, model, strict=strict)
         report = net.load_report
         if report is None or not any(name.startswith("encoder.") for name in report.loaded):
-            raise ValueError(f"{model.source} contains no weights of an encoder: {report}.")
+            raise ValueError(
+                f"{model.source} contains no weights of an encoder: {report}. Pass a model with an "
+                "encoder."
+            )
         return LoadedEncoder(net.encoder, model.description["network"].get("sfreq"), report)
 
     def build() -> PatchEncoder:
@@ -213,7 +242,7 @@ def encoder_from_file(
         return build_encoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
 
     tensors = model.tensors
-    if model.kind == model_files.FEW_LABELS:  # next to the tensors of its feature sets
+    if model.kind == model_files.FEW_LABELS:  # this file also contains tensors of feature sets
         prefix = "encoder."
         tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
@@ -223,21 +252,21 @@ def encoder_from_file(
 def network_from_file(
     network: type[Network], model: model_files.ModelFile, *, strict: bool = True, **arguments: Any
 ) -> Network:
-    """Return the network of a model file.
+    """Load the network from a model file.
 
-    ``network`` is its class; the other arguments are those of its ``from_pretrained``.
+    ``network`` is the class of the network. All other arguments are as in ``from_pretrained`` of
+    this class.
     """
     config = dict(model.description["network"])
     sfreq, expected = arguments.get("sfreq"), config.get("sfreq")
-    checks.check_same_rate(
-        sfreq, expected, "The windows are", f"the model in {model.source} was trained"
-    )
+    expected_of = f"the model in {model.source} was trained on signals"
+    checks.check_same_rate(sfreq, expected, "The windows are", expected_of)
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
-    # By its name alone: braindecode would import any module that a file names.
+    # Look up the class in torch.nn by name. Braindecode would import any module named in a file.
     config["activation"] = getattr(torch.nn, config["activation"].rpartition(".")[2], None)
 
-    # An argument also replaces the saved values of its alternatives: n_chans and chs_info describe
-    # the same channels, for example.
+    # An argument also overrides saved arguments with the same meaning. For example, n_chans and
+    # chs_info describe the same channels.
     for alternatives in (("n_chans", "chs_info"), ("n_times", "input_window_seconds")):
         if arguments.keys() & set(alternatives):
             config |= dict.fromkeys(alternatives)

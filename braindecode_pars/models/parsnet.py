@@ -1,6 +1,6 @@
-"""PARSNet: one encoder shared by all channels, then a head that pools the channels.
+"""PARSNet: an encoder that is applied to each channel, and a head that pools the channels.
 
-``forward`` accepts windows of any channels: its arguments are checked first.
+``forward`` accepts windows with any number of channels, and checks its arguments.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models import electrodes, network_files, space_time
 
-#: How PARSNet pools the channels of a window.
+#: Methods of PARSNet to pool the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
@@ -26,7 +26,9 @@ RULES = dict(
         ("n_outputs", "n_chans", "n_times", "patch_size"), checks.optional(checks.integer(1))
     ),
     **dict.fromkeys(("sfreq", "input_window_seconds"), checks.optional(checks.positive())),
-    chs_info=checks.optional(checks.instance("a list as in mne.Info['chs']", list, tuple)),
+    chs_info=checks.optional(
+        checks.instance("a list of channels as in mne.Info['chs']", list, tuple)
+    ),
     patch_seconds=checks.positive(),
     channel_drop_prob=checks.proportion(),
     electrode_position=checks.ParameterRule(
@@ -39,7 +41,7 @@ RULES = dict(
 
 
 def _inferred(signal_argument: Callable[[], Any]) -> Any:
-    """Return a signal argument of EEGModuleMixin; None when it cannot be inferred."""
+    """Return a signal argument of EEGModuleMixin, or None if it cannot be inferred."""
     try:
         return signal_argument()
     except ValueError:
@@ -47,18 +49,19 @@ def _inferred(signal_argument: Callable[[], Any]) -> Any:
 
 
 class Channels(NamedTuple):
-    """The channels of windows, as the head receives them.
+    """Encoded channels of windows, the input of the head.
 
     Attributes
     ----------
     tokens : Tensor, shape (batch, n_chans, embed_dim)
-        Spatial tokens: means of the encoder's features over time; zeros where not kept.
-    amplitudes : Tensor, shape (batch, n_chans, 1)
-        Relative amplitudes; of shape (batch, n_chans, 0) when they are not used.
+        Spatial tokens: features of the encoder, averaged over time. Zeros for channels that are
+        missing or dropped.
+    amplitudes : Tensor, shape (batch, n_chans, 1) or (batch, n_chans, 0)
+        Relative amplitudes. The last dimension is 0 if amplitudes are not used.
     positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-        Electrode positions; None when they are not used.
+        Electrode positions. None if positions are not used.
     keep : Tensor of bool, shape (batch, n_chans) | None
-        Channels that are pooled; None for all.
+        Mask that is True for channels that are pooled. If None, all channels are pooled.
     """
 
     tokens: Tensor
@@ -68,103 +71,109 @@ class Channels(NamedTuple):
 
 
 class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
-    r"""PARSNet: multi-channel fine-tuning of a single-channel encoder (Sandino et al. 2025).
+    r"""PARSNet: braindecode model for fine-tuning a pretrained encoder (Sandino et al. 2025).
 
-    The encoder embeds the patches of each channel separately, and the mean over time gives one
+    The encoder processes each channel separately, and its features are averaged over time to one
     spatial token per channel. A cross-attention layer with one learnable query pools the spatial
-    tokens. A linear layer predicts the logits (section 2.4). No learnable shape depends on the
-    number of channels or samples, so one model works with any montage and window length.
+    tokens, and a linear layer predicts the logits (section 2.4). The shapes of the weights do not
+    depend on the number of channels or samples, so one model can be used with any montage and any
+    window length.
 
     Parameters
     ----------
     n_outputs : int
         Number of classes.
     n_chans : int | None
-        Number of channels. :meth:`forward` accepts other numbers.
+        Number of channels. :meth:`forward` also accepts windows with a different number of
+        channels.
     chs_info : list of dict | None
         Channels as in ``mne.Info["chs"]``. Electrode positions are looked up by channel name.
     n_times : int | None
-        Number of samples in a window. :meth:`forward` accepts other numbers.
+        Number of samples in a window. :meth:`forward` also accepts windows with a different number
+        of samples.
     input_window_seconds : float | None
         Length of a window in seconds. Any two of ``input_window_seconds``, ``n_times`` and
         ``sfreq`` determine the third.
     sfreq : float | None
         Sampling rate in Hz.
     encoder : str | path | PatchEncoder | None
-        Pretrained encoder to begin with, which is copied: the name of one in the package, such as
-        ``"small"``, the folder of one that was saved, or ``"hf://owner/name"`` on the Hugging Face
-        Hub. Its sizes, patch, tokens and activation replace those below, and its sampling rate is
-        that of the windows. None builds a new, untrained encoder.
+        Pretrained encoder, whose weights are copied: the name of a bundled encoder, such as
+        ``"small"``, the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
+        or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
+        the encoder take precedence over the arguments below, and the windows must have its sampling
+        rate. If None, a new encoder is built with random weights.
     patch_seconds : float
-        Length of a patch in seconds. When ``sfreq`` is neither passed nor inferred, a patch is a
-        thirtieth of the window (1 s of the 30 s windows of the paper), and PARSNet warns.
+        Length of a patch in seconds. If ``sfreq`` is neither passed nor inferred, a patch is a
+        thirtieth of the window (1 s in the 30 s windows of the paper), and PARSNet warns.
     patch_size : int | None
-        Length of a patch in samples. It replaces ``patch_seconds``, and ``sfreq`` is then not
-        needed.
+        Length of a patch in samples. It takes precedence over ``patch_seconds``, and ``sfreq`` is
+        then not required.
     channel_drop_prob : float
-        Probability of dropping a spatial token in training. At least one token is always kept.
-        Channels are dropped before the encoder; the result is the same and the cost is lower.
+        Probability of dropping a spatial token in training. At least one token per window is always
+        retained. The channels are already dropped before the encoder, which gives the same result
+        at lower cost.
     electrode_position : "auto" | bool
-        Whether a code of the 3-D electrode position is added to each spatial token before the
-        attention. Without it, as in the paper, the attention cannot distinguish C3 from C4.
-        ``"auto"`` adds it when ``chs_info`` has several channels and the position of at least one
-        is known.
-        Positions come from the channel names in ``chs_info``, here or in :meth:`forward`, or from
-        ``pos`` in :meth:`forward`.
+        Whether to add a learned encoding of the 3-D electrode position to each spatial token before
+        the attention. Without it, as in the paper, the attention cannot distinguish C3 from C4. If
+        ``"auto"``, the encoding is added if ``chs_info`` contains several channels and the position
+        of at least one channel is known. Positions can be passed to :meth:`forward` as ``pos``.
+        Otherwise, they are looked up by the channel names in ``chs_info``, which can be passed here
+        or to :meth:`forward`.
     amplitude : bool
-        Whether the head receives the amplitude of each channel relative to the other channels of
-        the window (:func:`~braindecode_pars.models.relative_amplitude`), which the encoder does
-        not see. A learned code of it is added to each spatial token before the attention, and it is
-        one more feature for the spatial filters. The paper has no amplitudes.
+        Whether the head uses the amplitude of each channel relative to the other channels of the
+        window (:func:`~braindecode_pars.models.relative_amplitude`). The encoder cannot use
+        amplitudes, because it normalizes each channel. If True, a learned encoding of the amplitude
+        is added to each spatial token before the attention, and the amplitude is an additional
+        feature for the spatial filters. The paper does not use amplitudes.
     head : "attention" | "spatial_filter" | "both"
-        How the channels are pooled. ``"attention"`` is the paper's cross-attention.
+        How the channels are pooled. ``"attention"`` is the cross-attention of the paper.
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
-        means whose weights are a function of electrode position, also with
-        ``electrode_position=False``. With ``"both"``, ``final_layer`` receives both outputs.
+        means whose weights are a function of the electrode position, also if
+        ``electrode_position=False``. ``"both"`` concatenates the outputs of both.
     embed_dim, num_layers, num_heads, mlp_dim : int
-        Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The spatial attention
-        also has ``num_heads`` heads.
-        The defaults are those of :class:`~braindecode_pars.PARSClassifier`; ``paper.MODEL`` has
-        the published model.
+        Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The cross-attention over
+        channels also has ``num_heads`` heads. The defaults are the same as in
+        :class:`~braindecode_pars.PARSClassifier`; ``paper.MODEL`` contains the published sizes.
     drop_prob : float
         Dropout probability of the encoder.
     activation : type[nn.Module]
-        Activation in the feed-forward layers of the encoder.
+        Activation in the feed-forward networks of the encoder.
     tokenizer : "linear" | "spectral"
-        Map from patches to tokens, see :class:`~braindecode_pars.PatchEncoder`.
+        Patch embedding, which maps patches to tokens, see :class:`~braindecode_pars.PatchEncoder`.
     encoder_kind : "patch" | "space_time"
-        Kind of a new encoder: one of single channels, as in the paper, or a
-        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which compares channels.
+        Kind of a new encoder: ``"patch"`` encodes single channels, as in the paper;
+        ``"space_time"`` encodes all channels jointly
+        (:class:`~braindecode_pars.models.SpaceTimeEncoder`).
 
     Attributes
     ----------
     encoder : PatchEncoder
-        The part that is pretrained.
+        The encoder, which can be pretrained with a pretext task.
     final_layer : torch.nn.Linear
-        Last layer, from the pooled features to the logits. No learnable layer follows it.
+        Last layer with learnable weights, which maps the pooled features to the logits.
     positions : Tensor, shape (n_chans, 3) | None
-        Electrode positions from ``chs_info``. None when the model does not use positions, or when
-        none is known.
+        Electrode positions from ``chs_info``. None if the model does not use positions, or if no
+        position is known.
     load_report : LoadReport | None
-        Tensors that :meth:`from_pretrained`, or ``encoder=``, loaded; None in a model of which
-        nothing was loaded.
+        Report of the tensors that :meth:`from_pretrained` or the argument ``encoder`` loaded from a
+        file. None if no tensors were loaded.
 
     Raises
     ------
     TypeError
         When an argument has the wrong type.
     ValueError
-        When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch, or
-        signal arguments contradict each other. Also when the windows have another sampling rate
-        than ``encoder``, or its file is damaged.
+        When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
+        signal arguments are inconsistent, the sampling rates of the windows and of ``encoder``
+        differ, or the file of ``encoder`` is damaged.
     FileNotFoundError
-        When there is no encoder of this name or in this folder.
+        When the encoder does not exist.
 
     Warns
     -----
     UserWarning
-        When the sampling rate is unknown, and when the model uses electrode positions but knows
-        none.
+        When the sampling rate is unknown, or when the model uses electrode positions but no
+        position is known.
 
     Examples
     --------
@@ -175,11 +184,11 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     ... )
     >>> net(torch.randn(2, 6, 3000)).shape
     torch.Size([2, 5])
-    >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # of 4 heads
+    >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # 4 attention heads
     torch.Size([2, 4, 6])
 
-    A pretrained encoder, here one in the package, in a network for two classes, and in the training
-    loop of braindecode:
+    A network for two classes with a bundled pretrained encoder, and the same encoder in a
+    braindecode classifier:
 
     >>> net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
     >>> print(net.load_report)
@@ -244,24 +253,24 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.sfreq if sfreq is None else sfreq
         super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
-        # The mixin has inferred and stored these; its properties are used from here on.
+        # The mixin has inferred and stored these arguments. From here on, use its properties.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
-        self._is_given = loaded is not None  # the encoder
+        self._has_loaded_encoder = loaded is not None
         self.load_report: model_files.LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
         self.head = head
-        # With the spatial filter alone, there is nothing that a code could be added to.
+        # The encoding of electrode positions is only added to tokens of the attention.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
         if electrode_position == "auto":
-            # The code of a single channel is the same in all windows of the training.
+            # With a single channel, the encoding would be the same in all training windows.
             positions = electrodes.electrode_positions(self._chs_info or [])
             is_known = np.isfinite(positions).all(axis=1)
             electrode_position = bool(len(is_known) > 1 and is_known.any())
         self.electrode_position = bool(electrode_position) and attention
 
-        # Build the layers. A given encoder has its own sizes.
+        # Build the layers. A loaded encoder determines its sizes.
         if loaded is None:
             if patch_size is None:
                 patch_size = self._patch_size(patch_seconds)
@@ -277,21 +286,20 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
                 tokenizer=tokenizer,
             )
         else:
-            sfreq_here = _inferred(lambda: self.sfreq)
-            checks.check_same_rate(
-                sfreq_here, loaded.sfreq, "The windows are", "the encoder was pretrained"
-            )
+            window_sfreq = _inferred(lambda: self.sfreq)
+            what, expected_of = "The windows are", "the encoder was pretrained on signals"
+            checks.check_same_rate(window_sfreq, loaded.sfreq, what, expected_of)
             config = loaded.encoder.config | {"drop_prob": drop_prob}
             self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
             embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
-        # Whether the head or the encoder cannot do without positions
+        # Whether the head or the encoder always uses electrode positions
         is_spatial = isinstance(self.encoder, space_time.SpaceTimeEncoder)
-        self._compares_places = spatial_filter or is_spatial
-        self._uses_positions = self.electrode_position or self._compares_places
-        # Not in the state_dict: saved weights must load with any montage.
+        self._requires_positions = spatial_filter or is_spatial
+        self._uses_positions = self.electrode_position or self._requires_positions
+        # Not in the state_dict, because saved weights can be used with any montage.
         self.positions: Tensor | None
-        self.register_buffer("positions", self._known_positions(), persistent=False)
+        self.register_buffer("positions", self._find_positions(), persistent=False)
         n_pooled = 0
         if self.electrode_position:
             self.electrode_code = electrodes.ElectrodeCode(embed_dim)
@@ -307,33 +315,34 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         self.final_layer = nn.Linear(n_pooled, self.n_outputs)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments of the constructor; "auto" is what it was in this model.
+        """Return the arguments of the constructor.
 
-        A given encoder is described by its sizes.
+        For ``electrode_position="auto"``, the value that was selected is returned. A loaded encoder
+        is replaced by its sizes.
         """
-        # braindecode leaves out NumPy's numbers.
+        # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
         numbers = {name: value.item() for name, value in arguments if isinstance(value, np.generic)}
         config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
         config.pop("encoder", None)
-        if not self._is_given:
+        if not self._has_loaded_encoder:
             return config
         sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
         sizes["activation"] = f"{activation.__module__}.{activation.__qualname__}"
         return config | sizes | {"sfreq": _inferred(lambda: self.sfreq)}
 
     def _patch_size(self, patch_seconds: float) -> int:
-        """Return the number of samples in a patch; warn if its length in seconds is unknown."""
+        """Return the number of samples in a patch; warn if the sampling rate is unknown."""
         sfreq = _inferred(lambda: self.sfreq)
         patch_size = patch_size_for(patch_seconds, sfreq, _inferred(lambda: self.n_times))
         if sfreq is None:
             checks.warn_user(
-                f"PARSNet: sampling rate unknown, so a patch is {patch_size} samples, a thirtieth "
-                "of the window; pass sfreq in Hz (module__sfreq to EEGClassifier)."
+                f"The sampling rate is unknown, so PARSNet uses patches of {patch_size} samples, a "
+                "thirtieth of the window. Pass sfreq in Hz (module__sfreq in EEGClassifier)."
             )
         return patch_size
 
-    def _known_positions(self) -> Tensor | None:
+    def _find_positions(self) -> Tensor | None:
         """Return the positions from ``chs_info``, if they are used and at least one is known."""
         if not self._uses_positions:
             return None
@@ -341,20 +350,21 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         positions = torch.from_numpy(electrodes.electrode_positions(self._chs_info or []))
         if positions.isfinite().any():
             return positions
-        if names or self._compares_places:
-            of_head = self.electrode_position or self.head != "attention"
-            what = f"head={self.head!r}" if of_head else "its SpaceTimeEncoder"
+        if names or self._requires_positions:
+            head_uses_positions = self.electrode_position or self.head != "attention"
+            user = f"head={self.head!r}" if head_uses_positions else "the SpaceTimeEncoder"
+            channels = checks.format_list(names, max_items=3) or "without names"
             checks.warn_user(
-                f"PARSNet: {what} knows no electrode position of these channels "
-                f"({checks.format_list(names, max_items=3) or 'without names'}). Pass chs_info with names of "
-                "the 10-05 system or a montage, or pos to forward."
+                f"PARSNet: {user} uses electrode positions, but no position of these channels is "
+                f"known ({channels}). Pass chs_info with channel names of the 10-05 system or with "
+                "a montage, or pass pos to forward."
             )
         return None
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
-        """Return the summary of braindecode.
+        """Return the model summary of braindecode.
 
-        When ``n_times`` is unknown, the summary is that of a window of at least one patch.
+        If ``n_times`` is unknown, the summary is computed for a window of at least one patch.
         """
         n_times = self._n_times
         if _inferred(lambda: self.n_times) is None:
@@ -365,7 +375,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             self._n_times = n_times
 
     def reset_head(self, n_outputs: int) -> None:
-        """Replace ``final_layer`` by a new, untrained layer.
+        """Replace ``final_layer`` by a new layer with random weights.
 
         Parameters
         ----------
@@ -392,18 +402,20 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         x : Tensor, shape (batch, n_chans, n_times)
             Windows of at least one patch, with any number of channels and in any unit.
         pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-            Electrode positions in meters in the head frame; NaN for unknown positions. They replace
-            those of the model. A model that does not use positions ignores them.
+            Electrode positions in meters in the head frame; NaN for unknown positions. They are
+            used instead of ``positions`` of the model, and ignored if the model does not use
+            positions.
         ch_mask : Tensor of bool, shape (batch, n_chans) | None
-            Mask of the channels: False marks a missing channel, whose samples are ignored.
+            Mask that is False for missing channels, whose samples are ignored.
         return_features : bool
-            Whether to return ``{"features": (batch, n_chans, embed_dim), "cls_token": (batch,
-            final_layer.in_features)}`` instead of logits: the spatial tokens with the codes that
-            were added to them (zeros for missing channels), and the pooled features that
-            ``final_layer`` receives.
+            Whether to return a dict of features instead of the logits. ``"features"`` are the
+            spatial tokens plus the encodings of amplitude and electrode position, shape (batch,
+            n_chans, embed_dim), with zeros for missing channels. ``"cls_token"`` are the pooled
+            features, which are the input of ``final_layer``, shape (batch,
+            final_layer.in_features).
         chs_info : list of dict | None
-            Channels of these windows, as in ``mne.Info["chs"]``, when they are not the channels
-            that the model was built for. Their positions are used as if they were given in ``pos``.
+            Channels of these windows, as in ``mne.Info["chs"]``, if they differ from the channels
+            that the model was built for. Their electrode positions are used like ``pos``.
 
         Returns
         -------
@@ -416,8 +428,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
             When shapes do not match, a window is shorter than a patch, every channel of a window
-            is missing, ``pos`` and ``chs_info`` are both given, or electrode positions are needed
-            but missing.
+            is missing, both ``pos`` and ``chs_info`` are passed, or electrode positions are
+            required but missing.
         """
         channels = self.encode_channels(x, pos, ch_mask, chs_info)
         if not return_features:
@@ -429,7 +441,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         return {"features": tokens, "cls_token": pooled}
 
     def pool_channels(self, channels: Channels) -> Tensor:
-        """Return the logits of windows whose channels are encoded: the second part of `forward`."""
+        """Return the logits of encoded channels; the second part of :meth:`forward`."""
         return self.final_layer(self._pool(self._coded_tokens(channels), channels))
 
     @torch.no_grad()
@@ -440,7 +452,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         ch_mask: Tensor | None = None,
         chs_info: list[dict] | None = None,
     ) -> Tensor:
-        """Return the attention weights of the learnable query for each channel.
+        """Return the attention weight of each channel in the cross-attention over channels.
 
         Parameters
         ----------
@@ -450,18 +462,18 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Returns
         -------
         Tensor, shape (batch, num_heads, n_chans)
-            Weights that sum to one over channels; 0 for missing channels. No channel is dropped,
+            Weights that sum to 1 over channels; 0 for missing channels. No channel is dropped,
             even in training mode.
 
         Raises
         ------
         ValueError
-            When the model has no attention, and as in :meth:`forward`.
+            When ``head="spatial_filter"``, and as in :meth:`forward`.
         """
         if self.head == "spatial_filter":
             raise ValueError(
-                "A PARSNet with head='spatial_filter' has no attention over channels; use "
-                "head='attention' or head='both'."
+                "channel_attention requires a PARSNet with attention over channels, but this "
+                "PARSNet has head='spatial_filter'. Use head='attention' or head='both'."
             )
         training = self.training
         try:
@@ -479,29 +491,33 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         ch_mask: Tensor | None = None,
         chs_info: list[dict] | None = None,
     ) -> Channels:
-        """Return the spatial tokens of windows, and what the head needs beside them.
+        """Encode the channels of windows; the first part of :meth:`forward`.
 
-        This is the first part of :meth:`forward`, with the same arguments.
+        The arguments are the same as in :meth:`forward`. The result contains all inputs of the
+        head: spatial tokens, amplitudes, electrode positions and channel mask.
         """
         check_windows(x, self.encoder.patch_size)
         if ch_mask is not None:
             ch_mask = _tensor_of("ch_mask", ch_mask, x.device, tuple(x.shape[:2])).bool()
             # torch.compile cannot trace a branch that depends on tensor values.
             if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
-                raise ValueError("ch_mask marks every channel of a window as missing.")
+                raise ValueError(
+                    "ch_mask is False for all channels of at least one window. Remove windows "
+                    "without channels."
+                )
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
         # (batch, n_chans, embed_dim)
         tokens = space_time.embed_channels(self.encoder, x, positions, keep)
         amplitudes = tokens.new_empty(*x.shape[:2], 0)
         if self.amplitude:
-            # Relative to all channels that are there, so that dropping some of them in training
-            # does not change the amplitudes of the others.
+            # Relative to all channels that are not missing, so that dropping channels in training
+            # does not change the relative amplitudes of the remaining channels.
             amplitudes = electrodes.relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
         return Channels(tokens, amplitudes, positions, keep)
 
     def _coded_tokens(self, channels: Channels) -> Tensor:
-        """Return the spatial tokens with the codes of amplitude and electrode position."""
+        """Return the spatial tokens plus the encodings of amplitude and electrode position."""
         tokens = channels.tokens
         if self.amplitude and self.head != "spatial_filter":
             tokens = tokens + self.amplitude_code(channels.amplitudes)
@@ -516,7 +532,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             query = self.query_token.expand(tokens.shape[0], 1, -1)
             pooled.append(self.spatial_attention(query, tokens, channels.keep).squeeze(1))
         if self.head != "attention":
-            # Filters multiply features by functions of the position, so they need no codes.
+            # Filters multiply features by functions of the position, so no encodings are added.
             # (batch, n_chans, embed_dim or embed_dim + 1)
             features = torch.cat([channels.tokens, channels.amplitudes], dim=-1)
             pooled.append(self.spatial_filter(features, channels.positions, channels.keep))
@@ -526,8 +542,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the mask of the channels that are used, (batch, n_chans); None for all."""
         if not (self.training and self.channel_drop_prob):
             return ch_mask
-        # Drop channels at random. The channel with the largest draw is always kept, so that every
-        # window keeps at least one; missing channels get a negative draw and are never the largest.
+        # Drop channels at random. The channel with the largest draw is never dropped, so every
+        # window has at least one channel. Missing channels have a negative draw, which is never the
+        # largest.
         draw = torch.rand(x.shape[:2], device=x.device)
         if ch_mask is not None:
             draw = draw.masked_fill(~ch_mask, -1.0)
@@ -537,77 +554,83 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     def _positions(
         self, x: Tensor, pos: Tensor | None, chs_info: list[dict] | None
     ) -> Tensor | None:
-        """Return the positions that the head uses, with one row for each channel."""
+        """Return the electrode positions that the head uses, with one row for each channel."""
         if pos is not None and chs_info is not None:
-            raise ValueError("pos and chs_info are both given; pass one of them.")
+            raise ValueError("Both pos and chs_info were passed. Pass only one of them.")
         xyz = self.positions if pos is None else pos
         if chs_info is not None:
             xyz = torch.from_numpy(electrodes.electrode_positions(chs_info))
         if xyz is not None:
-            of_window = (x.shape[1], 3)
-            shapes = (of_window, (1, *of_window), (len(x), *of_window))
-            positions = _tensor_of("pos, or that of chs_info,", xyz, x.device, *shapes).float()
+            window_shape = (x.shape[1], 3)
+            shapes = (window_shape, (1, *window_shape), (len(x), *window_shape))
+            name = "pos" if pos is not None else "The array of electrode positions from chs_info"
+            positions = _tensor_of(name, xyz, x.device, *shapes).float()
             return positions if self._uses_positions else None
         if self.electrode_position and self._chs_info is None:
             raise ValueError(
-                "electrode_position=True needs positions: pass chs_info with channel names to "
-                "PARSNet or to forward, or pos to forward."
+                "electrode_position=True requires electrode positions. Pass chs_info with channel "
+                "names to PARSNet or to forward, or pos to forward."
             )
         return electrodes.positions_of(None, x) if self._uses_positions else None
 
 
-# Register the name, so that EEGClassifier("PARSNet") works.
+# Register the name in braindecode, so that EEGClassifier("PARSNet") works.
 models_dict.setdefault(PARSNet.__name__, PARSNet)
 
 
 def check_windows(x: Any, patch_size: int) -> None:
-    """Check that windows are a tensor of real numbers and at least one patch long.
+    """Check that windows are a floating-point tensor of a valid shape, at least one patch long.
 
     Raises
     ------
-    TypeError, ValueError
-        When they are not.
+    TypeError
+        When ``x`` is not a floating-point tensor.
+    ValueError
+        When the shape of ``x`` is not valid, or a window is shorter than a patch.
     """
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(
-            f"x is a {type(x).__name__} of dtype {getattr(x, 'dtype', None)}; PARSNet takes a "
-            "torch tensor of real numbers, for example torch.from_numpy(x).float()."
+            f"x must be a floating-point torch tensor, got {type(x).__name__} of dtype "
+            f"{getattr(x, 'dtype', None)}. Pass, for example, torch.from_numpy(x).float()."
         )
     if x.ndim != 3 or 0 in x.shape[:2] or x.shape[-1] < patch_size:
         raise ValueError(
-            f"x has shape {tuple(x.shape)}; windows have shape (batch, n_chans, n_times), with at "
-            f"least {patch_size} samples, one patch."
+            f"x must have shape (batch, n_chans, n_times) with at least {patch_size} samples (one "
+            f"patch) per window, got shape {tuple(x.shape)}."
         )
 
 
 def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int, ...]) -> Tensor:
-    """Return values as a tensor of one of these shapes."""
+    """Convert values to a tensor, and check that it has one of the shapes."""
     try:
         tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be a tensor of numbers.") from error
+        raise TypeError(
+            f"{name} must be a tensor of numbers, got {type(values).__name__}."
+        ) from error
     if (shape := tuple(tensor.shape)) not in shapes:
-        wanted = " or ".join(map(str, dict.fromkeys(shapes)))
-        raise ValueError(f"{name} has shape {shape}; these windows need shape {wanted}.")
+        expected = " or ".join(map(str, dict.fromkeys(shapes)))
+        raise ValueError(f"{name} has shape {shape}, but x requires shape {expected}.")
     return tensor
 
 
-#: Patches per window when the sampling rate is unknown: 1 s of the 30 s windows of the paper.
+#: Number of patches per window if the sampling rate is unknown. In the 30 s windows of the paper, a
+#: patch is then 1 s long.
 PATCHES_PER_WINDOW = 30
 
 
 def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | None) -> int:
-    """Return the number of samples in a patch.
+    """Convert the length of a patch from seconds to samples.
 
     Parameters
     ----------
     patch_seconds : float
         Length of a patch in seconds.
     sfreq : float | None
-        Sampling rate in Hz. With None, a patch is a thirtieth of the window. This is one second
-        of the 30 s windows of the paper.
+        Sampling rate in Hz. If None, a patch is a thirtieth of the window, which is one second in
+        the 30 s windows of the paper.
     n_times : int | None
-        Number of samples in a window; None when it is unknown.
+        Number of samples in a window. None if unknown.
 
     Returns
     -------
@@ -617,7 +640,7 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     Raises
     ------
     ValueError
-        When the window is shorter than the patch, or neither ``sfreq`` nor ``n_times`` is known.
+        When the window is shorter than the patch, or both ``sfreq`` and ``n_times`` are None.
 
     Examples
     --------
@@ -625,14 +648,17 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)
     (200, 200)
     """
-    if sfreq is None:  # a share of the window
+    if sfreq is None:  # a fraction of the window
         if n_times is None:
-            raise ValueError("The length of a patch needs sfreq, or n_times of a window.")
+            raise ValueError(
+                "The number of samples in a patch is unknown. Pass sfreq, the sampling rate in Hz, "
+                "or n_times, the number of samples in a window."
+            )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     patch_size = max(1, round(patch_seconds * sfreq))
     if n_times is not None and n_times < patch_size:
         raise ValueError(
-            f"A window of {n_times} samples is shorter than one patch of {patch_size} samples "
-            f"({patch_seconds:g} s at {sfreq:g} Hz); use longer windows or a smaller patch_seconds."
+            f"The windows have {n_times} samples, but one patch has {patch_size} samples "
+            f"({patch_seconds:g} s at {sfreq:g} Hz). Use longer windows or decrease patch_seconds."
         )
     return patch_size

@@ -1,4 +1,4 @@
-"""SpaceTimeEncoder: an encoder of all channels of a window, which attends along time and across."""
+"""SpaceTimeEncoder: a transformer encoder with attention along time and across channels."""
 
 from typing import Any
 
@@ -14,16 +14,19 @@ from braindecode_pars.models.electrodes import (
 )
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
-#: Entry of an encoder's ``config`` that says its kind; a PatchEncoder has none.
-KIND, SPACE_TIME = "encoder_kind", "space_time"
+#: Key of the kind of an encoder in its ``config``. A PatchEncoder does not have this key.
+KIND = "encoder_kind"
+
+#: Kind of a SpaceTimeEncoder.
+SPACE_TIME = "space_time"
 
 
 class SpaceTimeBlock(TransformerBlock):
-    """A transformer block that first attends across the channels, at each moment.
+    """Transformer block with attention across channels, then along time.
 
-    With :math:`x` the tokens of a channel, the block computes ``x + MHSA(LN(x))`` over the channels
-    of each patch, then what a :class:`~braindecode_pars.encoder.TransformerBlock` computes along
-    the time of each channel. The first part is left out where a window has one channel.
+    Given tokens ``x``, the block first computes ``x + MHSA(LN(x))`` across the channels of each
+    patch, and then applies a :class:`~braindecode_pars.encoder.TransformerBlock` along the time of
+    each channel. The attention across channels is skipped in windows with one channel.
 
     Parameters
     ----------
@@ -44,14 +47,15 @@ class SpaceTimeBlock(TransformerBlock):
         self.channel_attention = MultiHeadAttention(embed_dim, num_heads)
 
     def forward(self, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
-        """Return the features of this block.
+        """Return the output of the block for each token.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_chans, n_patches, embed_dim) or (batch, n_patches, embed_dim)
-            Tokens of all channels, or of one.
-        key_mask : Tensor of bool, shape (batch, n_chans) | None
-            Mask that is False for missing channels. Of one channel, that of the patches, as in
+            Tokens of all channels, or of single channels.
+        key_mask : Tensor of bool, shape (batch, n_chans) or (batch, n_patches) | None
+            If ``x`` contains all channels, a mask that is False for missing channels. If ``x``
+            contains single channels, a mask of the patches, as in
             :class:`~braindecode_pars.encoder.TransformerBlock`.
 
         Returns
@@ -67,36 +71,37 @@ class SpaceTimeBlock(TransformerBlock):
 
     def _across_channels(self, x: Tensor, keep: Tensor | None) -> Tensor:
         batch, _, n_patches, _ = x.shape
-        # Channels of one moment are a sequence: (batch * n_patches, n_chans, embed_dim).
-        moments = self.channel_norm(x).transpose(1, 2).flatten(0, 1)
+        # The channels of one patch are one sequence: (batch * n_patches, n_chans, embed_dim).
+        sequences = self.channel_norm(x).transpose(1, 2).flatten(0, 1)
         mask = None if keep is None else keep.repeat_interleave(n_patches, dim=0)
-        mixed = self.channel_attention(moments, moments, mask)
+        mixed = self.channel_attention(sequences, sequences, mask)
         mixed = mixed.unflatten(0, (batch, n_patches)).transpose(1, 2)
-        return mixed if keep is None else mixed * has_neighbors(keep)[:, None, None, None]
+        return mixed if keep is None else mixed * has_several_channels(keep)[:, None, None, None]
 
 
-def has_neighbors(keep: Tensor) -> Tensor:
-    """Return whether each window has two channels or more: (batch, n_chans) -> (batch,)."""
+def has_several_channels(keep: Tensor) -> Tensor:
+    """Return whether each window has at least two channels: (batch, n_chans) -> (batch,)."""
     return keep.sum(dim=1) > 1
 
 
 class SpaceTimeEncoder(PatchEncoder):
-    """Encoder of all channels of a window: attention along time and across channels in turns.
+    """Transformer encoder of all channels of a window, with attention along time and channels.
 
-    A token is one patch of one channel. Its position has two parts, when and where: the code of its
-    time, and a Fourier code of the 3-D position of its electrode. A channel of unknown position has
-    a learned code. Channels are compared in each block, at the same moment. No weight depends on
-    the number of channels or samples, so any montage goes in, and any part of it.
+    A token is one patch of one channel. Two position encodings are added to it: a sinusoidal
+    encoding of its time, and a Fourier encoding of the 3-D position of its electrode. Channels with
+    unknown position share a learned encoding. Each block computes attention across the channels at
+    the same time, and then along the time of each channel. The shapes of the weights do not depend
+    on the number of channels or samples, so the encoder can be used with any montage.
 
-    A window with one channel has no neighbors and no place among them: it is encoded as by a
-    :class:`~braindecode_pars.PatchEncoder` with the same weights.
+    A window with one channel is encoded without electrode encoding and without attention across
+    channels, as by a :class:`~braindecode_pars.PatchEncoder` with the same weights.
 
     Parameters
     ----------
     patch_size : int
         Number of samples in a patch.
     **sizes
-        Further arguments of :class:`~braindecode_pars.PatchEncoder`.
+        Additional arguments of :class:`~braindecode_pars.PatchEncoder`.
 
     Attributes
     ----------
@@ -106,14 +111,14 @@ class SpaceTimeEncoder(PatchEncoder):
     Raises
     ------
     TypeError, ValueError
-        As :class:`~braindecode_pars.PatchEncoder`.
+        As in :class:`~braindecode_pars.PatchEncoder`.
 
     Notes
     -----
-    Relatives: CBraMod (Wang et al. 2025) attends in space and in time in parallel. LUNA (Döner et
-    al. 2025) maps any montage to a fixed number of queries. REVE (El Ouahidi et al. 2025) adds a
-    Fourier code of 3-D position and time to the token of a channel and a patch, and so does the
-    masked autoencoder of Meta's neuraltrain.
+    Related work: CBraMod (Wang et al. 2025) computes attention in space and attention in time in
+    parallel. LUNA (Döner et al. 2025) maps any montage to a fixed number of queries. REVE (El
+    Ouahidi et al. 2025) and the masked autoencoder of neuraltrain (Meta) add a Fourier encoding of
+    3-D position and time to the token of each patch of each channel.
 
     Examples
     --------
@@ -134,17 +139,17 @@ class SpaceTimeEncoder(PatchEncoder):
         self.amplitude_code = AmplitudeCode(self.embed_dim)
 
     def tokens_of(self, patches: Tensor, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Return the tokens of patches, without positions.
+        """Return the tokens of patches of all channels, without position encodings.
 
-        Each has the code of the amplitude of its channel relative to the others, which the patches
-        have lost.
+        An encoding of the amplitude of each channel, relative to the other channels, is added to
+        the tokens, because the normalization removes amplitudes from the patches.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_chans, n_patches, patch_size)
             Patches of normalized signals.
         x : Tensor, shape (batch, n_chans, n_times)
-            The signals before :func:`~braindecode_pars.tokens.instance_norm`.
+            Signals before :func:`~braindecode_pars.tokens.instance_norm`.
         keep : Tensor of bool, shape (batch, n_chans) | None
             Mask that is False for missing channels.
 
@@ -158,7 +163,7 @@ class SpaceTimeEncoder(PatchEncoder):
         return tokens + self.amplitude_code(amplitudes)[:, :, None]
 
     def places(self, positions: Tensor, keep: Tensor) -> Tensor:
-        """Return the codes of electrodes; zeros in a window with one channel.
+        """Return the encodings of electrode positions; zeros in windows with one channel.
 
         Parameters
         ----------
@@ -170,65 +175,69 @@ class SpaceTimeEncoder(PatchEncoder):
         Returns
         -------
         Tensor, shape (batch, n_chans, embed_dim)
-            Codes.
+            Encodings of the electrode positions.
         """
-        return self.electrode_code(positions) * has_neighbors(keep)[:, None, None]
+        return self.electrode_code(positions) * has_several_channels(keep)[:, None, None]
 
     def embed(
         self, x: Tensor, positions: Tensor | None, keep: Tensor | None, layer: int = -1
     ) -> Tensor:
-        """Return one vector for each channel of windows; see :func:`embed_channels`."""
+        """Return one feature vector for each channel of windows; see :func:`embed_channels`."""
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         positions = positions_of(None, x) if positions is None else positions
         x = x.masked_fill(~keep[..., None], 0.0)  # missing channels may contain NaN
-        patches, when = _patches_and_times(self, x)
+        patches, times = _patches_and_times(self, x)
         tokens = self.tokens_of(patches, x, keep)
-        where = self.places(positions.to(when.dtype), keep)[:, :, None]
-        features = self.features_at(tokens + (when + where).to(tokens.dtype), layer, keep)
+        electrodes = self.places(positions.to(times.dtype), keep)[:, :, None]
+        features = self.features_at(tokens + (times + electrodes).to(tokens.dtype), layer, keep)
         return features.mean(dim=2).masked_fill(~keep[..., None], 0.0)
 
 
 def build_encoder(encoder_kind: str = "patch", **config: Any) -> PatchEncoder:
-    """Return a new encoder from its ``config``."""
+    """Build a new encoder from its ``config``."""
     return SpaceTimeEncoder(**config) if encoder_kind == SPACE_TIME else PatchEncoder(**config)
 
 
 def _patches_and_times(encoder: PatchEncoder, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the patches of signals, (..., n_patches, patch_size), and the codes of their times."""
+    """Return the patches of signals, and the sinusoidal encodings of their times.
+
+    The patches have shape (..., n_patches, patch_size), and the encodings (n_patches, embed_dim).
+    """
     normed = instance_norm(x).to(encoder.norm.weight.dtype)
     patches = grid_patches(normed, encoder.patch_size)
-    # In at least float32: bfloat16 cannot represent large positions.
+    # At least float32, because bfloat16 cannot represent large positions.
     dtype = torch.promote_types(patches.dtype, torch.float32)
     times = torch.arange(patches.shape[-2], device=x.device, dtype=dtype)
     return patches, sinusoidal_positions(times, encoder.embed_dim)
 
 
 def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
-    """Return one vector per single-channel signal.
+    """Return one feature vector for each single-channel signal.
 
-    The steps are grid patches, positions, encoder and mean over time (section 2.4).
+    Each signal is normalized and cut into adjacent patches. The patches are encoded with their
+    positions, and the features are averaged over time (section 2.4).
 
     Parameters
     ----------
     encoder : PatchEncoder
-        Encoder of the patches. Its training or evaluation mode is not changed.
+        Encoder. It is not switched to evaluation mode.
     x : Tensor, shape (batch, n_times)
         Signals of at least one patch, in any unit and of any floating-point type.
     layer : int
         Layer of the encoder whose features are averaged over time: 0 for the tokens with their
-        positions, k for the output of block k, -1 for the last block and the final norm. See
-        :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
+        position encodings, k for the output of block k, -1 for the last block and the final layer
+        norm. See :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
 
     Returns
     -------
     Tensor, shape (batch, embed_dim)
-        One vector per signal.
+        One feature vector per signal.
 
     Raises
     ------
     ValueError
-        When the encoder has no such layer.
+        When the encoder does not have this layer.
 
     Examples
     --------
@@ -239,9 +248,9 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     >>> embed_signals(encoder, torch.randn(8, 3000)).shape
     torch.Size([8, 32])
     """
-    patches, when = _patches_and_times(encoder, x)
+    patches, times = _patches_and_times(encoder, x)
     tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
-    return encoder.features_at(tokens + when.to(tokens.dtype), layer).mean(dim=1)
+    return encoder.features_at(tokens + times.to(tokens.dtype), layer).mean(dim=1)
 
 
 def embed_channels(
@@ -251,34 +260,35 @@ def embed_channels(
     keep: Tensor | None = None,
     layer: int = -1,
 ) -> Tensor:
-    """Return one vector for each channel of windows, from an encoder of either kind.
+    """Return one feature vector for each channel of windows.
 
-    A :class:`~braindecode_pars.PatchEncoder` embeds each channel by itself (section 2.4), a
-    :class:`~braindecode_pars.models.SpaceTimeEncoder` all of them together.
+    A :class:`~braindecode_pars.PatchEncoder` encodes each channel separately (section 2.4), and a
+    :class:`~braindecode_pars.models.SpaceTimeEncoder` encodes all channels jointly.
 
     Parameters
     ----------
     encoder : PatchEncoder | SpaceTimeEncoder
-        Encoder. Its training or evaluation mode is not changed.
+        Encoder. It is not switched to evaluation mode.
     x : Tensor, shape (batch, n_chans, n_times)
         Windows of at least one patch, in any unit and of any floating-point type.
     positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-        Electrode positions in meters in the head frame; NaN where unknown. None: all are unknown.
-        An encoder of single channels does not use them.
+        Electrode positions in meters in the head frame; NaN for unknown positions. If None, all
+        positions are unknown. An encoder of single channels ignores positions.
     keep : Tensor of bool, shape (batch, n_chans) | None
-        Mask that is False for missing channels, which change nothing. None keeps all.
+        Mask that is False for missing channels, whose samples are ignored. If None, no channel is
+        missing.
     layer : int
         As in :func:`embed_signals`.
 
     Returns
     -------
     Tensor, shape (batch, n_chans, embed_dim)
-        Means over time; zeros for missing channels.
+        Features averaged over time; zeros for missing channels.
 
     Raises
     ------
     ValueError
-        When the encoder has no such layer.
+        When the encoder does not have this layer.
 
     Examples
     --------
@@ -294,6 +304,7 @@ def embed_channels(
     if keep is None:
         # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, embed_dim)
         return embed_signals(encoder, x.flatten(0, 1), layer).unflatten(0, x.shape[:2])
-    of_kept = embed_signals(encoder, x[keep], layer)  # (n_kept, embed_dim); others cost nothing
-    tokens = of_kept.new_zeros(*x.shape[:2], of_kept.shape[-1])
-    return tokens.index_put((keep,), of_kept)
+    # Missing channels are not encoded, which saves time. (n_present, embed_dim)
+    present = embed_signals(encoder, x[keep], layer)
+    tokens = present.new_zeros(*x.shape[:2], present.shape[-1])
+    return tokens.index_put((keep,), present)

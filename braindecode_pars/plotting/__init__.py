@@ -1,9 +1,9 @@
-"""Figures: functions that draw tidy DataFrames or arrays on matplotlib Axes.
+"""Plotting functions, which draw tidy DataFrames or arrays on matplotlib Axes.
 
-Scores are drawn from the table that every protocol of the package returns. Its columns are
-``protocol dataset method subject n_train_subjects seed metric value``. A row with the subject
-``"all"`` is pooled over subjects. Series differ in marker, line style or hatching as well as in
-color.
+The functions for scores accept the table that every evaluation protocol returns. Its columns are
+``protocol dataset method subject n_train_subjects seed metric value``. Rows with the subject
+``"all"`` contain scores of the pooled windows of all subjects. Series can be distinguished by
+marker, line style or hatching, in addition to color.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What all figures share: colors and other styles, classes, axes, legends, files and pages."""
+"""Shared style of all figures: colors, markers, classes, axes and legends; saving of figures."""
 
 import re
 import textwrap
@@ -20,13 +20,15 @@ from numpy.typing import ArrayLike
 from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.files import replace_file
 
-#: Okabe and Ito's colors, which readers with color vision deficiency can distinguish.
+#: Color palette of Okabe and Ito, for readers with color vision deficiency.
 COLORS = ("#0072B2", "#E69F00", "#999999", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-#: In gray print the colors look alike, so series also differ in marker, line style or hatching.
+#: Markers of series, so that series can be distinguished in grayscale.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+#: Line styles of series.
 LINES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+#: Hatching of areas.
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
-#: Names by label, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
+#: Names of labels, such as ``class_names_`` of a classifier, or a sequence of names of 0, 1, ....
 ClassNames = Mapping[Any, str] | Sequence[str]
 Entry = TypeVar("Entry")
 
@@ -37,7 +39,8 @@ def series_style(number: int) -> dict[str, Any]:
     Parameters
     ----------
     number : int
-        Position of the series in the legend, from 0. Pairs of color and marker repeat after 70.
+        Position of the series in the legend, starting from 0. There are 70 different combinations
+        of color and marker.
 
     Examples
     --------
@@ -58,7 +61,7 @@ def axes_for(
     figsize: tuple[float, float],
     **gridspec: Any,
 ) -> np.ndarray:
-    """Check the number of the given axes, or make the axes of a new figure.
+    """Check the number of axes, or create the axes of a new figure if ``axes`` is None.
 
     Returns
     -------
@@ -67,21 +70,24 @@ def axes_for(
     Raises
     ------
     ValueError
-        If the number of given axes is not ``n_rows * n_columns``.
+        If the number of axes is not ``n_rows * n_columns``.
     """
-    wanted = n_rows * n_columns
+    n_expected = n_rows * n_columns
     if axes is None:
         _, axes = plt.subplots(
             n_rows, n_columns, figsize=figsize, layout="constrained", squeeze=False, **gridspec
         )
     panels = np.ravel(np.asarray(axes, dtype=object))
-    if len(panels) != wanted or not all(isinstance(ax, Axes) for ax in panels):
-        raise ValueError(f"This figure needs {wanted} axes, got {len(panels)}: {axes!s:.99}")
+    if len(panels) != n_expected or not all(isinstance(ax, Axes) for ax in panels):
+        raise ValueError(
+            f"This figure requires {n_expected} axes, got {len(panels)}: {axes!s:.99}. Pass "
+            "matplotlib Axes, or None to create a new figure."
+        )
     return panels
 
 
 def save_figure(ax: Axes, file: Any, **options: Any) -> None:
-    """Write the figure of some axes, and close it. Options are those of ``savefig``."""
+    """Save the figure of ``ax`` and close it. The options are passed to ``savefig``."""
     figure = cast(Figure, ax.figure)
     figure.savefig(file, **options)
     plt.close(figure)
@@ -90,7 +96,10 @@ def save_figure(ax: Axes, file: Any, **options: Any) -> None:
 def write_page(
     path: str | Path, template: Path, content: Mapping[str, Any], **filters: Callable[..., str]
 ) -> Path:
-    """Write a page from a template, which may include files beside it, with filters by name."""
+    """Write a page from a jinja2 template; keyword arguments are filters by name.
+
+    The template may include files from its folder.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
         autoescape=True,
@@ -105,15 +114,16 @@ def write_page(
 
 
 def shade(lightness: float) -> str:
-    """Return a gray between texts (0) and background (1): 0 is white in a dark style."""
+    """Return a gray between the text color (0) and the background (1), also in dark styles."""
     ink = np.mean(to_rgb(plt.rcParams["text.color"]))
     return f"{(1 - lightness) * ink + lightness * (ink < 0.5):.3f}"
 
 
 def named_artists(ax: Axes) -> dict[str, Any]:
-    """Return the artists that have a label, by their labels.
+    """Return the artists of axes that have a label, by label.
 
-    matplotlib leaves out labels that begin with "_", such as those that it sets itself.
+    Unlike in matplotlib, labels that begin with "_" are included, except for the labels that
+    matplotlib sets itself.
     """
     artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
     by_name = {str(artist.get_label()): artist for artist in artists}
@@ -122,7 +132,7 @@ def named_artists(ax: Axes) -> dict[str, Any]:
 
 
 def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Legend:
-    """Draw a legend of axes or a figure; names stay as they are, also with "_" and "$"."""
+    """Draw a legend of axes or a figure; names are shown verbatim, even with "_" and "$"."""
     places = [str(i) for i in range(len(handles))]
     legend = owner.legend([*handles.values()], places, frameon=False, **options)
     for text, name in zip(legend.get_texts(), handles, strict=True):
@@ -131,17 +141,18 @@ def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Lege
 
 
 def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
-    """Draw the legend of some axes; long names are wrapped.
+    """Draw the legend of axes, with long names wrapped.
 
     Parameters
     ----------
     ax : Axes
         Axes with the series.
     is_new : bool
-        Whether the figure is a new one, in the constrained layout. The legend is then to the right
-        of all axes, and the figure becomes wider; else it is where it covers least of the axes.
+        Whether the figure was created by the plotting function, with the constrained layout. If
+        True, the legend is placed to the right of all axes, and the figure becomes wider. If False,
+        the legend is placed inside of the axes.
     **options
-        Options of matplotlib's legend.
+        Options of the legend of matplotlib.
     """
     handles = {textwrap.fill(name, 40): artist for name, artist in named_artists(ax).items()}
     if is_new:
@@ -151,7 +162,7 @@ def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
 
 
 def make_room(legend: Legend) -> None:
-    """Enlarge the figure of a legend by its width, and to its height."""
+    """Increase the width of a figure by the width of its legend, and its height if necessary."""
     figure = cast(Figure, legend.figure)
     box, (width, height) = legend.get_window_extent(), figure.get_size_inches()
     margin = 0.2  # inches, above and below
@@ -161,13 +172,14 @@ def make_room(legend: Legend) -> None:
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
-    """Draw the chance level as a dotted line, with a name beside the axes; None draws nothing."""
+    """Draw the chance level as a dotted line with a label; if None, draw nothing."""
     if chance is None:
         return
     ax.axhline(chance, color=shade(0.25), lw=1, ls=":", zorder=1.5)
-    # The x-coordinate is a share of the width; a text within the axes would cover points.
+    # The label is to the right of the axes, so that it covers no points. The x-coordinate is a
+    # fraction of the width of the axes.
     place = offset_copy(ax.get_yaxis_transform(), ax.figure.canvas.figure, x=3, units="points")
-    ax.text(1, chance, "chance", transform=place, va="center", size=8)
+    ax.text(1, chance, "chance\nlevel", transform=place, va="center", size=8)
 
 
 def draw_cells(
@@ -180,11 +192,11 @@ def draw_cells(
     label: str,
     **options: Any,
 ) -> None:
-    """Draw a matrix from 0 as blue cells with texts, rows from top to bottom; NaN stays blank."""
+    """Draw a matrix of nonnegative values as blue cells with texts; cells with NaN are blank."""
     image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, **options)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            # Where black and white have the same contrast with these blues (WCAG 2)
+            # At this value, black and white have the same contrast with the blue (WCAG 2).
             color = "black" if value < 0.715 * image.get_clim()[1] else "white"
             ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(len(columns)), columns, parse_math=False)
@@ -195,7 +207,7 @@ def draw_cells(
 
 
 def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
-    """Remove the top and right lines of the frame, and draw grid lines across one axis."""
+    """Remove the top and right spines, and draw the grid lines of one axis."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, color=shade(0.92))
@@ -203,14 +215,14 @@ def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Name rows at the heights 0, 1, ..., from top to bottom."""
+    """Label rows at the y-coordinates 0, 1, ..., from top to bottom."""
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
 
 
 def time_unit(seconds: float) -> tuple[str, int]:
-    """Return the unit of a time axis of this length, and the number of seconds in it.
+    """Return the unit of a time axis of this length, and the number of seconds per unit.
 
     Examples
     --------
@@ -224,7 +236,8 @@ def time_unit(seconds: float) -> tuple[str, int]:
 
 # Classes -----------------------------------------------------------------------------------------
 
-#: Warm colors for wake and REM, and blues that darken from N1 to stage 4.
+#: Colors of sleep stages: warm colors for wake and REM, and increasingly dark blues from N1 to
+#: stage 4.
 _STAGE_COLORS = {
     "W": "#E69F00",
     "R": "#CC79A7",
@@ -240,32 +253,35 @@ _STAGE_COLORS = {
 
 
 def label_list(name: str, labels: ArrayLike) -> list:
-    """Return labels, shape (n_windows,), as a list; any other shape raises ValueError."""
+    """Convert labels of shape (n_windows,) to a list; raise ValueError for any other shape."""
     array = np.asarray(labels)
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; pass one label for each window.")
+        raise ValueError(
+            f"{name} must have shape (n_windows,), got shape {array.shape}. Pass one label for "
+            "each window."
+        )
     return array.tolist()
 
 
 def is_unknown(label: Any) -> bool:
-    """Whether a label is missing: None, NaN, NA or the number -1."""
+    """Return whether a label is missing: None, NaN, NA or the number -1."""
     return pd.isna(label) or label == -1
 
 
 def by_number(label: Any) -> tuple[bool, Any]:
-    """Key for sorting labels: numbers by value, then texts."""
+    """Sort key of labels: numbers by value, then strings."""
     return isinstance(label, str), label
 
 
 def names_by_label(class_names: ClassNames) -> dict[Any, str]:
-    """Return the name of each label, and of each name."""
+    """Return a mapping of labels to names, which also maps each name to itself."""
     mapping = class_names if isinstance(class_names, Mapping) else dict(enumerate(class_names))
     names = {label: str(name) for label, name in mapping.items()}
     return {**{name: name for name in names.values()}, **names}
 
 
 def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]:
-    """Return the entry of each label in a table; None for a missing label.
+    """Look up each label in a table; return None for missing labels.
 
     Raises
     ------
@@ -276,32 +292,35 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     absent = {label for label in values if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(
-            f"No class is called {', '.join(map(repr, sorted(absent, key=by_number)))}; known are "
-            f"{', '.join(map(repr, table))}."
+            f"Unknown labels: {', '.join(map(repr, sorted(absent, key=by_number)))}. Expected "
+            f"labels or class names out of {', '.join(map(repr, table))}."
         )
     return [table.get(label) for label in values]
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:
-    """Return classes from top to bottom: sleep stages from wake to N3, others as they are given.
+    """Return the classes from top to bottom.
+
+    If ``order`` is None, sleep stages are sorted from wake to N3, and all other classes are not
+    sorted.
 
     Raises
     ------
     ValueError
-        When a given order lacks a class, or has one twice.
+        When ``order`` does not contain each class exactly once.
     """
     if order is None:
         return sleep_stages.top_to_bottom(names) if sleep_stages.are_stages(names) else list(names)
     if not set(names) <= set(order) or len(set(order)) < len(order):
         raise ValueError(
-            f"order={list(order)} must have each class once; the classes are "
+            f"order must contain each class exactly once, got order={list(order)}. The classes are "
             f"{', '.join(map(repr, names))}."
         )
     return list(order)
 
 
 def area_styles(names: Sequence[str]) -> list[dict[str, str]]:
-    """Return color and hatching of the area of each class."""
+    """Return the color and the hatching of the area of each class."""
     if sleep_stages.are_stages(names):
         return [
             dict(facecolor=_STAGE_COLORS[stage])

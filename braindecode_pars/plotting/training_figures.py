@@ -1,4 +1,4 @@
-"""Figures of a training: losses, shifts of patches, what features hold, and confused classes."""
+"""Figures of trained models: training curves, predicted time shifts, and confusion matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,30 +12,31 @@ from numpy.typing import ArrayLike
 from braindecode_pars._common import tables
 from braindecode_pars.plotting import style
 
-#: Columns that identify a run.
+#: Columns that identify a training run.
 RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
-#: Columns of losses to draw, with label and line style.
+#: Column of a loss -> label and line style.
 Lines = dict[str, tuple[str, dict[str, Any]]]
 
 
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None) -> np.ndarray:
-    """Draw the losses of each training phase in a panel of its own.
+    """Plot training curves: the loss in each epoch, with one panel per training phase.
 
-    A phase with losses relative to chance, such as pretraining, is drawn with a line at 1 for the
-    chance level. The losses of the parts of its task are thinner lines. Any other phase is drawn
-    with its training and validation loss. Each run has a line of its own.
+    In phases with relative losses, such as pretraining, the relative training loss is shown, with a
+    dotted line at the chance level (1). The losses of the parts of a joint task are shown as
+    thinner lines. In all other phases, the training loss and the validation loss are shown. Each
+    run is a separate line.
 
     Parameters
     ----------
     history : DataFrame
-        Losses with one row per epoch: the ``history_`` of a
-        :class:`~braindecode_pars.PARSClassifier`; several of them, joined with ``pandas.concat``
-        after adding ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
-        ``train_loss``. Optional columns are ``valid_loss``,
-        ``train_loss_relative``, ``train_loss_relative_NAME``, ``method``, and the columns that
-        identify a run: ``dataset``, ``subject``, ``n_train_subjects`` and ``seed``.
+        Losses with one row per epoch: ``history_`` of a :class:`~braindecode_pars.PARSClassifier`,
+        or the histories of several classifiers, concatenated with ``pandas.concat`` after adding
+        the columns ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
+        ``train_loss``. Optional columns are ``valid_loss``, ``train_loss_relative``,
+        ``train_loss_relative_NAME``, ``method``, and the columns that identify a run: ``dataset``,
+        ``subject``, ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
@@ -47,16 +48,17 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     TypeError
         If ``history`` is not a DataFrame.
     ValueError
-        If ``history`` is empty, lacks a column, or has several rows for one epoch of a run.
+        If ``history`` is empty, a required column is missing, or an epoch of a run has several
+        rows.
 
     Examples
     --------
-    Synthetic losses, with the columns of an estimator's ``history_``:
+    Synthetic losses, with the same columns as ``history_`` of an estimator:
 
     .. plot::
         :include-source:
-        :alt: Two panels: a pretraining loss that falls below chance, and training and validation
-            loss of fine-tuning.
+        :alt: Two panels. Left: the relative pretraining loss decreases below the chance level.
+            Right: training and validation loss in fine-tuning.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -86,7 +88,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         history = history.assign(method="")
     phases, methods = (list(dict.fromkeys(history[name])) for name in ("phase", "method"))
 
-    # With several methods, the legend is at the right, because it would cover the lines.
+    # With several methods, the legend is to the right of the axes, so that it covers no lines.
     is_several = len(methods) > 1
     panels = style.axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
@@ -98,11 +100,11 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         for method, number in shown.items():
             _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
-            # Without a name, which the axis has, and which would cover lines
+            # The line is explained in the label of the y-axis, because a text would cover curves.
             ax.axhline(1, color=style.shade(0.25), lw=1, ls=":", zorder=1.5)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
         ylabel = "loss" if len(lines) > 1 else "training loss"
-        ylabel = "training loss relative to chance (dotted)" if relative else ylabel
+        ylabel = "relative training loss\n(dotted: chance level)" if relative else ylabel
         ax.set(xlabel="epoch", ylabel=ylabel)
         ax.set_title(str(phase), parse_math=False)
         ax.xaxis.get_major_locator().set_params(integer=True)
@@ -118,15 +120,15 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
 
 def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
-    """Return the losses of a phase to draw; with several methods, colors distinguish these."""
+    """Return the losses of a phase to draw; with several methods, colors distinguish methods."""
     drawn = rows.columns[rows.notna().any()]
     if tables.RELATIVE not in drawn:
         lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
         if "valid_loss" in drawn:
             lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
         return lines
-    # The whole task, and its parts
-    lines = {tables.RELATIVE: ("whole task", dict(linestyle="-", lw=1.6))}
+    # The total loss, and the losses of the parts of a joint task
+    lines = {tables.RELATIVE: ("total", dict(linestyle="-", lw=1.6))}
     parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
     for i, (name, part) in enumerate(parts.items()):
         look = dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1)
@@ -148,7 +150,7 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
                 scored["epoch"],
                 scored[column],
                 alpha=0.9 if len(runs) == 1 else 0.6,
-                marker=look["marker"] if column == tables.RELATIVE else "",  # differs in gray print
+                marker=look["marker"] if column == tables.RELATIVE else "",  # for grayscale prints
                 markevery=max(1, len(scored) // 6),
                 markersize=4,
                 label=", ".join(filter(None, texts)),
@@ -159,20 +161,21 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
 def shift_matrices(
     prediction: ArrayLike, target: ArrayLike, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
-    r"""Draw the predicted and true relative time shifts of one window.
+    r"""Plot the relative time shifts that PARS predicts in one window, and the true shifts.
 
-    The figure follows the paper's figure 7 (appendix A.5), "Relative Time Shift Reconstructions".
-    It shows the prediction, the target and the absolute error as matrices, and the prediction
-    against the target as a scatter plot. Rows and columns are in chronological order. The title
-    has the loss, the mean squared error, and that of zeros, the best guess without the signal: a
-    prediction of one gray has learned nothing yet.
+    The figure follows figure 7 of the paper (appendix A.5), "Relative Time Shift Reconstructions".
+    It shows the prediction, the target and the absolute error as matrices, with patches in
+    chronological order, and a scatter plot of prediction against target. The title contains the
+    mean squared error of the prediction, and the chance level: the mean squared error of predicting
+    zero, the best prediction that ignores the signal. If the matrix of predictions has a uniform
+    color, the model has not learned the task yet.
 
     Parameters
     ----------
     prediction, target : ndarray, shape (n_masked, n_masked)
-        Shifts :math:`(t_j - t_k) / T` in units of the window's length.
+        Time shifts :math:`(t_j - t_k) / T`, as a fraction of the window length :math:`T`.
     axes : sequence of four Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
@@ -182,7 +185,7 @@ def shift_matrices(
     Raises
     ------
     ValueError
-        If the shapes do not match.
+        If the shapes differ, or are not square matrices.
 
     Examples
     --------
@@ -190,8 +193,8 @@ def shift_matrices(
 
     .. plot::
         :include-source:
-        :alt: Three square maps, the predicted and true shifts of all pairs of patches and their
-            error, and a scatter plot.
+        :alt: Three matrices (predicted time shifts, true time shifts and absolute errors of all
+            pairs of patches), and a scatter plot of predicted against true shifts.
 
         >>> import numpy as np
         >>> from braindecode_pars import plotting
@@ -211,40 +214,36 @@ def shift_matrices(
     shape = arrays[0].shape
     if shape != arrays[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
-            f"prediction has shape {shape} and target {arrays[1].shape}; pass both matrices of one "
-            "window, (n_masked, n_masked)."
+            "prediction and target must be matrices of one window with the same shape (n_masked, "
+            f"n_masked), got {shape} and {arrays[1].shape}. Pass one window, for example "
+            "prediction[0] and target[0]."
         )
-    # A column of the target has the starts, up to a constant.
+    # A column of the target contains the starts of the patches, up to a constant.
     order = np.argsort(arrays[1][:, :1].ravel(), kind="stable")
     prediction, target = (matrix[np.ix_(order, order)] for matrix in arrays)
 
     # Three matrices and a scatter plot
     panels = style.axes_for(axes, 2, 2, (8, 6))
-    shift = "$(t_j - t_k) / T$"
+    shift = "time shift $(t_j - t_k) / T$"
     loss, chance = (np.mean(np.square(error)) for error in (prediction - target, target))
-    title = f"prediction, loss {loss:.3f} (of zeros: {chance:.3f})"
+    title = f"prediction\nMSE {loss:.3f} (chance level: {chance:.3f})"
     matrices = {
         title: (prediction, shift, dict(vmin=-1, vmax=1)),
         "target": (target, shift, dict(vmin=-1, vmax=1)),
-        "absolute error": (np.abs(prediction - target), "$T$", dict(vmin=0)),
+        "absolute error": (np.abs(prediction - target), "error / $T$", dict(vmin=0)),
     }
     for ax, (name, (matrix, label, limits)) in zip(panels[:3], matrices.items(), strict=True):
-        # The lightness of cividis increases evenly: the order of values is visible in gray print.
+        # The lightness of cividis increases linearly, so the figure is readable in grayscale.
         image = ax.imshow(matrix, cmap="cividis", **limits)
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
-        ax.set(title=name, xlabel="patch k, by time", ylabel="patch j, by time")
+        ax.set(title=name, xlabel="patch k (sorted by time)", ylabel="patch j (sorted by time)")
     panels[3].plot([-1, 1], [-1, 1], color=style.shade(0.6), lw=1, zorder=0)
     panels[3].scatter(target, prediction, s=5, color=style.COLORS[0], alpha=0.35, lw=0)
-    panels[3].set(title=f"RMSE {np.sqrt(loss):.2f} T", xlabel="target", ylabel="prediction")
+    title = f"RMSE {np.sqrt(loss):.2f} (fraction of window length)"
+    panels[3].set(title=title, xlabel=f"true {shift}", ylabel=f"predicted {shift}")
     panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
     style.remove_frame(panels[3])
     return panels
-
-
-# What features hold ------------------------------------------------------------------------------
-
-
-# Classes -----------------------------------------------------------------------------------------
 
 
 def confusion_matrix(
@@ -255,46 +254,48 @@ def confusion_matrix(
     order: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how often each true class was predicted as which class.
+    """Plot a confusion matrix, with the percentage and number of windows in each cell.
 
-    A cell shows the percentage of the windows of its true class, and their number. Colors are the
-    percentages, so that rare classes are as visible as frequent ones.
+    Percentages are relative to the number of windows of the true class. Colors show the
+    percentages, so that rare classes are as visible as frequent classes.
 
     Parameters
     ----------
     true, predicted : ndarray, shape (n_windows,)
-        True and predicted labels. Windows in which one is None, NaN or -1 do not count. For labels
-        of -1 and 1, -1 is a class if it has a name, or if it is predicted and there are no names.
+        True and predicted labels. Windows in which either label is None, NaN or -1 are ignored. If
+        the labels are -1 and 1, then -1 is treated as a class if it has a name in ``class_names``,
+        or if ``class_names`` is None and -1 is predicted.
     class_names : mapping of label to str | sequence of str | None
-        Names of the labels, such as ``class_names_`` of a classifier, or the names of 0, 1, ....
-        All of them are drawn. None uses the labels that occur.
+        Names of the labels, such as ``class_names_`` of a classifier, or a sequence with the names
+        of the labels 0, 1, .... All of these classes are shown. If None, the labels that occur are
+        used as names.
     order : sequence of str | None
-        Names of all classes from top to bottom. None means wake, REM, N1 to N3 if all names are
-        those of sleep stages (:func:`~braindecode_pars.predictions.stage_of`), and otherwise the
-        order of ``class_names``, or of sorted labels.
+        Names of all classes from top to bottom. If None and all names are sleep stages
+        (:func:`~braindecode_pars.predictions.stage_of`), the order is wake, REM, N1 to N3. If None
+        and the names are not sleep stages, the order of ``class_names``, or of the sorted labels.
     ax : Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     Axes
-        Axes with true classes from top to bottom and predicted ones from left to right. The row of
-        a class without windows is blank.
+        Axes with true classes in rows and predicted classes in columns. The row of a class without
+        windows is blank.
 
     Raises
     ------
     ValueError
-        If the lengths differ, if there is no window with both labels, if a label has no name, or if
-        ``order`` does not have each class once.
+        If the lengths of ``true`` and ``predicted`` differ, if no window has both labels, if a
+        label has no name, or if ``order`` does not contain each class exactly once.
 
     Examples
     --------
-    Simulated stages, and a prediction with N2 in a quarter of the windows:
+    Simulated sleep stages, and predictions that are N2 in a quarter of the windows:
 
     .. plot::
         :include-source:
-        :alt: Five by five table of true and predicted sleep stages, with percentages and numbers
-            of windows as blue squares.
+        :alt: Confusion matrix of five sleep stages, with percentages and numbers of windows in
+            blue squares.
 
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting
@@ -309,8 +310,8 @@ def confusion_matrix(
     labels = [style.label_list("true", true), style.label_list("predicted", predicted)]
     if len(labels[0]) != len(labels[1]):
         raise ValueError(
-            f"There are {len(labels[0])} true and {len(labels[1])} predicted labels; pass one of "
-            "each for every window."
+            f"true and predicted must have the same length, got {len(labels[0])} and "
+            f"{len(labels[1])} labels. Pass one true and one predicted label for each window."
         )
     if class_names is None:
         occurring = {x for x in labels[0] + labels[1] if not pd.isna(x)}
@@ -321,20 +322,24 @@ def confusion_matrix(
     classes = [style.entries(values, names) for values in labels]
     pairs = [pair for pair in zip(*classes, strict=True) if None not in pair]
     if not pairs:
-        raise ValueError("No window has a true and a predicted label.")
+        raise ValueError(
+            "No window has both a true and a predicted label. Pass labels other than None, NaN and "
+            "-1 in both true and predicted."
+        )
     counts = sklearn.metrics.confusion_matrix(*zip(*pairs, strict=True), labels=order)
     totals = counts.sum(axis=1, keepdims=True)
     percent = 100 * counts / np.where(totals > 0, totals, np.nan)
     texts = np.vectorize("{:.0f} %\n{}".format)(percent, counts)
-    letters = max(map(len, order))
-    is_turned = letters > 8
-    side, height = max(2.2, 0.75 * len(order)), 0.09 * letters  # inches
-    size = (side + height + 1.7, side + (0.5 * height if is_turned else 0) + 0.9)
+    n_letters = max(map(len, order))
+    is_rotated = n_letters > 8
+    side, label_size = max(2.2, 0.75 * len(order)), 0.09 * n_letters  # inches
+    size = (side + label_size + 1.7, side + (0.5 * label_size if is_rotated else 0) + 0.9)
     [ax] = style.axes_for(ax, 1, 1, size)
-    style.draw_cells(ax, percent, texts, order, order, label="% of the true class", vmax=100)
-    if is_turned:
-        turned: dict[str, Any] = dict(rotation=30, ha="right", rotation_mode="anchor")
-        ax.set_xticks(ax.get_xticks(), order, parse_math=False, **turned)
-    ax.set(xlabel="predicted", ylabel="true")
-    ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} of {len(pairs)} windows", size=10)
+    label = "windows of the true class (%)"
+    style.draw_cells(ax, percent, texts, order, order, label=label, vmax=100)
+    if is_rotated:
+        rotated: dict[str, Any] = dict(rotation=30, ha="right", rotation_mode="anchor")
+        ax.set_xticks(ax.get_xticks(), order, parse_math=False, **rotated)
+    ax.set(xlabel="predicted class", ylabel="true class")
+    ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} ({len(pairs)} windows)", size=10)
     return ax

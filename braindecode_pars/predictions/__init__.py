@@ -1,7 +1,7 @@
-"""Predictions of a recording: a table, and what to do with it.
+"""Predictions of continuous recordings, and their conversion and evaluation.
 
-The table of ``predict_raw`` becomes annotations, BIDS events or sleep statistics, and is compared
-with the labels of an expert.
+The table of predictions from ``predict_raw`` can be converted to annotations, BIDS events or sleep
+statistics, and compared with the labels of an expert.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

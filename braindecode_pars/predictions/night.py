@@ -1,9 +1,9 @@
-"""What to do with the predictions of a recording: annotations, BIDS events, sleep statistics.
+"""Convert predictions of a recording to annotations, BIDS events or sleep statistics.
 
-All functions take the table that ``predict_raw`` of a classifier returns. It has the columns
+All functions accept the table that ``predict_raw`` of a classifier returns. It has the columns
 ``onset`` and ``duration`` in seconds, ``label``, ``probability_LABEL`` for each class, and
-``entropy``. For a CSV file, use ``frame.to_csv("night1.csv", index=False)``. Names of sleep stages
-are recognized in many spellings, and have an order from wake to deep sleep.
+``entropy``. To write a CSV file, use ``frame.to_csv("recording1.csv", index=False)``. Names of
+sleep stages are recognized in many spellings, and are ordered from wake to deep sleep.
 """
 
 import re
@@ -30,7 +30,7 @@ from braindecode_pars.recordings import label_files, readers
 
 
 def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Check the columns and times of predictions, and return them with a plain index.
+    """Check the columns and times of predictions, and return them with a default index.
 
     Parameters
     ----------
@@ -40,24 +40,31 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows. Labels are texts, as in the names of columns; a missing one is None. A CSV
-        file that is read back has numbers for the labels "0", "1", ..., 1.0 where one is missing.
+        The same rows. Labels are strings, as in the column names; missing labels are None. This
+        also applies to tables read from CSV, in which labels "0", "1", ... are integers, or floats
+        if a label is missing.
 
     Raises
     ------
     TypeError
-        When ``frame`` is not a DataFrame.
+        If ``frame`` is not a DataFrame.
     ValueError
-        When it lacks a column, has no rows, or has windows that overlap or are not in
-        chronological order.
+        If a column is missing, there are no rows, or windows overlap or are not in chronological
+        order.
     """
     tables.check_table(frame, "table of predictions", ("onset", "duration", "label"))
     frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
-        raise ValueError("onset and duration must be seconds, with positive durations.")
+        raise ValueError(
+            "The columns onset and duration must be finite times in seconds, and duration must be "
+            "positive."
+        )
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
-        raise ValueError("The windows overlap; pass one recording's predictions in order of onset.")
+        raise ValueError(
+            "Windows overlap, or are not sorted by onset. Pass the predictions of one recording, "
+            "sorted by onset."
+        )
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     texts = [
         None if pd.isna(label) else str(label if str(label) in classes else subjects.whole(label))
@@ -67,14 +74,14 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the classes of predictions: those with probabilities, else the labels that occur."""
+    """Return the classes with probabilities, or, without probabilities, the predicted labels."""
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
-    named = [name.removeprefix(tables.PROBABILITY) for name in columns]
-    return named or sorted({label for label in frame["label"] if not pd.isna(label)})
+    classes = [name.removeprefix(tables.PROBABILITY) for name in columns]
+    return classes or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the predictions that are smoothed over time, as a table of their own.
+    """Return a table of the predictions smoothed over time, without the raw predictions.
 
     Parameters
     ----------
@@ -84,15 +91,15 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows, for all functions that take predictions: ``label``, ``probability_LABEL`` and
-        ``entropy`` are those of the smoothed predictions.
+        The same rows, for all functions that accept predictions. ``label``, ``probability_LABEL``
+        and ``entropy`` are computed from the smoothed predictions.
 
     Raises
     ------
     TypeError
-        When ``frame`` is not a DataFrame.
+        If ``frame`` is not a DataFrame.
     ValueError
-        When the predictions are not smoothed.
+        If ``frame`` contains no smoothed predictions.
 
     Examples
     --------
@@ -105,7 +112,10 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     """
     columns = [name for name in frame if str(name).startswith(tables.SMOOTHED)]
     if tables.SMOOTHED_LABEL not in frame or not columns:
-        raise ValueError("The predictions are not smoothed; pass smooth=True to predict_raw.")
+        raise ValueError(
+            f"frame has no column {tables.SMOOTHED_LABEL!r} with smoothed predictions. Call "
+            "predict_raw with smooth=True."
+        )
     names = [tables.PROBABILITY + name.removeprefix(tables.SMOOTHED) for name in columns]
     values = frame[columns].set_axis(names, axis=1)
     entropy = entr(values.to_numpy(float)).sum(axis=1)
@@ -114,34 +124,34 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
-    """Return predictions as annotations.
+    """Convert predictions to MNE annotations.
 
-    Adjacent windows with the same label are one annotation, as in the files of sleep corpora. They
-    are easy to see in ``raw.plot()``, and both :func:`mne.events_from_annotations` with
-    ``chunk_duration`` and braindecode's windowers divide them into windows again. Windows that
-    could not be predicted have no annotation.
+    Adjacent windows with the same label become one annotation, as in the files of sleep corpora.
+    Annotations can be viewed with ``raw.plot()``, and divided into windows again with
+    :func:`mne.events_from_annotations` and ``chunk_duration``, or with the windowers of
+    braindecode. Windows that were not predicted have no annotation.
 
     Parameters
     ----------
     frame : DataFrame
         Predictions of a recording, as from ``predict_raw``.
     merge : bool
-        Whether adjacent windows with the same label are one annotation. With False, each window is
-        one.
+        Whether to merge adjacent windows with the same label. If False, each window has its own
+        annotation.
 
     Returns
     -------
     mne.Annotations
-        Annotations in seconds from the first sample of the recording (``orig_time=None``), for
-        ``raw.set_annotations``, which replaces those of the recording. To add ``predicted`` to
-        them, use ``raw.annotations.append(predicted.onset + raw.first_time, predicted.duration,
-        predicted.description)``: the sum of both fails or is late where the recording has a date of
-        measurement or was cropped.
+        Annotations in seconds from the first sample of the recording (``orig_time=None``).
+        ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
+        existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
+        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``,
+        which fails or is shifted if the recording has a measurement date or was cropped.
 
     Raises
     ------
     TypeError, ValueError
-        When ``frame`` is not a table of predictions.
+        If ``frame`` is not a table of predictions.
 
     Examples
     --------
@@ -159,28 +169,29 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     rows = rows[[label is not None for label in rows["label"]]]
     stops = rows["onset"] + rows["duration"]
     is_next = np.isclose(rows["onset"], stops.shift()) & (rows["label"] == rows["label"].shift())
-    run = (~(is_next & merge)).cumsum()  # number of the annotation of each window
-    runs = rows.assign(stop=stops).groupby(run)
-    segments = runs.agg({"onset": "first", "stop": "last", "label": "first"})
+    segment_of_row = (~(is_next & merge)).cumsum()  # index of the annotation of each window
+    groups = rows.assign(stop=stops).groupby(segment_of_row)
+    segments = groups.agg({"onset": "first", "stop": "last", "label": "first"})
     return mne.Annotations(
         segments["onset"], segments["stop"] - segments["onset"], segments["label"]
     )
 
 
 _SUFFIX = "_events.tsv"
-#: sub-01_ses-1_task-sleep_run-2_desc-pars: labels have letters and digits only.
+#: Entities of BIDS names such as sub-01_ses-1_task-sleep_run-2_desc-pars, with alphanumeric labels.
 _ENTITIES = re.compile(
     r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
 )
 
 
 def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write predictions as an events file of BIDS, and the JSON file that describes its columns.
+    """Write predictions as a BIDS events file, with a JSON file that describes its columns.
 
-    Each window is a row. The columns are ``onset`` and ``duration`` in seconds, ``trial_type`` (the
-    label), ``probability_LABEL`` for each class, and ``entropy``. What could not be predicted is
-    ``n/a``. In BIDS, predictions are derivatives: put them into the folder ``derivatives`` of the
-    data set, with an entity ``desc``, so that they do not replace the events of a human scorer.
+    There is one row per window. The columns are ``onset`` and ``duration`` in seconds,
+    ``trial_type`` (predicted label), ``probability_LABEL`` for each class, and ``entropy``. Windows
+    that were not predicted are ``n/a``. In BIDS, predictions are derivatives: write them to the
+    folder ``derivatives`` of the dataset, with an entity ``desc``, so that they do not replace the
+    events of a human scorer.
 
     Parameters
     ----------
@@ -188,7 +199,7 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
         Predictions of a recording, as from ``predict_raw``.
     path : path
         File to write, such as ``sub-01/eeg/sub-01_task-sleep_desc-pars_events.tsv``. The JSON file
-        has the same name with the ending ``.json``. Folders are created.
+        has the same name with the suffix ``.json``. Folders are created.
     overwrite : bool
         Whether to replace existing files.
 
@@ -200,14 +211,14 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     Raises
     ------
     FileExistsError
-        When one of the files exists and ``overwrite`` is False.
+        If one of the files exists and ``overwrite`` is False.
     OSError
-        When the files cannot be written. Neither is changed then.
+        If the files cannot be written. In this case, no file is changed.
     TypeError
-        When ``frame`` is not a DataFrame.
+        If ``frame`` is not a DataFrame.
     ValueError
-        When ``frame`` is not a table of predictions, when the name does not end with
-        ``_events.tsv``, or when a name that begins with ``sub-`` is not one of BIDS.
+        If ``frame`` is not a table of predictions, the file name does not end with ``_events.tsv``,
+        or a file name that starts with ``sub-`` is not a valid BIDS name.
 
     References
     ----------
@@ -235,57 +246,63 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     stem = path.name.removesuffix(_SUFFIX)
     if stem == path.name or not stem:
         raise ValueError(
-            f"{path.name} must end with {_SUFFIX}, such as sub-01_task-sleep_desc-pars{_SUFFIX}."
+            f"path has the file name {path.name}, but it must end with {_SUFFIX}, such as "
+            f"sub-01_task-sleep_desc-pars{_SUFFIX}."
         )
     if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
-            f"{path.name} is no name of BIDS: sub, ses if there are sessions, and task, in this "
-            "order, of letters and digits only."
+            f"path has the file name {path.name}, which is not a valid BIDS name. Use the entities "
+            "sub, ses (if there are sessions) and task, in this order, with alphanumeric labels."
         )
     rows = check_predictions(frame)
-    described = _descriptions(classes_of(rows))
+    descriptions = _descriptions(classes_of(rows))
     table = rows.rename(columns={"label": "trial_type"}).rename(columns=lambda x: _one_line(str(x)))
-    table = table[[name for name in described if name in table]]
+    table = table[[name for name in descriptions if name in table]]
     table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
     sidecar = path.with_suffix(".json")
     existing = [str(file) for file in (path, sidecar) if file.exists()]
     if existing and not overwrite:
-        raise FileExistsError(f"{existing[0]} exists; pass another path, or overwrite=True.")
+        raise FileExistsError(
+            f"{existing[0]} already exists. Choose another path, or pass overwrite=True."
+        )
     text = table.round(6).to_csv(sep="\t", index=False, na_rep="n/a", lineterminator="\n")
-    columns = files.to_json({name: described[name] for name in table}).encode()
+    columns = files.to_json({name: descriptions[name] for name in table}).encode()
     files.replace_files(path.parent, {path.name: text.encode(), sidecar.name: columns})
     return path
 
 
 def has_bids_entities(stem: str) -> bool:
-    """Whether a name is that of a recording in BIDS, without suffix and ending."""
+    """Whether a file name, without suffix and extension, is a valid BIDS name of a recording."""
     return _ENTITIES.fullmatch(stem) is not None
 
 
 def _one_line(label: str) -> str:
-    """Return a label as one cell of a table."""
+    """Return a label without line breaks or tabs, as a cell of a table."""
     return " ".join(label.split())
 
 
 def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the description of each column that a table may have."""
+    """Return the BIDS description of each possible column."""
     kind = "sleep stage" if are_stages(classes) else "class"
     levels = {_one_line(name): f"{kind} {stage_of(name) or name}" for name in classes}
-    what = "Class that a model predicts; n/a in gaps and where the recording is marked as bad."
-    certain = "Entropy of the probabilities: 0 where the model is certain."
+    trial_type = "Predicted class of the window; n/a in gaps and in periods marked as bad."
+    entropy = "Entropy of the predicted probabilities; 0 if one class has a probability of 1."
     return {
-        "onset": {"Description": "Start, from the first sample of the recording.", "Units": "s"},
+        "onset": {
+            "Description": "Start of the window, from the first sample of the recording.",
+            "Units": "s",
+        },
         "duration": {"Description": "Length of the window.", "Units": "s"},
-        "trial_type": {"LongName": "Predicted class", "Description": what, "Levels": levels},
+        "trial_type": {"LongName": "Predicted class", "Description": trial_type, "Levels": levels},
         **{
             f"{tables.PROBABILITY}{name}": {"Description": f"Probability of the class {name}."}
             for name in levels
         },
-        "entropy": {"Description": certain, "Units": "nat"},
+        "entropy": {"Description": entropy, "Units": "nat"},
     }
 
 
-#: Stages of each row of the statistics; S3 and S4 of Rechtschaffen and Kales are N3.
+#: Stages in each row of the statistics. Stages 3 and 4 of Rechtschaffen and Kales are N3.
 _PARTS = {
     "N1": ("N1",),
     "N2": ("N2",),
@@ -298,49 +315,50 @@ _PARTS = {
 def sleep_statistics(
     stages: pd.DataFrame | ArrayLike, *, window_seconds: float = 30.0
 ) -> dict[str, float]:
-    """Return statistics of sleep, as YASA defines them.
+    """Compute sleep statistics, such as sleep efficiency and latencies, as defined in YASA.
 
     Parameters
     ----------
     stages : DataFrame | sequence of str, shape (n_windows,)
-        Predictions of a recording, as from ``predict_raw``, or the stages of consecutive windows,
-        by names in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The whole
-        is the time in bed: crop the recording to lights off and on before. None, NaN, "unscored",
-        movement time, and time without a row are unscored.
+        Predictions of a recording, as from ``predict_raw``, or the sleep stages of consecutive
+        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The total
+        duration is the time in bed, so crop the recording to the period between lights off and
+        lights on. None, NaN, "unscored", movement time, and time without a row are unscored.
     window_seconds : float
-        Length of a window in seconds, for a sequence.
+        Length of a window in seconds, if ``stages`` is a sequence.
 
     Returns
     -------
     dict of str to float
-        Durations and latencies in minutes, shares in percent:
+        Durations and latencies in minutes, and percentages:
 
-        - ``TIB``: time in bed, the whole duration.
-        - ``SPT``: sleep period time, from the first to the end of the last window of sleep.
-        - ``WASO``: wake after sleep onset, wake in the sleep period.
+        - ``TIB``: time in bed, the total duration.
+        - ``SPT``: sleep period time, from the start of the first to the end of the last window of
+          sleep.
+        - ``WASO``: wake after sleep onset, the duration of wake in the sleep period.
         - ``TST``: total sleep time, the duration of all sleep.
         - ``WAKE``, ``N1``, ``N2``, ``N3``, ``REM``, ``NREM``, ``UNS``: duration of each stage, of
           all NREM sleep, and of unscored windows.
         - ``SOL``: sleep onset latency, the time before the first window of sleep.
-        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: latency of each stage from the beginning,
-          also of REM. The REM latency of the AASM, from sleep onset, is ``Lat_REM - SOL``.
-        - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: shares of the total sleep time.
+        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: latency of each stage from the start of
+          the recording. The REM latency of the AASM, from sleep onset, is ``Lat_REM - SOL``.
+        - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: percentage of the total sleep time.
         - ``SE``: sleep efficiency, ``TST / TIB``.
         - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
 
-        NaN for the latency of what did not occur, for shares of no sleep, and for stages that a
-        coarser scoring (wake, light, deep, REM) does not distinguish.
+        Latencies of stages that do not occur, percentages if there is no sleep, and values of
+        stages that a coarser scoring (wake, light, deep, REM) does not distinguish are NaN.
 
     Raises
     ------
     ValueError
-        When a stage is not known, or when there are none.
+        If a stage is unknown, or ``stages`` is empty.
 
     Notes
     -----
-    Unscored windows are time in bed, and neither sleep nor wake. They lower the sleep efficiency.
-    Statistics of predicted stages have the errors of the model, which do not cancel out: a model
-    that takes N1 for wake gives a longer latency.
+    Unscored windows are part of the time in bed, but neither sleep nor wake, so they lower the
+    sleep efficiency. Statistics of predicted stages contain the errors of the model, which do not
+    cancel out. For example, the sleep onset latency is too long if N1 is predicted as wake.
 
     References
     ----------
@@ -363,12 +381,12 @@ def sleep_statistics(
     scoring, starts, minutes, total = _read(stages, window_seconds)
     is_wake = scoring == "W"
     is_sleep = ~is_wake & (scoring != UNSCORED)
-    # The sleep period
-    first = _first(starts, is_sleep)
+    # Sleep period
+    onset = _first_start(starts, is_sleep)
     end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
-    period = end - first if is_sleep.any() else 0.0
-    inside = (starts >= first) & (starts < end) if is_sleep.any() else is_sleep
-    # Durations and latencies of the stages, NaN for those that it does not distinguish
+    period = end - onset if is_sleep.any() else 0.0
+    in_period = (starts >= onset) & (starts < end) if is_sleep.any() else is_sleep
+    # Durations and latencies of the stages; NaN for stages that the scoring does not distinguish
     lengths, latencies = {}, {}
     for name, parts in _PARTS.items():
         coarser = {stage for stage, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
@@ -376,17 +394,17 @@ def sleep_statistics(
         mask = np.isin(scoring, parts)
         lengths[name] = minutes[mask].sum() if is_known else np.nan
         if name != "NREM":
-            latencies[f"Lat_{name}"] = _first(starts, mask & is_known)
+            latencies[f"Lat_{name}"] = _first_start(starts, mask & is_known)
     tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
     statistics = {
         "TIB": total,
         "SPT": period,
-        "WASO": minutes[is_wake & inside].sum(),
+        "WASO": minutes[is_wake & in_period].sum(),
         "TST": tst,
         "WAKE": wake,
         **lengths,
         "UNS": total - tst - wake,
-        "SOL": first,
+        "SOL": onset,
         **latencies,
         **{f"%{name}": _percent(length, tst) for name, length in lengths.items()},
         "SE": _percent(tst, total),
@@ -400,44 +418,44 @@ def agreement(
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     """Compare the predictions of a recording with the labels of an expert.
 
-    The label of a window is the one at its middle. Windows without a label or without a prediction
-    do not count. Sleep stages that the model cannot predict do count: a model
-    of wake and N3 is wrong in each window of N2.
+    The expert label of a window is the label at its center. Windows without an expert label or a
+    prediction are ignored. Sleep stages that the model cannot predict are errors: for a model with
+    the classes wake and N3, each window of N2 is an error.
 
     Parameters
     ----------
     frame : DataFrame
         Predictions of a recording, as from ``predict_raw``.
     expert : path | Annotations
-        File of the recording, whose labels are its annotations, the ``_events.tsv`` of BIDS or the
-        hypnogram next to it. Or annotations, with onsets in seconds from the first sample of the
-        recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A label
-        without a duration lasts a window. If the classes of the model are sleep stages, labels are
-        stages in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and stages
-        that a class of the model includes are that class, such as stage 4 for N3. Otherwise, labels
-        are the names of the classes.
+        File of the recording, whose labels are its annotations, a BIDS ``_events.tsv``, or a
+        hypnogram in the same folder. Or annotations, with onsets in seconds from the first sample
+        of the recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A
+        label without a duration lasts one window. If the classes of the model are sleep stages,
+        labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
+        stages that a class includes are converted to this class, such as stage 4 to N3. Otherwise,
+        labels must be the class names.
 
     Returns
     -------
     kappa : float
         Cohen's kappa.
     confusion : DataFrame
-        Number of windows by label of the expert (rows) and predicted label (columns).
+        Number of windows by expert label (rows) and predicted label (columns).
     statistics : DataFrame
-        Sleep statistics (rows) of the predictions and of the expert (columns), see
-        :func:`~braindecode_pars.predictions.sleep_statistics`; empty if the classes of the model
+        Sleep statistics (rows) of the predictions and of the expert labels (columns), see
+        :func:`~braindecode_pars.predictions.sleep_statistics`. Empty if the classes of the model
         are not sleep stages.
 
     Raises
     ------
     TypeError, ValueError
-        When ``frame`` is not a table of predictions, when the labels cannot be read, or when no
-        window has both a label and a prediction.
+        If ``frame`` is not a table of predictions, the labels cannot be read, or no window has both
+        an expert label and a prediction.
 
     Warns
     -----
     UserWarning
-        When annotations are not labels; the message names them.
+        If annotations are not labels; the message lists these annotations.
 
     References
     ----------
@@ -476,18 +494,21 @@ def agreement(
     labels["name"] = labels["description"].map(name_of)
     if unknown := sorted({*labels["description"][labels["name"].isna()]}):
         checks.warn_user(
-            f"The annotations {checks.format_list(unknown, max_items=5)} were left out: they are not "
+            f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: expected "
             f"{'names of sleep stages' if is_sleep else f'one of {checks.format_list(classes)}'}."
         )
-    lasts = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
-    spans = labels.assign(stop=labels["onset"] + lasts).dropna().sort_values("onset")
-    middle = pd.DataFrame({"onset": rows["onset"] + rows["duration"] / 2})
-    at = pd.merge_asof(middle, spans[["onset", "stop", "name"]], on="onset")
-    of_expert = at["name"].where(at["onset"] < at["stop"])
-    pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": of_expert})
+    durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
+    segments = labels.assign(stop=labels["onset"] + durations).dropna().sort_values("onset")
+    centers = pd.DataFrame({"onset": rows["onset"] + rows["duration"] / 2})
+    matched = pd.merge_asof(centers, segments[["onset", "stop", "name"]], on="onset")
+    expert_labels = matched["name"].where(matched["onset"] < matched["stop"])
+    pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": expert_labels})
     scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
     if scored.empty:
-        raise ValueError("No window has both a label of the expert and a prediction.")
+        raise ValueError(
+            "No window has both an expert label and a prediction. Check that both are from the "
+            "same recording, and that onsets are in seconds from its first sample."
+        )
     names = [*set(scored.to_numpy().ravel())]
     order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
     counts = pd.crosstab(scored["expert"], scored["predicted"])
@@ -500,11 +521,14 @@ def agreement(
 def _read(
     stages: pd.DataFrame | ArrayLike, window_seconds: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return stage, start and length of each window, and the whole duration, in minutes."""
+    """Return stage, start and length of each window, and the total duration, in minutes."""
     if not isinstance(stages, pd.DataFrame):
         labels = np.asarray(stages, dtype=object)
         if labels.ndim != 1 or not len(labels):
-            raise ValueError(f"stages has shape {labels.shape}; pass those of one night.")
+            raise ValueError(
+                f"stages has shape {labels.shape}, expected (n_windows,) with at least one window. "
+                "Pass the stages of one recording."
+            )
         onsets = np.arange(len(labels)) * window_seconds
         stages = pd.DataFrame(dict(onset=onsets, duration=window_seconds, label=labels))
     rows = check_predictions(stages)
@@ -515,7 +539,7 @@ def _read(
     return scoring, starts, lengths, float(starts[-1] + lengths[-1])
 
 
-def _first(starts: np.ndarray, mask: np.ndarray) -> float:
+def _first_start(starts: np.ndarray, mask: np.ndarray) -> float:
     return float(starts[mask][0]) if mask.any() else np.nan
 
 

@@ -1,4 +1,4 @@
-"""Figures of a night: hypnogram and hypnodensity, and both as a page to scroll along its time."""
+"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -25,46 +25,46 @@ def hypnogram(
     *,
     order: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw the sleep stages of one night, with predicted stages and differences if given.
+    """Plot a hypnogram of the sleep stages of one recording, optionally with predicted stages.
 
     Parameters
     ----------
     true : ndarray, shape (n_windows,)
         True stages in chronological order, as indices into ``stage_names`` or as names. The values
-        -1, NaN and None stand for an unknown stage, which stays blank.
+        -1, NaN and None mean an unknown stage, which is left blank.
     predicted : ndarray, shape (n_windows,) | None
-        Predicted stages, in the same form.
+        Predicted stages, in the same format. If None, only the true stages are drawn.
     stage_names : sequence of str | mapping of label to str | None
-        Names of the stages, such as ``class_names_`` of a classifier; required when stages are
+        Names of the stages, such as ``class_names_`` of a classifier. Required if stages are
         indices.
     window_seconds : float
         Length of a window in seconds.
     ax : Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
     order : sequence of str | None
-        Names of all stages from top to bottom. None means wake, REM, then N1 to N3, for names of
-        any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
+        Names of all stages from top to bottom. If None, wake, REM, N1 to N3, for names in any usual
+        spelling (:func:`~braindecode_pars.predictions.stage_of`).
 
     Returns
     -------
     Axes
-        Axes with the hypnogram. With a prediction, the title shows the percentage of windows in
-        which both agree. Windows with an unknown stage in either do not count.
+        Axes with the hypnogram. With predicted stages, the title shows the percentage of windows
+        with equal stages, without windows in which a stage is unknown.
 
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``, or the lengths differ. Without ``order``, if a name is
-        not that of a sleep stage.
+        If a stage is not in ``stage_names``, or the lengths differ. If ``order`` is None, also if a
+        name is not a sleep stage.
 
     Examples
     --------
-    Simulated stages of one night, and a prediction with N2 in a tenth of the windows:
+    Simulated stages of one recording, and predictions with N2 in a tenth of the windows:
 
     .. plot::
         :include-source:
-        :alt: True and predicted hypnogram of six hours as steps, and marks below where they
-            differ.
+        :alt: True and predicted hypnogram of six hours as steps, and marks below in windows with
+            different stages.
 
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting
@@ -73,7 +73,7 @@ def hypnogram(
         >>> predicted = np.where(rng.random(720) < 0.1, 2, true)
         >>> ax = plotting.hypnogram(true, predicted, datasets.simulated.STAGES)
 
-    Stages may also be names:
+    Stages can also be names:
 
     >>> ax = plotting.hypnogram(["W", "N1", "N2", "N2"], ["W", "N1", "N1", "N2"])
     >>> ax.get_title("left")
@@ -86,19 +86,24 @@ def hypnogram(
     for name, stages in series.items():
         if len(stages) != len(series["true"]) or not stages:
             raise ValueError(
-                f"{name} has shape ({len(stages)},); pass a stage for each window of one night."
+                f"{name} has shape ({len(stages)},), expected ({len(series['true']) or 'n_windows'}"
+                ",). Pass one stage per window of one recording."
             )
     if stage_names is None:
         labels = {label for stages in series.values() for label in stages}
         known_labels = [label for label in labels if not style.is_unknown(label)]
         if not all(isinstance(label, str) for label in known_labels):
-            raise ValueError("The stages are numbers; pass stage_names, the names of the stages.")
+            raise ValueError(
+                "Stages are numbers, so stage_names is required. Pass the names of the stages."
+            )
         stage_names = sorted(known_labels)
     names = style.names_by_label(stage_names)
-    different = list(dict.fromkeys(names.values()))
-    order = style.in_figure_order(different, top_to_bottom(different) if order is None else order)
-    number = {label: order.index(name) for label, name in names.items()}
-    rows = {name: np.array(style.entries(stages, number), float) for name, stages in series.items()}
+    unique_names = list(dict.fromkeys(names.values()))
+    order = style.in_figure_order(
+        unique_names, top_to_bottom(unique_names) if order is None else order
+    )
+    row_of = {label: order.index(name) for label, name in names.items()}
+    rows = {name: np.array(style.entries(stages, row_of), float) for name, stages in series.items()}
 
     [ax] = style.axes_for(ax, 1, 1, (9, 2.6))
     edges = np.arange(len(series["true"]) + 1) * window_seconds
@@ -113,38 +118,38 @@ def hypnodensity(
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
-    """Draw the probabilities of classes over time as stacked areas, and the classes above.
+    """Plot a hypnodensity: class probabilities over time as stacked areas, with classes above.
 
-    The name is that of Stephansen et al. 2018 for sleep stages. Any other classes are drawn in the
-    same way.
+    The name was introduced by Stephansen et al. 2018 for sleep stages. Any classes can be plotted.
 
     Parameters
     ----------
     predictions : DataFrame
         Predictions of a recording, as from ``predict_raw``: the columns ``onset`` and ``duration``
-        in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and parts
-        of the recording without a row, stay blank. For those that are smoothed over time, pass
-        :func:`~braindecode_pars.predictions.smoothed` of them.
+        in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and
+        segments of the recording without a row, are left blank. To plot smoothed predictions, pass
+        the result of :func:`~braindecode_pars.predictions.smoothed`.
     true : ndarray, shape (n_windows,) | None
-        True classes, by their names. None, NaN and -1 stand for an unknown class.
+        Names of the true classes. None, NaN and -1 mean an unknown class. If None, only the
+        predicted classes are drawn.
     order : sequence of str | None
-        Names of all classes from top to bottom. None means wake, REM, N1 to N3 if all names are
-        those of sleep stages (:func:`~braindecode_pars.predictions.stage_of`), and otherwise the
-        given order.
+        Names of all classes from top to bottom. If None, wake, REM, N1 to N3 if all classes are
+        sleep stages (:func:`~braindecode_pars.predictions.stage_of`), otherwise the order of the
+        columns.
     axes : sequence of two Axes | None
-        Axes to draw on; None makes a new figure.
+        Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     ndarray of Axes, shape (2,)
-        Label of each window above, or its most probable class where ``label`` is none of the
-        classes; probabilities below.
+        Upper axes with the label of each window (its most probable class if ``label`` is not a
+        class), and lower axes with the probabilities.
 
     Raises
     ------
     ValueError
-        If a column is missing, if values are no probabilities, if a true class is not drawn, or if
-        ``order`` does not have each class once.
+        If a column is missing, values are not probabilities, a true class is not among the classes,
+        or ``order`` does not contain each class exactly once.
 
     References
     ----------
@@ -153,7 +158,7 @@ def hypnodensity(
 
     Examples
     --------
-    Simulated stages of one night, and random probabilities that are high for the true stage:
+    Simulated stages of one recording, and random probabilities that are high for the true stage:
 
     .. plot::
         :include-source:
@@ -175,27 +180,30 @@ def hypnodensity(
     >>> [text.get_text() for text in axes[1].get_legend().get_texts()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    order, edges, rows, pieces, drawn = read_predictions(predictions, order)
-    shown = [drawn]
+    order, edges, rows, probabilities, classes = read_predictions(predictions, order)
+    series = [classes]
     if true is not None:
-        # Rows from the top. A number is the name of a class, never the position of a column.
+        # Rows from the top. A number is a class name, not the position of a column.
         row_of: dict[Any, int] = {name: i for i, name in enumerate(order)}
         row_of |= {float(name): i for name, i in row_of.items() if name.lstrip("-").isdigit()}
         expected = np.array(style.entries(true, row_of), dtype=float)
         if len(expected) != len(predictions):
-            raise ValueError(f"There are {len(expected)} true classes, {len(predictions)} windows.")
-        shown.insert(0, np.where(rows < 0, np.nan, expected[rows]))
+            raise ValueError(
+                f"true has {len(expected)} entries, but predictions has {len(predictions)} "
+                "windows. Pass one true class per window."
+            )
+        series.insert(0, np.where(rows < 0, np.nan, expected[rows]))
 
-    # Each class needs a line of text beside the upper axes, and some in the legend below.
+    # Each class needs a line of text next to the upper axes, and several in the legend.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
     panels = style.axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
-    draw_steps(panels[0], edges, order, *shown)
+    draw_steps(panels[0], edges, order, *series)
     panels[0].set_xlabel("")
     # Stacked areas of probabilities, with the first class on top
     ax = panels[1]
     unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
-    upper = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1]
+    upper = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1]
     lower = np.column_stack([upper[:, 1:], np.where(np.isnan(upper[:, 0]), np.nan, 0)])
     for i, (name, look) in enumerate(zip(order, style.area_styles(order), strict=True)):
         area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **look)
@@ -209,7 +217,7 @@ def hypnodensity(
 def read_predictions(
     predictions: pd.DataFrame, order: Sequence[str] | None = None
 ) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what figures draw of predictions, in pieces of time that follow each other.
+    """Return probabilities and classes of consecutive segments, for plotting.
 
     Parameters
     ----------
@@ -221,20 +229,23 @@ def read_predictions(
     Returns
     -------
     order : list of str
-        Names from top to bottom.
-    edges : ndarray, shape (n_pieces + 1,)
-        Start of each piece and end of the last, in seconds.
-    rows : ndarray of int, shape (n_pieces,)
-        Row of each piece in the table; -1 where the table has none.
-    pieces : ndarray, shape (n_pieces, n_classes)
-        Probabilities, NaN where there are none.
-    drawn : ndarray, shape (n_pieces,)
-        Index of the class in ``order``, NaN where there is none.
+        Class names from top to bottom.
+    edges : ndarray, shape (n_segments + 1,)
+        Start of each segment, and end of the last segment, in seconds.
+    rows : ndarray of int, shape (n_segments,)
+        Row of each segment in the table; -1 for segments without a row.
+    probabilities : ndarray, shape (n_segments, n_classes)
+        Probabilities; NaN for segments without a prediction.
+    classes : ndarray, shape (n_segments,)
+        Index of the class in ``order``; NaN for segments without a prediction.
     """
     frame = check_predictions(predictions)
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     if not columns:
-        raise ValueError("The predictions have no column probability_LABEL for each class.")
+        raise ValueError(
+            "predictions has no columns probability_LABEL, one per class, as returned by "
+            "predict_raw of a classifier."
+        )
     values = tables.numbers_of("probabilities", frame[columns])
     checks.check_probabilities(values, allow_nan=True)
     edges, rows = [float(frame["onset"].iloc[0])], []
@@ -249,9 +260,9 @@ def read_predictions(
     values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
     labels = frame["label"].map({name: i for i, name in enumerate(order)}).to_numpy(float)
     labels = np.where(np.isnan(labels), np.nan_to_num(values).argmax(axis=1), labels)
-    pieces = np.where(np.array(rows)[:, None] < 0, np.nan, values[rows])
-    drawn = np.where(np.isfinite(pieces).all(axis=1), labels[rows], np.nan)
-    return order, np.array(edges), np.array(rows), pieces, drawn
+    probabilities = np.where(np.array(rows)[:, None] < 0, np.nan, values[rows])
+    classes = np.where(np.isfinite(probabilities).all(axis=1), labels[rows], np.nan)
+    return order, np.array(edges), np.array(rows), probabilities, classes
 
 
 def draw_steps(
@@ -261,18 +272,18 @@ def draw_steps(
     true: np.ndarray,
     predicted: np.ndarray | None = None,
 ) -> None:
-    """Draw the rows of a hypnogram, and a row of differences below the stages.
+    """Draw a hypnogram as steps, with a row of differences below.
 
     Parameters
     ----------
     ax : Axes
         Axes to draw on.
     edges : ndarray, shape (n_windows + 1,)
-        Start of each window and end of the last, in seconds.
+        Start of each window, and end of the last window, in seconds.
     order : sequence of str
         Names from top to bottom.
     true, predicted : ndarray, shape (n_windows,)
-        Row of each window, counted from the top; NaN for an unknown stage.
+        Index of the stage of each window in ``order``; NaN for unknown stages.
     """
     unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
@@ -284,15 +295,16 @@ def draw_steps(
         ax.stairs(
             -predicted, edges, baseline=None, color=style.COLORS[0], lw=1.1, label="predicted"
         )
-        # A block in a further row for each window with different true and predicted stages. The
-        # edge line keeps a window visible when it is narrower than a pixel.
-        both = np.isfinite(true) & np.isfinite(predicted)
-        differ = np.flatnonzero(both & (true != predicted))
-        spans = [(edges[i], edges[i + 1] - edges[i]) for i in differ]
+        # Windows with different true and predicted stages are blocks in a separate row. The edge
+        # line keeps a window visible if it is narrower than a pixel.
+        has_both = np.isfinite(true) & np.isfinite(predicted)
+        different = np.flatnonzero(has_both & (true != predicted))
+        spans = [(edges[i], edges[i + 1] - edges[i]) for i in different]
         ax.broken_barh(spans, (-len(names) - 0.3, 0.6), color=style.COLORS[6], lw=0.6)
-        names.append("differ")
-        agreement = 100 * (1 - len(differ) / both.sum()) if both.any() else np.nan
-        ax.set_title(f"agreement {agreement:.0f} % of {both.sum()} windows", loc="left")
+        names.append("different")
+        n_windows = has_both.sum()
+        agreement = 100 * (1 - len(different) / n_windows) if has_both.any() else np.nan
+        ax.set_title(f"agreement {agreement:.0f} % of {n_windows} windows", loc="left")
         ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
     # Axes
     ax.set_yticks([-row for row in range(len(names))], names, parse_math=False)
@@ -303,43 +315,52 @@ def draw_steps(
 # The page ----------------------------------------------------------------------------------------
 
 # Texts and layout are in the template night_page.html. Coordinates are computed here.
-#: Pixels: width of a window; heights of a class in the hypnogram, of a panel of probabilities and
-#: of the gap above it; top of the hypnogram; smallest distance of labels on the time axis.
-_WINDOW, _ROW, _PANEL, _GAP, _TOP, _TICK = 6, 24, 120, 34, 8, 60
-#: Distances of labels on the time axis in seconds.
+#: Width of a window, in pixels.
+_WINDOW = 6
+#: Height of a class in the hypnogram, in pixels.
+_ROW = 24
+#: Height of a panel of probabilities, in pixels.
+_PANEL = 120
+#: Height of the gap above a panel of probabilities, in pixels.
+_GAP = 34
+#: Vertical position of the hypnogram, in pixels.
+_TOP = 8
+#: Minimum distance of labels on the time axis, in pixels.
+_TICK = 60
+#: Possible intervals of labels on the time axis, in seconds.
 _TICKS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 
 
 def night_page(
     predictions: pd.DataFrame, path: str | Path, *, order: Sequence[str] | None = None
 ) -> Path:
-    """Write a page with the classes and probabilities of a recording, to scroll along its time.
+    """Write a scrollable HTML page with the predicted classes and probabilities of a recording.
 
-    A window is six pixels wide, whatever the length of the recording; a pointer over it shows its
-    time, label and probabilities. The page needs no script, no other file and no network.
+    Each window is six pixels wide, independent of the length of the recording; a pointer over a
+    window shows its time, label and probabilities. The page has no scripts and no external files.
 
     Parameters
     ----------
     predictions : DataFrame
-        Predictions of a recording, as from ``predict_raw``. Of those with ``smooth=True``, the page
-        shows both the raw and the smoothed ones.
+        Predictions of a recording, as from ``predict_raw``. With ``smooth=True``, the page shows
+        the raw and the smoothed predictions.
     path : path
-        File to write, such as ``"night1.html"``. Folders are created.
+        File to write, such as ``"recording1.html"``. Folders are created.
     order : sequence of str | None
         As in :func:`~braindecode_pars.plotting.hypnodensity`.
 
     Returns
     -------
     Path
-        The file. It is written completely or not at all.
+        The HTML file. It is written completely or not at all.
 
     Raises
     ------
     OSError
-        When the file cannot be written.
+        If the file cannot be written.
     TypeError, ValueError
-        When ``predictions`` is not a table of predictions, or ``order`` does not have each class
-        once.
+        If ``predictions`` is not a table of predictions, or ``order`` does not contain each class
+        exactly once.
 
     Examples
     --------
@@ -362,15 +383,15 @@ def night_page(
     duration = float(np.median(kinds["raw"]["duration"]))
     scale = _WINDOW / duration  # pixels per second
     x = ((edges - edges[0]) * scale).round(2)
-    # From top to bottom: the hypnogram, and a panel of probabilities for each kind
+    # From top to bottom: hypnogram, and a panel of probabilities for raw and smoothed predictions
     tops = [_TOP + _ROW * len(names) + _GAP + i * (_PANEL + _GAP) for i in range(len(read))]
-    # Minutes of each class, and of windows without one
+    # Minutes of each class, and of windows that were not predicted
     minutes = {}
     for kind, table in kinds.items():
         predicted = check_predictions(table)
         label = predicted["label"].where(predicted["label"].isin(list(names)), "")
-        spent = predicted["duration"].groupby(label).sum() / 60
-        minutes[kind] = [float(spent.get(name, 0.0)) for name in (*names, "")]
+        duration_of = predicted["duration"].groupby(label).sum() / 60
+        minutes[kind] = [float(duration_of.get(name, 0.0)) for name in (*names, "")]
     step = next((t for t in _TICKS if t * scale >= _TICK), _TICKS[-1])
     ticks = np.arange(0, edges[-1] - edges[0] + 1, step).tolist()
     *_, last = kinds.values()
@@ -390,10 +411,10 @@ def night_page(
         width=float(x[-1]),
         sizes=dict(row=_ROW, panel=_PANEL, top=_TOP, bottom=tops[-1] + _PANEL),
         ticks=[(t * scale, time_text(edges[0] + t)) for t in ticks],
-        steps={kind: _steps(drawn, x) for kind, (*_, drawn) in read.items()},
+        steps={kind: _steps(classes, x) for kind, (*_, classes) in read.items()},
         panels={
-            kind: (top, _areas(pieces, x))
-            for top, (kind, (*_, pieces, _)) in zip(tops, read.items(), strict=True)
+            kind: (top, _areas(probabilities, x))
+            for top, (kind, (*_, probabilities, _)) in zip(tops, read.items(), strict=True)
         },
         windows=list(_windows(read, rows, edges, x)),
     )
@@ -401,7 +422,7 @@ def night_page(
 
 
 def time_text(seconds: float) -> str:
-    """Return a time from the beginning of the recording.
+    """Format a time from the start of the recording as hours, minutes and seconds.
 
     Examples
     --------
@@ -409,27 +430,27 @@ def time_text(seconds: float) -> str:
     >>> time_text(3690.0), time_text(7.5)
     ('1:01:30', '0:00:07.5')
     """
-    whole, dot, rest = str(timedelta(seconds=round(float(seconds), 3))).partition(".")
-    return whole + dot + rest.rstrip("0")
+    integer, dot, decimals = str(timedelta(seconds=round(float(seconds), 3))).partition(".")
+    return integer + dot + decimals.rstrip("0")
 
 
-def _steps(drawn: np.ndarray, x: np.ndarray) -> str:
-    """Return the path of a hypnogram; it is broken where a class is unknown."""
-    commands, before = [], np.nan
-    for row, start, stop in zip(drawn, x[:-1], x[1:], strict=True):
+def _steps(classes: np.ndarray, x: np.ndarray) -> str:
+    """Return the SVG path of a hypnogram, with gaps where the class is unknown."""
+    commands, previous = [], np.nan
+    for row, start, stop in zip(classes, x[:-1], x[1:], strict=True):
         y = _TOP + (row + 0.5) * _ROW
         if np.isfinite(row):
             commands.append(
-                f"V{y:g}H{stop:.9g}" if np.isfinite(before) else f"M{start:.9g},{y:g}H{stop:.9g}"
+                f"V{y:g}H{stop:.9g}" if np.isfinite(previous) else f"M{start:.9g},{y:g}H{stop:.9g}"
             )
-        before = row
+        previous = row
     return "".join(commands)
 
 
-def _areas(pieces: np.ndarray, x: np.ndarray) -> list[str]:
-    """Return the path of the area of each class, with the first class on top."""
-    upper = np.cumsum(pieces, axis=1) * _PANEL
-    lower = upper - pieces * _PANEL
+def _areas(probabilities: np.ndarray, x: np.ndarray) -> list[str]:
+    """Return the SVG path of the area of each class, with the first class on top."""
+    upper = np.cumsum(probabilities, axis=1) * _PANEL
+    lower = upper - probabilities * _PANEL
     return [
         "".join(
             f"M{start:.9g},{above:.1f}H{stop:.9g}V{below:.1f}H{start:.9g}Z"
@@ -447,10 +468,10 @@ def _windows(
     names = read["raw"][0]
     for i in np.flatnonzero(rows >= 0):
         lines = []
-        for kind, (*_, pieces, drawn) in read.items():
-            if np.isfinite(drawn[i]):
-                shares = zip(names, 100 * pieces[i], strict=True)
-                listed = ", ".join(f"{name} {share:.0f} %" for name, share in shares)
-                lines.append(f"{names[int(drawn[i])]}, {kind}: {listed}")
+        for kind, (*_, probabilities, classes) in read.items():
+            if np.isfinite(classes[i]):
+                percentages = zip(names, 100 * probabilities[i], strict=True)
+                text = ", ".join(f"{name} {percentage:.0f} %" for name, percentage in percentages)
+                lines.append(f"{names[int(classes[i])]}, {kind}: {text}")
         text = "\n".join(lines or ["not predicted"])
         yield float(x[i]), float(x[i + 1] - x[i]), f"{time_text(edges[i])} {text}"

@@ -1,6 +1,6 @@
-"""The files of a predicted recording, and the summary of a folder of them.
+"""Result files of predicted recordings, and the summary of a folder of results.
 
-The record of a recording is written last and describes its results.
+The JSON record of a recording is written last and describes its results.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night, night_figures
 from braindecode_pars.recordings import folders
 
-#: File that marks a folder of predictions.
+#: Name of the file that marks a folder of predictions.
 MARK = "predictions.json"
-#: Ending of the record of a recording.
+#: Suffix of the JSON record of a recording.
 RECORD = "_predictions.json"
-#: Beginning of columns with the time in a class.
+#: Prefix of the columns with the time in a class.
 MINUTES = "minutes_"
-#: Counts of a frame, which are no findings about the recording.
+#: Entries of the findings that are counts of windows.
 COUNTS = ("windows", "windows_not_predicted")
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one recording.
+    """Result files of a predicted recording.
 
     Attributes
     ----------
     recording : Path
         File of the recording.
     path : Path
-        Path of the results, to which endings are added.
+        Path of the results, to which suffixes are appended.
     settings : mapping
-        All that predictions depend on besides the recording, as values that JSON supports.
+        Settings that the predictions depend on, as values that JSON supports.
     """
 
     recording: Path
@@ -49,9 +49,9 @@ class Results:
 
     @property
     def files(self) -> dict[str, Path]:
-        """File of each result, the record last."""
+        """Path of each result file; the record is the last entry."""
         name = self.path.name
-        # Events are a derivative of BIDS if the recording has such a name.
+        # Events are a BIDS derivative if the recording has a BIDS name.
         stem = re.sub(r"_(i?eeg|meg)$", "", name)
         if night.has_bids_entities(stem):
             stem = f"{stem}_desc-predicted"
@@ -68,55 +68,55 @@ class Results:
         return {kind: self.path.with_name(file) for kind, file in names.items()}
 
     def finished(self, *, overwrite: bool = False) -> bool:
-        """Whether all results are there, of the recording as it is and with these settings.
+        """Whether all results exist, for the current recording and settings.
 
         Raises
         ------
         ValueError
-            Without ``overwrite``, when anything else is in their place.
+            If ``overwrite`` is False, and results of another recording or other settings exist.
         """
         try:
             state = self.state()
-        except OSError:  # predicting it fails in the same way, and is then a row of the summary
+        except OSError:  # prediction fails in the same way, and is then a row of the summary
             return False
-        there = [file for file in self.files.values() if file.exists()]
+        existing = [file for file in self.files.values() if file.exists()]
         record = read_record(self.files["record"])
-        if record is not None and "row" not in record:  # killed while the files were moved
+        if record is not None and "row" not in record:  # process was killed while moving files
             return False
-        is_whole = record is not None and len(there) == len(self.files)
+        is_complete = record is not None and len(existing) == len(self.files)
         changes = files.changed_settings(record.get("of", {}), state) if record else []
-        if is_whole and not changes:
+        if is_complete and not changes:
             return True
-        if there and not overwrite:
-            of = record["recording"] if record else "an unknown recording"
-            why = (
-                checks.format_list(changes, max_items=3)
-                or "its record or another of its files is missing"
-            )
+        if existing and not overwrite:
+            recording = record["recording"] if record else "an unknown recording"
+            if changes:
+                reason = f"with different settings ({checks.format_list(changes, max_items=3)})"
+            else:
+                reason = "but its record or another result file is missing"
             raise ValueError(
-                f"{there[0]} exists and is of {of}, predicted otherwise ({why}); pass another "
-                "folder, or --overwrite to replace it."
+                f"{existing[0]} already exists and was computed from {recording}, {reason}. Choose "
+                "another --out folder, or pass --overwrite."
             )
         return False
 
     def state(self) -> dict[str, Any]:
-        """Return all that the results depend on: settings, and sizes and times of the files."""
+        """Return settings, file sizes and modification times, on which the results depend."""
         states = {file.name: file.stat() for file in folders.files_beside(self.recording)}
         sizes = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
         return files.as_read({**self.settings, "files": sizes})
 
     def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
-        """Write all results of predictions, or none.
+        """Write all result files of predictions, or none.
 
-        Of predictions that are smoothed, the table and the page also have the raw ones.
+        If predictions are smoothed, the table and the page also contain the raw predictions.
 
         Parameters
         ----------
         frame : DataFrame
             Predictions.
         state : dict
-            :meth:`state` before the recording was read. If it is copied meanwhile, the results are
-            then those of an earlier state, and not finished.
+            Value of :meth:`state` before the recording was read. If the file changes while it is
+            read, the results are then not regarded as finished.
         """
         with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}
@@ -131,17 +131,17 @@ class Results:
             files.write_checked(
                 new["record"], {**record, "findings": findings, "row": summary_row(frame)}
             )
-            # If the process is killed while files are moved, this record tells whose they are.
+            # If the process is killed while files are moved, this record identifies them.
             files.write_checked(self.files["record"], record)
 
 
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the smoothed predictions where there are any, else the predictions."""
+    """Return the smoothed predictions if available, otherwise the raw predictions."""
     return night.smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
 
 
 def read_record(record: Path) -> dict[str, Any] | None:
-    """Return the content of a record; None if there is none, or it is damaged."""
+    """Return the content of a record, or None if it does not exist or is damaged."""
     try:
         return files.read_checked(record)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -149,7 +149,7 @@ def read_record(record: Path) -> dict[str, Any] | None:
 
 
 def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the row of one recording, as values that JSON supports.
+    """Return the row of a recording in the summary, as values that JSON supports.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict of str to Any
-        Counts of windows, minutes in each class, for sleep stages the sleep statistics, and number
-        and names of the findings. Where predictions are smoothed, these are counted.
+        Number of windows, minutes in each class, sleep statistics (for sleep stages), and number
+        and names of the findings. Smoothed predictions are used if available.
     """
     frame, classes = _final(frame), frame.attrs["classes"]
     minutes = frame.groupby("label")["duration"].sum() / 60
@@ -180,9 +180,10 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
 def write_summary(
     folder: Path, problems: Mapping[str, str], *, overwrite: bool = False
 ) -> tuple[pd.DataFrame, Path]:
-    """Write a row for each recording with results in a folder, and for each that failed now.
+    """Write the summary of a folder: one row per recording with results, or that failed.
 
-    It is beside summaries that the user has changed, unless they may be replaced.
+    A summary that the user has modified is not replaced unless ``overwrite`` is True; the new
+    summary then has another name.
     """
     rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
     for file in folder.rglob(f"*{RECORD}"):
@@ -190,7 +191,7 @@ def write_summary(
             rows.setdefault(str(file.relative_to(folder)).removesuffix(RECORD), row)
     table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
     counts = table.columns.intersection([*COUNTS, "n_findings"])
-    table[counts] = table[counts].astype("Int64")  # integers also beside a row that failed
+    table[counts] = table[counts].astype("Int64")  # remain integers if a recording failed
     table["problem"] = [problems.get(name) for name in sorted(rows)]
 
     text, mark = table.round(3).to_csv(index=False), folder / MARK
@@ -200,12 +201,12 @@ def write_summary(
     for file in (folder / name for name in names):
         if overwrite or not file.exists() or files.checksum_of(file.read_bytes()) in ours:
             break
-    # The former ones are ours, too, if the process is killed in between.
+    # Keep the checksums of earlier summaries, in case the process is killed before the next step.
     ours = [*ours, files.checksum_of(text.encode())]
     files.write_checked(mark, {**written, "summaries": ours[-5:]})
     files.replace_file(file, text)
     if file.name == "summary.csv":
-        for old in folder.glob("summary_new*.csv"):
-            if overwrite or files.checksum_of(old.read_bytes()) in ours:
-                old.unlink()
+        for earlier in folder.glob("summary_new*.csv"):
+            if overwrite or files.checksum_of(earlier.read_bytes()) in ours:
+                earlier.unlink()
     return table, file

@@ -1,6 +1,7 @@
-"""Interchangeable pretext tasks; each returns ``prediction, target`` from ``forward(x)``.
+"""Pretext tasks for self-supervised pretraining, with a common interface.
 
-The tasks are the rows of ``TASKS`` in ``_common/names.py``.
+``forward(x)`` of each task returns ``prediction, target``. The tasks are listed in ``TASKS`` of
+``_common/names.py``.
 """
 
 from typing import TYPE_CHECKING
@@ -36,5 +37,5 @@ __all__ = [
     "make_task",
     *(entry.attribute for entry in TASKS.values()),
 ]
-# Importing a task registers it.
+# Importing a task adds it to PRETEXT_TASKS.
 globals().update({entry.attribute: entry.load() for entry in TASKS.values()})

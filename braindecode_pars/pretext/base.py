@@ -1,4 +1,4 @@
-"""The base class of pretext tasks, and their registry."""
+"""Base classes and registry of pretext tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from braindecode_pars.tokens import instance_norm
 
 __all__ = ["PRETEXT_TASKS", "AllChannelTask", "PretextTask", "make_task", "register"]
 
-#: The registered pretext tasks by short name.
+#: Registered pretext tasks: short name -> class.
 PRETEXT_TASKS: dict[str, type[PretextTask]] = {}
 
 _RULES = dict(
@@ -32,18 +32,19 @@ _RULES = dict(
 
 
 def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
-    """Register a task under a short name (a class decorator).
+    """Class decorator that registers a custom pretext task under a short name.
 
     Parameters
     ----------
     name : str
-        Key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and the task's ``name``.
+        Key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and ``name`` of the task.
 
     Returns
     -------
     callable
-        Decorator that registers the class and returns the same class. A task of your own may be in
-        any file: the name is known once the file is imported, and ``"FILE.py:CLASS"`` imports it.
+        Decorator that registers the class and returns it unchanged. A custom task may be defined in
+        any file. Its name can be used after the file is imported; ``"FILE.py:CLASS"`` imports the
+        file.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
     ...     pass
     >>> PRETEXT_TASKS["my-mae"] is MyMAE, MyMAE.name
     (True, 'my-mae')
-    >>> _ = PRETEXT_TASKS.pop("my-mae")  # only an example
+    >>> _ = PRETEXT_TASKS.pop("my-mae")  # remove the example again
     """
 
     def decorate(task: type[PretextTask]) -> type[PretextTask]:
@@ -66,54 +67,65 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
 
 
 def find_task(name: str) -> type[PretextTask]:
-    """Return the class of a task, from its name or from its file.
+    """Return the class of a pretext task, from its name or its file.
 
     Parameters
     ----------
     name : str
-        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; or a file and a class in it, such
-        as ``"my_task.py:Slope"``. The code of the file is run, and the class is registered.
+        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, or a file and a class in this
+        file, such as ``"my_task.py:Slope"``. The code of the file is executed, and the class is
+        registered.
 
     Raises
     ------
     ValueError
-        For an unknown name, a missing file, a file without this class, and a class whose name is
-        that of another task.
+        When the name is unknown, the file does not exist, the file does not contain the class, or
+        another task is registered under the same name.
     """
     if name in PRETEXT_TASKS:
         return PRETEXT_TASKS[name]
     if not checks.names_file(name):
-        known = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
+        names = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
         raise ValueError(
-            f"Unknown pretext task {name!r}; known are {known}. One of your own is FILE.py:CLASS."
+            f"Unknown pretext task {name!r}. Expected one of {names}, or FILE.py:CLASS for a "
+            "custom task."
         )
-    file, _, wanted = name.rpartition(":")
-    task = getattr(files.import_file(Path(file)), wanted, None)
+    file, _, class_name = name.rpartition(":")
+    task = getattr(files.import_file(Path(file)), class_name, None)
     if not (isinstance(task, type) and issubclass(task, PretextTask)):
-        raise ValueError(f"{file} has no class {wanted} that is a PretextTask.")
+        raise ValueError(
+            f"{file} contains no class {class_name} that is a subclass of PretextTask. Pass "
+            "FILE.py:CLASS with the name of a PretextTask in this file."
+        )
     if PRETEXT_TASKS.setdefault(task.name, task) is not task:
         raise ValueError(
-            f"{wanted} has the name of another task, {task.name!r}; give it one: @register(...)."
+            f"The class {class_name} in {file} has the same name as another task, {task.name!r}. "
+            "Set a different name with the decorator @register(NAME)."
         )
     return task
 
 
-def own_tasks() -> dict[str, Any]:
-    """Return the registered tasks that are not the package's, for :func:`know_tasks`.
+def custom_tasks() -> dict[str, Any]:
+    """Return the registered tasks that are not part of the package, for :func:`register_tasks`.
 
-    A task in a file by itself is FILE.py:CLASS, any other one its class.
+    A task whose file is a module by itself is returned as the text FILE.py:CLASS, and any other
+    task as its class.
     """
     tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
         if not task.__module__.startswith("braindecode_pars."):
             file = Path(getattr(sys.modules.get(task.__module__), "__file__", None) or "")
-            is_alone = file.stem == task.__module__  # not a script, nor a module of a package
+            # Neither a script nor a module of a package
+            is_alone = file.stem == task.__module__
             tasks[name] = f"{file}:{task.__name__}" if is_alone else task
     return tasks
 
 
-def know_tasks(tasks: Mapping[str, Any]) -> None:
-    """Register the :func:`own_tasks` of another process; what is not found, no fit knows here."""
+def register_tasks(tasks: Mapping[str, Any]) -> None:
+    """Register the :func:`custom_tasks` of another process.
+
+    Tasks whose file is missing in this process are skipped.
+    """
     for name in tasks.keys() - PRETEXT_TASKS.keys():
         task = tasks[name]
         with suppress(ValueError):
@@ -121,39 +133,42 @@ def know_tasks(tasks: Mapping[str, Any]) -> None:
 
 
 class PretextTask(nn.Module):
-    """Base class of the pretext tasks; a task takes one channel of EEG, or all of a window.
+    """Base class of pretext tasks for self-supervised pretraining on single channels.
 
-    A subclass implements :meth:`forward` and :meth:`chance_loss`, and sets :attr:`criterion`.
-    It encodes patches with ``self.encoder``. Its other layers (heads, decoders, mask tokens)
-    are discarded after pretraining; fine-tuning uses the encoder only.
+    Inherit from this class to write a custom pretext task. The subclass implements :meth:`forward`
+    and :meth:`chance_loss`, sets :attr:`criterion`, and encodes patches with ``self.encoder``. All
+    other layers of the task (heads, decoders, mask tokens) are discarded after pretraining; only
+    the encoder is used for fine-tuning. Tasks on all channels of a window inherit from
+    :class:`AllChannelTask`.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal.
+        Number of samples in a crop.
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one from ``encoder_arguments``.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        The encoder that fine-tuning starts from.
+        The encoder, which is used for fine-tuning after pretraining.
 
     Raises
     ------
     ValueError
-        When the signal is shorter than a patch, or ``encoder`` has another patch size.
+        When the crop is shorter than a patch, or ``patch_size`` differs from the patch size of
+        ``encoder``.
     TypeError
-        When an argument has the wrong type, or an encoder is given together with arguments to
-        build one.
+        When an argument has the wrong type, or ``encoder`` is combined with
+        ``encoder_arguments``.
 
     Examples
     --------
-    A task that predicts whether a signal is reversed in time:
+    A pretext task that predicts whether a signal was reversed in time:
 
     >>> import math
     >>> import torch
@@ -183,18 +198,18 @@ class PretextTask(nn.Module):
     (torch.Size([2, 1]), torch.Size([2, 1]), 'reversal')
     """
 
-    #: Short name of the task: its key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. An
-    #: unregistered task has the name of its class in lower case.
+    #: Short name of the task: its key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. If the
+    #: task is not registered, the name of its class in lower case.
     name: ClassVar[str]
 
-    #: Kind of the encoder that is trained; ``"space_time"`` by an :class:`AllChannelTask`.
+    #: Kind of the encoder: ``"patch"``, or ``"space_time"`` in an :class:`AllChannelTask`.
     encoder_kind: ClassVar[str] = "patch"
 
-    #: Arguments that replace those of the paper in the defaults of the estimators, which are made
-    #: for minutes on a CPU and tens of subjects.
+    #: Default arguments of the task in the estimators, which differ from the paper. They are
+    #: intended for minutes of training on a CPU and for tens of subjects.
     short_params: ClassVar[Mapping[str, Any]] = {}
 
-    #: Whether the task is a sham, see :meth:`sham_target`.
+    #: Whether this is sham pretraining, a control condition; see :meth:`sham_target`.
     is_sham = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -204,7 +219,9 @@ class PretextTask(nn.Module):
     @property
     def criterion(self) -> Callable[[], nn.Module]:
         """Class or constructor of the loss between ``prediction`` and ``target``."""
-        raise NotImplementedError(f"{type(self).__name__} must set criterion, a class of losses.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must set the attribute criterion to the class of its loss."
+        )
 
     def __init__(
         self,
@@ -218,37 +235,39 @@ class PretextTask(nn.Module):
         checks.check_parameters(locals(), _RULES, type(self).__name__)
         if n_times < patch_size:
             raise ValueError(
-                f"A window of {n_times} samples is shorter than one patch of {patch_size} "
-                "samples; use longer windows or a shorter patch."
+                f"The windows have {n_times} samples, but one patch has {patch_size} samples. Use "
+                "longer windows or shorter patches."
             )
 
-        # Either build an encoder or check the given one.
+        # Build an encoder, or check the encoder that was passed.
         if encoder is None:
             params = {"patch_size": patch_size, **encoder_arguments}
             encoder = space_time.build_encoder(self.encoder_kind, **params)
         elif encoder_arguments:
             raise TypeError(
-                f"An encoder was given, so {', '.join(sorted(encoder_arguments))} would have no "
-                "effect; pass either the encoder or these arguments."
+                "encoder cannot be combined with arguments that build an encoder, got "
+                f"{', '.join(sorted(encoder_arguments))}. Pass either encoder or these arguments."
             )
         elif encoder.patch_size != patch_size:
             raise ValueError(
-                f"The encoder has patches of {encoder.patch_size} samples, the task {patch_size}."
+                f"The encoder was built for patches of {encoder.patch_size} samples, got "
+                f"patch_size={patch_size}. Pass patch_size={encoder.patch_size}."
             )
-        PretextTask.use_encoder(self, encoder)  # a subclass may replace that of its parts, too
-        # Python's own integers, for code that writes them to JSON.
+        # Not the method of a subclass, which may also replace the encoder of parts of the task.
+        PretextTask.use_encoder(self, encoder)
+        # Converted to Python integers, because NumPy integers cannot be written to JSON.
         self.n_times = int(n_times)
         self.patch_size = int(patch_size)
-        #: Name of the task in progress bars and overviews.
+        #: Name of the task in progress bars and summaries.
         self.shown_name = type(self).__name__
 
     def normalized(self, x: Tensor) -> Tensor:
-        """Return the signals after instance normalization, the first stage of every task.
+        """Check and normalize single-channel crops, the first step of every task.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
@@ -260,19 +279,19 @@ class PretextTask(nn.Module):
         TypeError
             When ``x`` is not a tensor.
         ValueError
-            When ``x`` has another shape than the task was built for.
+            When the shape of ``x`` is not the shape that the task was built for.
         """
         self.check_signals(x)
         return instance_norm(x)
 
     def check_signals(self, x: Tensor) -> None:
-        """Check that signals are a tensor of the shape that the task was built for."""
+        """Check that ``x`` is a tensor of the shape that the task was built for."""
         if not isinstance(x, Tensor):
-            raise TypeError(f"x is a {type(x).__name__}; a pretext task takes a torch tensor.")
+            raise TypeError(f"x must be a torch tensor, got {type(x).__name__}.")
         if x.ndim != 2 or x.shape[1] != self.n_times:
             raise ValueError(
-                f"x has shape {tuple(x.shape)}; this {type(self).__name__} was built for single "
-                f"channels, shape (batch, {self.n_times})."
+                f"x has shape {tuple(x.shape)}, but this {type(self).__name__} was built for "
+                f"single-channel crops of shape (batch, {self.n_times})."
             )
 
     def forward(self, x: Tensor) -> tuple[Any, Any]:
@@ -281,32 +300,33 @@ class PretextTask(nn.Module):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
         prediction, target : Tensor
-            Arguments of :attr:`criterion`, in the shapes that it takes.
+            Arguments of :attr:`criterion`, in the shapes that it accepts.
 
         Notes
         -----
-        Draw random numbers with torch's functions, on the device of ``x``. On CUDA, a compiled
-        training step is recorded and replayed: other draws would be the same in every step.
+        Draw random numbers with functions of torch, on the device of ``x``. On CUDA, a compiled
+        training step is recorded and replayed, so numbers that are drawn in any other way would be
+        the same in every step.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement forward(x).")
 
     def chance_loss(self) -> float:
-        """Return the loss of the best prediction that ignores the signal.
+        """Return the chance-level loss: the loss of the best prediction that ignores the signal.
 
         Returns
         -------
         float
-            Value of :attr:`criterion`. Losses are reported relative to it.
+            Value of :attr:`criterion`. The relative loss is the loss divided by this value.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement chance_loss().")
 
     def part_losses(self, prediction: Any, target: Any) -> dict[str, Tensor]:
-        """Return the losses of parts of the prediction, relative to chance, for the log.
+        """Return the relative losses of parts of the prediction, for the log.
 
         Parameters
         ----------
@@ -316,51 +336,55 @@ class PretextTask(nn.Module):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by the name of the part; NaN for a part that is not in this batch. The
-            default is an empty dict.
+            Scalar losses by name of the part (1 = chance level); NaN for a part that is not in this
+            batch. By default, an empty dict.
         """
         return {}
 
     def become_sham(self) -> None:
-        """Make the task, and all parts of a joint task, a sham, see :meth:`sham_target`."""
+        """Switch the task to sham pretraining, including all parts of a joint task.
+
+        See :meth:`sham_target`.
+        """
         for part in self.modules():
             if isinstance(part, PretextTask):
                 part.is_sham = True
 
     def sham_target(self, target: Any) -> Any:
-        """Return the targets of a sham pretraining, in which nothing can be learned.
+        """Return permuted targets for sham pretraining, a control in which nothing can be learned.
 
-        The target of each example becomes that of the previous example in the batch, so that
-        signals and targets are unrelated; everything else stays equal.
+        The target of each crop is replaced by the target of the previous crop in the batch, so that
+        crops and targets are unrelated. Everything else is the same as in real pretraining.
 
         Parameters
         ----------
         target : Tensor, shape (batch, ...)
-            Targets from :meth:`forward`. A task whose targets have another form, or are the same
-            for all examples, overrides this method.
+            Targets from :meth:`forward`. Override this method in tasks whose targets are not one
+            tensor, or are the same for all crops.
 
         Returns
         -------
         Tensor, shape (batch, ...)
-            Targets of other examples.
+            Targets of other crops.
         """
         return target.roll(1, dims=0)
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Measure the signals before the first step, where a task needs it; the default is nothing.
+        """Compute statistics of the training signals before the first training step.
 
-        What is measured belongs into buffers, so that it is saved and a resumed run continues with
-        it.
+        By default, this method does nothing. Store the statistics in buffers, so that they are
+        saved and a resumed run uses the same values.
 
         Parameters
         ----------
         draw : callable
-            Function of a number n that returns random training signals, shape (n, n_times), on any
-            device. Its draws change no other ones, and a second call returns the same signals.
+            Function that accepts a number n and returns n random training signals, shape (n,
+            n_times), on any device. It does not affect other random draws, and a second call
+            returns the same signals.
         """
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Replace the encoder; the task then trains the new one in place.
+        """Replace the encoder. The task then trains the new encoder in place.
 
         Parameters
         ----------
@@ -370,19 +394,20 @@ class PretextTask(nn.Module):
         Raises
         ------
         ValueError
-            For an encoder of single channels, when the task compares channels.
+            When the task uses all channels, but ``encoder`` is an encoder of single channels.
         """
-        wanted = space_time.SpaceTimeEncoder
-        if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, wanted):
+        required = space_time.SpaceTimeEncoder
+        if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, required):
             raise ValueError(
-                f"{type(self).__name__} compares channels, and trains a SpaceTimeEncoder; a "
-                f"{type(encoder).__name__} sees one channel. Use a task of single channels for it."
+                f"{type(self).__name__} requires a SpaceTimeEncoder, which encodes all channels "
+                f"jointly, got a {type(encoder).__name__}, which encodes single channels. Pass a "
+                "SpaceTimeEncoder, or use a single-channel pretext task."
             )
         self.encoder = encoder
 
 
 class AllChannelTask(PretextTask):
-    """Base class of tasks on all channels of a window, which train a SpaceTimeEncoder.
+    """Base class of pretext tasks on all channels of a window, which train a SpaceTimeEncoder.
 
     Parameters
     ----------
@@ -393,7 +418,7 @@ class AllChannelTask(PretextTask):
     Raises
     ------
     TypeError, ValueError
-        As :class:`PretextTask`. Also for an encoder of single channels.
+        As in :class:`PretextTask`, and when ``encoder`` is an encoder of single channels.
 
     Examples
     --------
@@ -411,44 +436,47 @@ class AllChannelTask(PretextTask):
     def windows(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return windows, positions and mask, complete.
+        """Check windows, and fill in default electrode positions and a default channel mask.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_chans, n_times)
             Windows in any unit.
         positions : Tensor, shape (batch, n_chans, 3) | None
-            Electrode positions in meters in the head frame; NaN where unknown. None: all are.
+            Electrode positions in meters in the head frame; NaN for unknown positions. If None, all
+            positions are unknown.
         keep : Tensor of bool, shape (batch, n_chans) | None
-            Mask that is False for missing channels. None keeps all.
+            Mask that is False for missing channels. If None, no channel is missing.
 
         Returns
         -------
         x, positions, keep : Tensor
-            The same; missing channels are zero.
+            The windows, with missing channels set to zero, the positions and the mask.
 
         Raises
         ------
         ValueError
-            When ``x`` has another shape than the task was built for.
+            When the shape of ``x`` is not the shape that the task was built for.
         """
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
             raise ValueError(
-                f"x has shape {tuple(getattr(x, 'shape', ()))}; this {type(self).__name__} was "
-                f"built for windows, shape (batch, n_chans, {self.n_times})."
+                f"x has shape {tuple(getattr(x, 'shape', ()))}, but this {type(self).__name__} was "
+                f"built for windows of shape (batch, n_chans, {self.n_times})."
             )
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         if positions is None:
             positions = x.new_full((*x.shape[:2], 3), torch.nan)
-        return x.masked_fill(~keep[..., None], 0.0), positions, keep  # they may contain NaN
+        # Missing channels may contain NaN.
+        return x.masked_fill(~keep[..., None], 0.0), positions, keep
 
 
-def weights_of(keep: Tensor) -> Tensor:
-    r"""Return factors of predictions and targets that leave missing channels out of a mean square.
+def channel_weights(keep: Tensor) -> Tensor:
+    r"""Return channel weights that exclude missing channels from the mean squared error.
 
-    The mean over all channels of the squared products is that over the channels that are there.
-    There is no choice of rows, for which the CPU would wait for a GPU.
+    If predictions and targets are multiplied by these weights, the mean squared error over all
+    channels equals the mean squared error over the channels that are not missing. Unlike indexing
+    with a mask, the multiplication does not make the CPU wait for the GPU.
 
     Parameters
     ----------
@@ -458,21 +486,23 @@ def weights_of(keep: Tensor) -> Tensor:
     Returns
     -------
     Tensor of float32, shape (batch, n_chans)
-        :math:`\sqrt{N / n}` for each of the n channels of N that are there, 0 for the others.
+        :math:`\sqrt{N / n}` for channels that are not missing, and 0 for missing channels, where N
+        is the number of all channels and n the number of channels that are not missing.
     """
     return keep * (keep.numel() / keep.sum().clamp(min=1)).sqrt()
 
 
 def encoder_kind_of(task: Any) -> str:
-    """Return the kind of the encoder that a task trains, given as in :func:`make_task`."""
+    """Return the kind of the encoder that a task trains; ``task`` is as in :func:`make_task`."""
     resolved_task = find_task(task) if isinstance(task, str) else task
     return getattr(resolved_task, "encoder_kind", PretextTask.encoder_kind)
 
 
 def params_of(task: Any, task_params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a task in an estimator: ``short_params``, then ``task_params``.
+    """Return the arguments of a task in an estimator: ``short_params``, updated by ``task_params``.
 
-    A task that is an instance has its arguments already.
+    For an instance of a task, only ``task_params`` is returned, because ``short_params`` apply
+    only when a task is built.
     """
     resolved_task: Any = find_task(task) if isinstance(task, str) else task
     short = getattr(resolved_task, "short_params", {}) if isinstance(resolved_task, type) else {}
@@ -487,23 +517,23 @@ def make_task(
     task_params: Mapping[str, Any] | None = None,
     sfreq: float | None = None,
 ) -> PretextTask:
-    """Return a task that trains ``encoder`` in place.
+    """Build a pretext task that trains ``encoder`` in place, from a name, a class or an instance.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, a class, or an instance; or a
-        file and a class in it, ``"my_task.py:Slope"``, whose code is run. An instance keeps its own
-        ``n_times`` and settings. It is copied, and the copy uses ``encoder``. An instance that uses
-        this encoder already is not copied.
+        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; a file and a class in this file,
+        such as ``"my_task.py:Slope"``, whose code is executed; a class; or an instance. An instance
+        is copied, and the copy uses ``encoder``; ``n_times`` and all settings of the instance are
+        preserved. An instance that already uses ``encoder`` is not copied.
     n_times : int
         Number of samples in a window.
     encoder : PatchEncoder
-        Encoder to train in place; it is never copied.
+        Encoder to train in place. It is never copied.
     task_params : dict | None
-        Further arguments of the task.
+        Additional arguments of the task. Not allowed if ``task`` is an instance.
     sfreq : float | None
-        Sampling rate of the windows in Hz, for a task that has this argument; None when unknown.
+        Sampling rate of the windows in Hz, for tasks with this argument. None if unknown.
 
     Returns
     -------
@@ -513,10 +543,12 @@ def make_task(
     Raises
     ------
     ValueError
-        For an unknown name (the message lists the known names), an instance that does not fit the
-        encoder or the windows, or a task for another sampling rate.
+        When the name of the task is unknown (the message lists the names), an instance is not
+        compatible with the encoder or the windows, or the task was built for a different sampling
+        rate.
     TypeError
-        For an argument that the task does not have, or for anything that is not a task.
+        When the task does not have an argument in ``task_params``, or ``task`` is not a pretext
+        task.
 
     Examples
     --------
@@ -537,45 +569,53 @@ def make_task(
     if isinstance(task, str):
         task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
-        # A task passes unknown parameters to its encoder, so the message would name the encoder.
+        # Tasks pass unknown arguments on to their encoder. Without this check, the error message
+        # would name the encoder instead of the task.
         parameters = inspect.signature(task).parameters.values()
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):
             raise TypeError(
-                f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}; it takes "
-                f"{', '.join(sorted(accepted)) or 'none'}."
+                f"task_params contains {', '.join(map(repr, unknown))}, but the parameters of "
+                f"{task.__name__} are: {', '.join(sorted(accepted)) or 'none'}."
             )
         if "sfreq" in accepted and sfreq is not None:
             task_params = {"sfreq": sfreq, **task_params}
         task = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
     elif not isinstance(task, PretextTask):
         raise TypeError(
-            "A pretext task is a name, or a class or instance of PretextTask; got "
+            "A pretext task must be a name, or a class or an instance of PretextTask, got "
             f"{type(task).__name__}."
         )
     elif task_params:
         raise TypeError(
-            f"Pass {', '.join(sorted(task_params))} to the constructor: the task is an instance."
+            f"task_params ({', '.join(sorted(task_params))}) cannot be applied to an instance of a "
+            "task. Pass these arguments to the constructor of the task."
         )
 
-    # Check that an instance fits the encoder and the windows.
+    # Check that an instance is compatible with the encoder and the windows.
     patch_size, embed_dim = task.encoder.patch_size, task.encoder.embed_dim
     if (patch_size, embed_dim) != (encoder.patch_size, encoder.embed_dim):
         raise ValueError(
-            f"The instance has patches of {patch_size} samples, {embed_dim} features, the "
-            f"encoder {encoder.patch_size}, {encoder.embed_dim}; build it with the same sizes."
+            f"The pretext task was built with patch_size={patch_size} and embed_dim={embed_dim}, "
+            f"but the encoder has patch_size={encoder.patch_size} and "
+            f"embed_dim={encoder.embed_dim}. Build the task with the sizes of the encoder."
         )
     if task.n_times > n_times:
         raise ValueError(
-            f"The task takes signals of {task.n_times} samples; the windows have only {n_times}."
+            f"The pretext task was built for crops of {task.n_times} samples, but the windows have "
+            f"only {n_times} samples. Build the task with n_times={n_times}, or use longer windows."
         )
-    remedy = "resample them, or leave sfreq out of the arguments of the task"
+    remedy = "resample the windows, or omit sfreq from the arguments of the task"
     expected = getattr(task, "sfreq", None)
     checks.check_same_rate(
-        sfreq, expected, "The windows are", f"{type(task).__name__} works", remedy
+        sfreq,
+        expected,
+        "The windows are",
+        f"{type(task).__name__} was built for signals",
+        remedy,
     )
 
-    # The copy leaves the user's instance unchanged.
+    # Copy the task, so that the instance of the user is not changed.
     if task.encoder is encoder:
         return task
     task = copy.deepcopy(task)

@@ -1,7 +1,8 @@
-"""Classical features of EEG signals, and tasks that predict them from the encoder's output.
+"""Hand-crafted features of EEG signals, and pretext tasks that predict these features.
 
-Trend, band powers, aperiodic exponent, alpha, Hjorth and shape: each is a function of normalized
-signals, shape (batch, n_times), and their sampling rate.
+The features are trend, log band power, aperiodic exponent, alpha peak, Hjorth parameters and shape
+of the amplitude distribution. Each is computed by a function of normalized signals, shape (batch,
+n_times), and their sampling rate.
 """
 
 import math
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from braindecode_pars._common import checks
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.models.space_time import SpaceTimeEncoder
-from braindecode_pars.pretext.base import AllChannelTask, register, weights_of
+from braindecode_pars.pretext.base import AllChannelTask, channel_weights, register
 from braindecode_pars.pretext.grid import GridTask, take
 from braindecode_pars.tokens import grid_patches, instance_norm
 
@@ -25,30 +26,39 @@ __all__ = [
     *("alpha", "aperiodic", "bands", "hjorth", "shape", "trend"),
 ]
 
-#: Lower and upper edges of the bands in Hz; a band has its lower edge, but not its upper one.
+#: Lower and upper edges of the frequency bands in Hz. The lower edge is included in the band, and
+#: the upper edge is excluded.
 BANDS = ((0.5, 4), (4, 8), (8, 10), (10, 13), (13, 20), (20, 30), (30, 45))
 
-#: Range of the line through the spectrum, and of the peak of alpha, in Hz.
-_LINE, _ALPHA = (2, 40), (7, 14)
+#: Frequency range of the linear fit to the log-log spectrum, in Hz.
+_FIT_RANGE = (2, 40)
 
-#: Added to spectral densities, in 1/Hz, and to moments and lengths, so that their logarithms are
-#: finite. White noise of variance 1 at 128 Hz has a density of 0.016, EEG at 40 Hz about 1e-4.
-_FLOOR, _TINY = 1e-8, 1e-10
+#: Frequency range of the alpha peak, in Hz.
+_ALPHA_RANGE = (7, 14)
+
+#: Constant added to power spectral densities, in 1/Hz, so that their logarithms are finite. For
+#: comparison: white noise of variance 1, sampled at 128 Hz, has a density of 0.016, and EEG at
+#: 40 Hz of about 1e-4.
+_DENSITY_FLOOR = 1e-8
+
+#: Constant added to moments and to the line length, so that logarithms and ratios are finite.
+_MOMENT_FLOOR = 1e-10
 
 
 def trend(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return slope and curvature: the coefficients of a parabola.
+    r"""Return slope and curvature of signals, from a least-squares fit of a parabola.
 
-    With the time :math:`t` from -1 at the first sample to 1 at the last one, the parabola
-    :math:`x(t) \approx a + b\,t + c\,t^2` is fitted with least squares. The result is :math:`b` and
-    :math:`c`, in the unit of the signal: standard deviations, for a normalized signal.
+    The parabola :math:`x(t) \approx a + b\,t + c\,t^2` is fitted to each signal, where the time
+    :math:`t` is -1 at the first sample and 1 at the last sample. The features are :math:`b` and
+    :math:`c`, in the unit of the signal. For a normalized signal, this unit is its standard
+    deviation.
 
     Parameters
     ----------
     x : Tensor of float32 or float64, shape (batch, n_times)
         Signals.
     sfreq : float
-        Sampling rate in Hz; it is not used.
+        Sampling rate in Hz; not used.
 
     Returns
     -------
@@ -68,34 +78,36 @@ def trend(x: Tensor, sfreq: float) -> Tensor:
     tensor([[2., 3.]])
     """
     t = torch.linspace(-1, 1, x.shape[-1], dtype=x.dtype, device=x.device)
-    # The three parts of the parabola are orthogonal, so each is fitted alone.
+    # The three terms of the parabola are orthogonal, so they can be fitted separately.
     parts = (t, t.square() - t.square().mean())
     return torch.stack([(x * part).sum(-1) / part.square().sum() for part in parts], dim=-1)
 
 
 def bands(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return the log power in seven bands: mean, standard deviation and change over time.
+    r"""Return the log band power in seven bands: mean, standard deviation and change over time.
 
-    The signal is cut into segments :math:`s` of one second that overlap by half. A segment without
-    its mean, times a Hann window :math:`w`, has the power spectral density
+    The signal is cut into segments :math:`s` of one second with an overlap of 50 %. The mean of
+    each segment is subtracted, and the segment is multiplied by a Hann window :math:`w`. Its power
+    spectral density is
 
     .. math::
         P_{s}(f) = \frac{2}{\texttt{sfreq} \sum_n w_n^2} \Bigl| \sum_n w_n (x_{sn} - \bar x_s)
         e^{-2 \pi i f n / \texttt{sfreq}} \Bigr|^2 ,
 
-    as in Welch's method. For the bands from 0.5 to 4, 4 to 8, 8 to 10, 10 to 13, 13 to 20, 20 to 30
-    and 30 to 45 Hz, :math:`L_s` is the natural logarithm of the mean of :math:`P_s + 10^{-8}` over
-    the frequencies of the band, which has its lower edge, but not its upper one. The three features
-    of a band are the mean of :math:`L_s` over segments, its standard deviation, and its mean in the
-    second half of the segments minus that in the first. Densities are in 1/Hz for a signal of
-    variance 1, so that their logarithms are relative to its variance.
+    as in Welch's method. The bands are 0.5 to 4, 4 to 8, 8 to 10, 10 to 13, 13 to 20, 20 to 30 and
+    30 to 45 Hz; the lower edge is included, and the upper edge is excluded. In each band, the log
+    band power :math:`L_s` is the natural logarithm of the mean of :math:`P_s + 10^{-8}` over the
+    frequencies of the band. The three features of a band are the mean of :math:`L_s` over all
+    segments, its standard deviation, and its change over time: the mean in the second half of the
+    segments minus the mean in the first half. Densities are in 1/Hz for a signal of variance 1, so
+    the log band power is relative to the variance of the signal.
 
-    A band that ends above half the sampling rate is left out.
+    Bands that end above half the sampling rate are excluded.
 
     Parameters
     ----------
     x : Tensor of float32 or float64, shape (batch, n_times)
-        Signals of two seconds or more.
+        Signals of at least two seconds.
     sfreq : float
         Sampling rate in Hz, at least 30.
 
@@ -122,11 +134,11 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     >>> means.argmax().item()  # 8 to 10 Hz
     2
     """
-    known, density = _spectra(x, sfreq)
+    frequencies, density = _spectra(x, sfreq)
     features = []
     for low, high in (band for band in BANDS if band[1] <= sfreq / 2):
-        inside = _places((known >= low) & (known < high), x)
-        power = torch.log(density[..., inside].mean(-1) + _FLOOR)  # (batch, n_segments)
+        in_band = _indices((frequencies >= low) & (frequencies < high), x)
+        power = torch.log(density[..., in_band].mean(-1) + _DENSITY_FLOOR)  # (batch, n_segments)
         half = power.shape[1] // 2
         change = power[:, -half:].mean(1) - power[:, :half].mean(1)
         features += [power.mean(1), power.std(1, correction=0), change]
@@ -134,17 +146,20 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
 
 
 def aperiodic(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return the aperiodic exponent: how steeply the spectrum falls.
+    r"""Return the aperiodic exponent: the negative slope of the log-log power spectrum.
 
-    The mean :math:`P(f)` of the densities of :func:`bands` over segments is described by a line,
+    The power spectral densities of :func:`bands` are averaged over segments. The logarithm of this
+    mean density, :math:`P(f)`, is approximated by a linear function of the logarithm of the
+    frequency,
 
     .. math::
         \log\bigl(P(f) + 10^{-8}\bigr) \approx c - \chi \log f , \qquad
         2 \le f \le 40 \text{ Hz and below half the sampling rate,}
 
-    with the exponent :math:`\chi`, which has no unit. It is minus the median of the slopes between
-    all pairs of frequencies (Theil and Sen): up to 29 percent of the frequencies, such as those of
-    a rhythm, can have any power without moving it far.
+    where the exponent :math:`\chi` has no unit. It is estimated as the negative median of the
+    slopes between all pairs of frequencies (Theil-Sen estimator). This estimator is robust: the
+    power at up to 29 percent of the frequencies, such as the frequencies of an oscillation, can be
+    arbitrary without a large effect on the exponent.
 
     Parameters
     ----------
@@ -159,7 +174,7 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
     Raises
     ------
     ValueError
-        As :func:`bands`.
+        As in :func:`bands`.
 
     References
     ----------
@@ -176,14 +191,16 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
     >>> [round(aperiodic(x, 128).item()) for x in (white, brown)]
     [0, 2]
     """
-    return _line(x, sfreq)[-1]
+    return _fit_aperiodic(x, sfreq)[-1]
 
 
 def alpha(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return the soft peak frequency of alpha in Hz, and its height over the aperiodic line.
+    r"""Return the alpha peak: its frequency in Hz, and its height above the aperiodic component.
 
-    With :math:`r(f)`, the natural logarithm of the power minus the line of :func:`aperiodic` (whose
-    intercept is the median), and sums over 7 to 14 Hz, they are
+    The residual :math:`r(f)` is the natural logarithm of the power minus the linear fit of
+    :func:`aperiodic`, whose intercept is the median over frequencies. The peak frequency is the
+    mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`, and the height is the
+    maximum of the residuals in this range:
 
     .. math::
         \frac{\sum_f f\, e^{2 r(f)}}{\sum_f e^{2 r(f)}} \qquad \text{and} \qquad \max_f r(f) .
@@ -196,17 +213,17 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, 2)
-        Frequency in Hz, and height without a unit.
+        Peak frequency in Hz, and peak height without unit.
 
     Raises
     ------
     ValueError
-        As :func:`bands`.
+        As in :func:`bands`.
 
     References
     ----------
     Klimesch 1999, Brain Research Reviews 29, 169, for the center of gravity of alpha. Donoghue et
-    al. 2020, Nature Neuroscience 23, 1655, for heights over the line.
+    al. 2020, Nature Neuroscience 23, 1655, for the height above the aperiodic component.
 
     Examples
     --------
@@ -217,23 +234,24 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     >>> alpha((rhythm + torch.randn(1280))[None], 128)[0, 0].round(decimals=1)
     tensor(11.)
     """
-    known, frequencies, rest, _ = _line(x, sfreq)
-    inside = _places((known >= _ALPHA[0]) & (known <= _ALPHA[1]), x)
-    rest = rest[:, inside]
-    peak = (torch.softmax(2 * rest, dim=-1) * frequencies[inside]).sum(-1)
-    return torch.stack([peak, rest.amax(-1)], dim=-1)
+    numpy_frequencies, frequencies, residuals, _ = _fit_aperiodic(x, sfreq)
+    low, high = _ALPHA_RANGE
+    in_range = _indices((numpy_frequencies >= low) & (numpy_frequencies <= high), x)
+    residuals = residuals[:, in_range]
+    peak = (torch.softmax(2 * residuals, dim=-1) * frequencies[in_range]).sum(-1)
+    return torch.stack([peak, residuals.amax(-1)], dim=-1)
 
 
 def hjorth(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return the logarithms of Hjorth's mobility and complexity.
+    r"""Return the logarithms of the Hjorth parameters mobility and complexity.
 
-    With the differences :math:`x'` and :math:`x''` of neighboring samples, and
-    :math:`m(x) = \sqrt{\operatorname{var} x' / \operatorname{var} x}`, they are
+    With the first and second differences of the samples, :math:`x'` and :math:`x''`, and
+    :math:`m(x) = \sqrt{\operatorname{var} x' / \operatorname{var} x}`, the features are
 
     .. math::
         \log\bigl(\texttt{sfreq}\; m(x)\bigr) \qquad \text{and} \qquad \log \frac{m(x')}{m(x)} .
 
-    Mobility is in 1/s, complexity has no unit.
+    Mobility is in 1/s, and complexity has no unit.
 
     Parameters
     ----------
@@ -260,22 +278,22 @@ def hjorth(x: Tensor, sfreq: float) -> Tensor:
     tensor([[31.4000,  1.0000]])
     """
     first = x.diff()
-    variances = [y.var(-1, correction=0) + _TINY for y in (x, first, first.diff())]
-    of_signal, of_change = (torch.log(b / a) / 2 for a, b in pairwise(variances))
-    return torch.stack([of_signal + math.log(sfreq), of_change - of_signal], dim=-1)
+    variances = [y.var(-1, correction=0) + _MOMENT_FLOOR for y in (x, first, first.diff())]
+    log_m, log_m_of_difference = (torch.log(b / a) / 2 for a, b in pairwise(variances))
+    return torch.stack([log_m + math.log(sfreq), log_m_of_difference - log_m], dim=-1)
 
 
 def shape(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return log kurtosis, tanh of skewness, and log line length.
+    r"""Return log kurtosis, hyperbolic tangent of skewness, and log line length of signals.
 
-    With :math:`m_k`, the mean of :math:`(x - \bar x)^k`, they are
+    With the central moments :math:`m_k`, the mean of :math:`(x - \bar x)^k`, the features are
 
     .. math::
         \log \frac{m_4}{m_2^2} , \qquad \tanh \frac{m_3}{m_2^{3/2}} , \qquad
         \log \Bigl( \texttt{sfreq}\; \overline{|x_{n+1} - x_n|} \Bigr) .
 
     Kurtosis and skewness have no unit; a normal distribution has a kurtosis of 3. The line length
-    is in the signal's unit per second.
+    is in the unit of the signal per second.
 
     Parameters
     ----------
@@ -287,7 +305,7 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, 3)
-        Features. Those of a flat signal are finite.
+        Log kurtosis, tanh of skewness, and log line length. They are finite also for flat signals.
 
     References
     ----------
@@ -305,26 +323,27 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     centered = x - x.mean(-1, keepdim=True)
     second, third, fourth = (centered.pow(power).mean(-1) for power in (2, 3, 4))
     # No distribution has a kurtosis below 1.
-    kurtosis = torch.log((fourth / (second.square() + _TINY)).clamp(min=1))
-    skewness = torch.tanh(third / (second.pow(1.5) + _TINY))
-    length = torch.log(sfreq * x.diff().abs().mean(-1) + _TINY)
+    kurtosis = torch.log((fourth / (second.square() + _MOMENT_FLOOR)).clamp(min=1))
+    skewness = torch.tanh(third / (second.pow(1.5) + _MOMENT_FLOOR))
+    length = torch.log(sfreq * x.diff().abs().mean(-1) + _MOMENT_FLOOR)
     return torch.stack([kurtosis, skewness, length], dim=-1)
 
 
 def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
-    """Return frequencies, and densities of shape (batch, n_segments, n_frequencies).
+    """Return frequencies, and power spectral densities (batch, n_segments, n_frequencies).
 
-    The frequencies are NumPy's, so that choices of some wait for no GPU.
+    The frequencies are a NumPy array, so that selecting frequencies does not make the CPU wait for
+    the GPU.
     """
     if sfreq < 30:
         raise ValueError(
-            "The features of the spectrum reach up to 14 Hz, so they need a sampling rate of 30 Hz "
-            f"or more, not {sfreq:g} Hz; choose others with features=."
+            "The spectral features require a sampling rate of at least 30 Hz, because they include "
+            f"frequencies up to 14 Hz, got {sfreq:g} Hz. Select other features with features=."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
-            f"A signal of {x.shape[-1]} samples at {sfreq:g} Hz is shorter than the two seconds "
-            "that the features of its spectrum need; use longer windows."
+            f"The spectral features require windows of at least two seconds, got {x.shape[-1]} "
+            f"samples at {sfreq:g} Hz. Use longer windows, or select other features with features=."
         )
     n_samples = round(sfreq)
     segments = x.unfold(-1, n_samples, n_samples // 2)
@@ -336,108 +355,123 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     return numbers * (float(sfreq) / n_samples), density
 
 
-def _places(chosen: np.ndarray, x: Tensor) -> Tensor:
-    """Return the places of chosen neighbors, on the device of ``x``."""
-    first = int(chosen.argmax())
-    return torch.arange(first, first + int(chosen.sum()), device=x.device)
+def _indices(mask: np.ndarray, x: Tensor) -> Tensor:
+    """Return the indices of a contiguous range of True in a mask, on the device of ``x``."""
+    first = int(mask.argmax())
+    return torch.arange(first, first + int(mask.sum()), device=x.device)
 
 
-def _line(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
-    """Fit a line to the log-log spectrum, and return frequencies, residuals and exponents.
+def _fit_aperiodic(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
+    """Fit a linear function to the log-log power spectrum.
 
-    The frequencies come twice: as NumPy's, and on the device of ``x``.
+    Returns
+    -------
+    numpy_frequencies : ndarray, shape (n_frequencies,)
+        Frequencies of the fit in Hz.
+    frequencies : Tensor, shape (n_frequencies,)
+        The same frequencies, on the device of ``x``.
+    residuals : Tensor, shape (batch, n_frequencies)
+        Log power minus the fit.
+    exponents : Tensor, shape (batch,)
+        Negative slopes.
     """
-    known, density = _spectra(x, sfreq)
-    on_line = (known >= _LINE[0]) & (known <= _LINE[1]) & (known < float(sfreq) / 2)
-    fitted = _places(on_line, x)
+    numpy_frequencies, density = _spectra(x, sfreq)
+    low, high = _FIT_RANGE
+    is_fitted = (numpy_frequencies >= low) & (numpy_frequencies <= high)
+    is_fitted &= numpy_frequencies < float(sfreq) / 2
+    fitted = _indices(is_fitted, x)
     frequencies = fitted.to(x.dtype) * (sfreq / round(sfreq))
-    log_f, log_p = frequencies.log(), torch.log(density[..., fitted].mean(1) + _FLOOR)
+    log_f, log_p = frequencies.log(), torch.log(density[..., fitted].mean(1) + _DENSITY_FLOOR)
     first, second = torch.triu_indices(len(log_f), len(log_f), offset=1, device=x.device)
     slope = _median((log_p[:, second] - log_p[:, first]) / (log_f[second] - log_f[first]))
-    rest = log_p - slope[:, None] * log_f
-    return known[on_line], frequencies, rest - _median(rest)[:, None], -slope
+    offsets = log_p - slope[:, None] * log_f
+    residuals = offsets - _median(offsets)[:, None]
+    return numpy_frequencies[is_fitted], frequencies, residuals, -slope
 
 
 def _median(values: Tensor) -> Tensor:
-    """Return the median of each row; the mean of the two middle values of an even number."""
+    """Return the median of each row; for rows of even length, the mean of the two middle values."""
     ranks = {(values.shape[1] + 1) // 2, values.shape[1] // 2 + 1}
     middle = [values.kthvalue(rank, dim=-1).values for rank in ranks]
     return torch.stack(middle).mean(0)
 
 
-#: The features of :class:`~braindecode_pars.pretext.SignalFeatures` by name.
+#: Features of :class:`~braindecode_pars.pretext.SignalFeatures`: name -> function.
 FEATURES: dict[str, Callable[[Tensor, float], Tensor]] = {
     function.__name__: function for function in (trend, bands, aperiodic, alpha, hjorth, shape)
 }
 
 _RULES = dict(
     sfreq=checks.optional(checks.positive()),
-    features=checks.optional(checks.instance("names or a dict of functions", list, tuple, Mapping)),
+    features=checks.optional(
+        checks.instance("a list of names, or a dict of functions by name", list, tuple, Mapping)
+    ),
 )
 
 
 @register("features")
 class SignalFeatures(GridTask):
-    r"""Prediction of classical features of the signal from the pooled output of the encoder.
+    r"""Prediction of hand-crafted EEG features from the output of the encoder, on one channel.
 
-    The output of the encoder, averaged over time, goes through one linear layer to the features of
-    the whole signal: 31 numbers that people measure in EEG, such as band powers, the aperiodic
-    exponent and Hjorth's mobility. They are computed from the normalized signal, standardized, and
-    limited to five standard deviations. The loss is the mean squared error. The log has the loss of
-    each entry of :data:`~braindecode_pars.pretext.features.FEATURES`.
+    The output of the encoder is averaged over time, and one linear layer predicts features of the
+    whole crop: 31 numbers such as log band power, the aperiodic exponent and Hjorth mobility. The
+    target features are computed from the normalized signal, standardized, and clipped to five
+    standard deviations. The loss is the mean squared error. The loss of each entry of
+    :data:`~braindecode_pars.pretext.features.FEATURES` is in the history.
 
-    An encoder that is trained so is a learned set of feature detectors: what it knows are these
-    features and what is needed to compute them. It can learn them from noise, so a low loss says
-    nothing about brains. The task is not in the paper. In speech, PASE predicts features such as
-    the log power spectrum and prosody, of each moment and with contrastive tasks beside; here the
-    features are those of EEG, and of a whole window. In sleep staging, frequency pretraining
-    predicts which frequencies random sums of sines contain; here the signals are any, also EEG, and
-    what is predicted is measured in them.
+    An encoder that is trained with this task represents these features, and the quantities from
+    which they are computed. The task can also be learned on noise, so a low loss is no evidence of
+    features that are specific to brain activity. The task is not part of the paper. In speech, PASE
+    predicts features such as the log power spectrum and prosody, but at each time point and in
+    combination with contrastive tasks; this task predicts EEG features of a whole window. In sleep
+    staging, frequency pretraining predicts which frequencies are contained in random sums of sines;
+    this task can be trained on any signals, including EEG, and its targets are measured in these
+    signals.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal; at least two patches and, for the features of the spectrum,
+        Number of samples in a crop: at least two patches and, for the spectral features, at least
         two seconds.
     patch_size : int
         Number of samples in a patch.
     sfreq : float | None
-        Sampling rate in Hz. :func:`~braindecode_pars.pretraining.pretrain_encoder`, the estimators
-        and the runs pass that of the windows. It is needed.
+        Sampling rate in Hz; required. :func:`~braindecode_pars.pretraining.pretrain_encoder`, the
+        estimators and the runs pass the sampling rate of the windows automatically.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     features : list of str | dict of str to callable | None
         Names in :data:`~braindecode_pars.pretext.features.FEATURES`, or functions by name, such as
-        ``{**FEATURES, "range": function}``. A function takes normalized signals, float32 (batch,
-        n_times), and ``sfreq``, and returns one or several numbers for each, (batch,) or (batch,
-        n). They should be of the order of one. Functions are not saved with an encoder. None means
-        all of FEATURES.
+        ``{**FEATURES, "range": function}``. A function accepts normalized signals, float32 of shape
+        (batch, n_times), and ``sfreq``. It returns one or several numbers per signal, shape
+        (batch,) or (batch, n), which should be of the order of 1. Functions are not saved with an
+        encoder. If None, all of FEATURES.
     mask_ratio : float
-        Share of the patches that is hidden from the encoder, which then has to infer the features
-        of the whole signal from the others. At least one patch is visible.
+        Fraction of the patches that are masked. The encoder then has to predict the features of the
+        whole crop from the visible patches. At least one patch is visible.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Number of patches in the grid, and number of hidden patches.
+        Number of patches in a crop, and number of masked patches.
     mean, scale : Tensor, shape (n_features,)
-        Mean and standard deviation of the features, from :meth:`prepare`; 0 and 1 before. They are
-        saved with the task.
+        Mean and standard deviation of the features, computed by :meth:`prepare`; 0 and 1 before.
+        They are saved with the task.
 
     Raises
     ------
     ValueError
         When the sampling rate is missing or too low, an argument is out of range, a feature is
-        unknown or not finite, or the signals are too short.
+        unknown or not finite, or the crops are too short.
     TypeError
-        When an argument or what a function returns has the wrong type.
+        When an argument, or the result of a function in ``features``, has the wrong type.
 
     Warns
     -----
     UserWarning
-        When bands end above half the sampling rate, and are left out.
+        When frequency bands are excluded because they end above half the sampling rate.
 
     References
     ----------
@@ -458,10 +492,10 @@ class SignalFeatures(GridTask):
 
     criterion = nn.MSELoss
 
-    #: Targets are limited to this number of standard deviations.
+    #: Maximum absolute value of the targets, in standard deviations; larger values are clipped.
     LIMIT = 5.0
 
-    #: Number of signals that mean and standard deviation are computed from.
+    #: Number of signals from which mean and standard deviation of the features are computed.
     N_PREPARED = 2000
 
     def __init__(
@@ -480,29 +514,33 @@ class SignalFeatures(GridTask):
         super().__init__(n_times, patch_size, **params)
         if sfreq is None:
             raise ValueError(
-                f"{type(self).__name__} needs the sampling rate of the signals, which is unknown; "
-                'pass sfreq= in Hz, or pretext_params={"sfreq": ...} in an estimator.'
+                f"{type(self).__name__} requires the sampling rate of the signals, got sfreq=None. "
+                'Pass sfreq in Hz, or pretext_params={"sfreq": ...} in an estimator.'
             )
         self.sfreq = float(sfreq)
         features = FEATURES if features is None else features
         if not features:
-            raise ValueError("features is empty; name at least one, or None for all.")
+            raise ValueError(
+                "features is empty. Pass the name of at least one feature, or None for all of them."
+            )
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
-                    f"Unknown features {checks.format_list(unknown)}; known are "
-                    f"{checks.format_list(list(FEATURES))}. A dict of functions adds others."
+                    f"features contains unknown names: {checks.format_list(unknown)}. Pass names "
+                    f"out of {checks.format_list(list(FEATURES))}, or a dict of functions by name."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
-        # Number of values that each function returns
+        # Number of values that each function returns per signal
         noise = torch.randn(2, self.n_times, generator=torch.Generator().manual_seed(0))
         self._sizes = {name: part.shape[1] for name, part in self._parts(noise).items()}
-        left_out = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]
-        if bands in self.features.values() and left_out:
+        excluded = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]
+        if bands in self.features.values() and excluded:
             checks.warn_user(
-                f"{type(self).__name__} leaves out the bands {checks.format_list(left_out)}: signals at "
-                f"{self.sfreq:g} Hz have no frequencies above {self.sfreq / 2:g} Hz."
+                f"{type(self).__name__}: the frequency bands {checks.format_list(excluded)} are "
+                f"excluded, because signals with a sampling rate of {self.sfreq:g} Hz contain no "
+                f"frequencies above {self.sfreq / 2:g} Hz. To include these bands, use a higher "
+                "sampling rate."
             )
         n_features = sum(self._sizes.values())
         self.head = nn.Linear(self.encoder.embed_dim, n_features)
@@ -512,34 +550,37 @@ class SignalFeatures(GridTask):
         self.register_buffer("scale", torch.ones(n_features))
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Set mean and standard deviation of the features to those of random signals.
+        """Compute mean and standard deviation of the features from random training signals.
 
         Parameters
         ----------
         draw : callable
-            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`; 2,000
-            signals are drawn.
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. It is
+            called once, to draw 2,000 signals.
 
         Raises
         ------
         ValueError
-            When a feature is not finite in a signal. The message names the feature.
+            When a feature is not finite in a signal. The message contains the name of the feature.
         """
         signals = draw(self.N_PREPARED).to(self.mean.device)
-        # In parts, since a spectrum takes more memory than its signal.
+        # In batches, because a spectrum requires more memory than its signal.
         parts = [self.measured(self.normalized(part)) for part in signals.split(256)]
         features = torch.cat(parts).cpu().double()
         for name, values in zip(
             self._sizes, features.split(list(self._sizes.values()), 1), strict=True
         ):
             if not values.isfinite().all():
-                raise ValueError(f"The feature {name!r} is NaN or infinite in some signals.")
+                raise ValueError(
+                    f"The feature {name!r} is NaN or infinite in some signals. Remove it from "
+                    "features, or correct its function."
+                )
         scale, mean = torch.std_mean(features, dim=0, correction=0)
         self.mean.copy_(mean)
-        self.scale.copy_(scale + 1e-4)  # a feature that is always the same stays finite
+        self.scale.copy_(scale + 1e-4)  # for features with zero variance
 
     def measured(self, x: Tensor) -> Tensor:
-        """Return the features as they are.
+        """Compute the features of signals, without standardization.
 
         Parameters
         ----------
@@ -549,40 +590,42 @@ class SignalFeatures(GridTask):
         Returns
         -------
         Tensor of float32 (float64 for float64 signals), shape (batch, n_features)
-            Features in their units, in the order of their names.
+            Features in their original units, in the order of ``features``.
         """
         return torch.cat(list(self._parts(x).values()), dim=1)
 
     @torch.no_grad()
     def _parts(self, x: Tensor) -> dict[str, Tensor]:
-        """Return what each function returns, shape (batch, n)."""
+        """Return the result of each function, as a tensor of shape (batch, n)."""
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         parts = {}
         with torch.autocast(x.device.type, enabled=False):
             for name, function in self.features.items():
                 part = function(x, self.sfreq)
                 if not isinstance(part, Tensor) or part.ndim not in (1, 2) or len(part) != len(x):
-                    what = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
+                    actual = f"a {type(part).__name__}"
+                    if isinstance(part, Tensor):
+                        actual = f"a tensor of shape {tuple(part.shape)}"
                     raise TypeError(
-                        f"The feature {name!r} returned {what} for {len(x)} signals; a function "
-                        "returns a tensor of shape (batch,) or (batch, n)."
+                        f"The function of the feature {name!r} returned {actual} for {len(x)} "
+                        "signals. It must return a tensor of shape (batch,) or (batch, n)."
                     )
                 parts[name] = part.to(x.dtype).reshape(len(x), -1)
         return parts
 
     def predict(self, patches: Tensor) -> Tensor:
-        """Return the predicted features, standardized.
+        """Predict the standardized features from patches.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
-            Normalized patches in chronological order. With ``mask_ratio`` above 0, random ones of
-            each signal are hidden.
+            Normalized patches in chronological order. If ``mask_ratio`` is above 0, random patches
+            of each crop are masked.
 
         Returns
         -------
         Tensor, shape (batch, n_features)
-            Predictions.
+            Predicted standardized features.
         """
         if not self.n_masked:
             tokens = self.encoder.tokenize(patches)
@@ -599,7 +642,7 @@ class SignalFeatures(GridTask):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
@@ -612,14 +655,15 @@ class SignalFeatures(GridTask):
         return prediction.to(target.dtype), target.clamp(-self.LIMIT, self.LIMIT)
 
     def chance_loss(self) -> float:
-        """Return 1, the variance of a standardized feature: the loss of predicting its mean.
+        """Return 1: the loss of predicting the mean is the variance of a standardized feature.
 
-        Features with values beyond five standard deviations are limited, and have a little less.
+        The variance is slightly smaller for features with values that are clipped to five standard
+        deviations.
         """
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss of each entry of the features, relative to chance.
+        """Return the relative loss of each entry of ``features`` (1 = chance level).
 
         Parameters
         ----------
@@ -637,25 +681,27 @@ class SignalFeatures(GridTask):
 
 @register("features_space_time")
 class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
-    """Prediction of the classical features of each channel of a window.
+    """Prediction of hand-crafted EEG features of each channel, from all channels of a window.
 
-    The task is :class:`~braindecode_pars.pretext.SignalFeatures`, and each channel is encoded with
-    its neighbors.
+    The features and the loss are the same as in
+    :class:`~braindecode_pars.pretext.SignalFeatures`, but the encoder processes all channels of a
+    window jointly.
 
     Parameters
     ----------
     n_times, patch_size, sfreq, features
-        As in :class:`~braindecode_pars.pretext.SignalFeatures`. No patch is hidden.
+        As in :class:`~braindecode_pars.pretext.SignalFeatures`. No patches are masked.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
+        None.
 
     Raises
     ------
     TypeError, ValueError
-        As :class:`~braindecode_pars.pretext.SignalFeatures`. Also for an encoder of single
-        channels.
+        As in :class:`~braindecode_pars.pretext.SignalFeatures`, and when ``encoder`` is an encoder
+        of single channels.
 
     Examples
     --------
@@ -693,8 +739,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_chans, n_features)
-            Standardized features, times the :func:`weights_of
-            <braindecode_pars.pretext.base.weights_of>` the channels.
+            Standardized features, times
+            :func:`~braindecode_pars.pretext.base.channel_weights`.
         """
         x, positions, keep = self.windows(x, positions, keep)
         measured = self.measured(instance_norm(x).flatten(0, 1)).unflatten(0, keep.shape)
@@ -702,12 +748,14 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         features = self.encoder.embed(x, positions, keep)
         features = features.roll(1, dims=0) if self.is_sham else features
         prediction = self.head(features).to(target.dtype)
-        weights = weights_of(keep)[..., None]
+        weights = channel_weights(keep)[..., None]
         return prediction * weights, target * weights
 
     def sham_target(self, target: Tensor) -> Tensor:
-        """Return the targets as they are: :meth:`forward` predicts from another window in a sham.
+        """Return the targets unchanged.
 
-        Targets of another window may be of channels that are missing here.
+        In sham pretraining, :meth:`forward` already predicts the targets from the features of
+        another window. Targets of another window cannot be used, because different channels may be
+        missing in each window.
         """
         return target

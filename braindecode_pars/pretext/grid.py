@@ -1,4 +1,4 @@
-"""Tasks on a grid of patches: their base classes, and the tasks MAE, MP3 and DropPos."""
+"""Pretext tasks on adjacent patches: base classes, MAE, MP3 and DropPos."""
 
 import math
 from typing import Any
@@ -14,19 +14,19 @@ from braindecode_pars.tokens import grid_patches, shuffled, sinusoidal_positions
 __all__ = ["MAE", "MP3", "DropPos", "GridTask", "MaskedGridTask"]
 
 
-def number_of(ratio: float, total: int, name: str, *, least: int, most: int) -> int:
+def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max_count: int) -> int:
     """Return ``round(ratio * total)`` after a check of its range.
 
     Parameters
     ----------
     ratio : float
-        Share of the total, in [0, 1].
+        Fraction of the patches, in [0, 1].
     total : int
         Number of all patches.
     name : str
-        Name of the ratio in the message.
-    least, most : int
-        Smallest and largest accepted number.
+        Name of the ratio in the error message.
+    min_count, max_count : int
+        Minimum and maximum accepted number of patches.
 
     Returns
     -------
@@ -38,40 +38,42 @@ def number_of(ratio: float, total: int, name: str, *, least: int, most: int) -> 
     TypeError
         When the ratio is not a number.
     ValueError
-        When the ratio or the number is out of range; the message gives the accepted range.
+        When the ratio or the number of patches is out of range. The message states the accepted
+        range.
     """
     checks.number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
     count = round(float(ratio) * total)
-    if not least <= count <= most:
+    if not min_count <= count <= max_count:
         raise ValueError(
-            f"{name}={ratio:g} of {total} patches is {count}, but it must be {least} to {most}: "
-            f"{name} between {least / total:.3g} and {most / total:.3g} fits, or longer windows or "
-            "shorter patches."
+            f"{name}={ratio:g} selects {count} of {total} patches, but the number must be in the "
+            f"range {min_count} to {max_count}. Use {name} between {min_count / total:.3g} and "
+            f"{max_count / total:.3g}, longer windows, or shorter patches."
         )
     return count
 
 
 class GridTask(PretextTask):
-    """A task on ``n_times // patch_size`` adjacent patches.
+    """Base class of pretext tasks on a grid of ``n_times // patch_size`` adjacent patches.
 
-    Samples after the last whole patch are dropped.
+    Samples after the last complete patch are dropped.
 
     Parameters
     ----------
     n_times, patch_size, encoder, **encoder_arguments
         As in :class:`~braindecode_pars.pretext.PretextTask`.
     mask_ratio : float
-        Share of the patches that is hidden, in a way of the subclass; at least one is not.
+        Fraction of the patches that are masked. The subclass defines the effect of masking. At
+        least one patch is not masked.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Number of patches in the grid, and number of hidden patches.
+        Number of patches in the grid, and number of masked patches.
 
     Raises
     ------
     ValueError
-        When there are fewer than two patches, or too few for ``mask_ratio``.
+        When the grid has fewer than two patches, or too few patches for ``mask_ratio``.
 
     Examples
     --------
@@ -82,8 +84,8 @@ class GridTask(PretextTask):
     torch.Size([2, 30, 100])
     """
 
-    #: Smallest number of hidden patches.
-    LEAST_MASKED = 0
+    #: Minimum number of masked patches.
+    MIN_MASKED = 0
 
     def __init__(
         self,
@@ -98,20 +100,21 @@ class GridTask(PretextTask):
         self.n_patches = n_times // patch_size
         if self.n_patches < 2:
             raise ValueError(
-                f"{type(self).__name__} needs two patches or more; a window of {n_times} samples "
-                f"has one patch of {patch_size}. Use longer windows or a shorter patch."
+                f"{type(self).__name__} requires at least two patches, but a window of {n_times} "
+                f"samples contains only one patch of {patch_size} samples. Use longer windows or "
+                "shorter patches."
             )
-        limits = dict(least=self.LEAST_MASKED, most=self.n_patches - 1)
-        self.n_masked = number_of(mask_ratio, self.n_patches, "mask_ratio", **limits)
+        limits = dict(min_count=self.MIN_MASKED, max_count=self.n_patches - 1)
+        self.n_masked = count_from_ratio(mask_ratio, self.n_patches, "mask_ratio", **limits)
         self.mask_ratio = mask_ratio
 
     def patches(self, x: Tensor) -> Tensor:
-        """Return the patches of the normalized signals.
+        """Normalize crops and cut them into adjacent patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
@@ -121,7 +124,7 @@ class GridTask(PretextTask):
         return grid_patches(self.normalized(x), self.patch_size)
 
     def positions(self, like: Tensor) -> Tensor:
-        """Return the sinusoidal position embedding of every place in the grid.
+        """Return the sinusoidal position encoding of all patches of the grid.
 
         Parameters
         ----------
@@ -131,13 +134,13 @@ class GridTask(PretextTask):
         Returns
         -------
         Tensor, shape (n_patches, embed_dim)
-            Embeddings in chronological order.
+            Position encodings in chronological order.
         """
         times = torch.arange(self.n_patches, device=like.device)
         return sinusoidal_positions(times, self.encoder.embed_dim).to(like.dtype)
 
     def random_order(self, x: Tensor) -> Tensor:
-        """Return a random permutation of the places for every example.
+        """Return a random permutation of the patches of the grid for every crop.
 
         Parameters
         ----------
@@ -149,40 +152,41 @@ class GridTask(PretextTask):
         Tensor of int64, shape (batch, n_patches)
             One permutation in each row.
         """
-        places = torch.arange(self.n_patches, device=x.device)
-        return shuffled(places.expand(len(x), -1))
+        indices = torch.arange(self.n_patches, device=x.device)
+        return shuffled(indices.expand(len(x), -1))
 
 
-def take(tokens: Tensor, places: Tensor) -> Tensor:
-    """Return the tokens (batch, n, size) at places (batch, m), shape (batch, m, size)."""
-    return tokens.take_along_dim(places[..., None], dim=1)
+def take(tokens: Tensor, indices: Tensor) -> Tensor:
+    """Return the tokens (batch, n, size) at indices (batch, m), shape (batch, m, size)."""
+    return tokens.take_along_dim(indices[..., None], dim=1)
 
 
 class MaskedGridTask(GridTask):
-    """A task that removes a random share of the patches of a grid (He et al. 2022).
+    """Base class of masked autoencoders on a grid of patches (He et al. 2022).
 
-    The visible patches are encoded. Mask tokens then take the places of the removed patches, and
-    one transformer layer and one linear layer predict some numbers for each patch.
+    A random fraction of the patches is masked. The encoder processes only the visible patches. Mask
+    tokens are then inserted in place of the masked patches, and one transformer layer and one
+    linear layer compute ``n_outputs`` predictions for each patch.
 
     Parameters
     ----------
     n_times, patch_size, encoder, **encoder_arguments
         As in :class:`~braindecode_pars.pretext.PretextTask`.
     mask_ratio : float
-        Share of the patches that is removed. At least one patch is removed, and at least one is
-        visible.
+        Fraction of the patches that are masked. At least one patch is masked, and at least one
+        patch is visible.
     n_outputs : int
         Number of predictions for each patch.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Number of patches in the grid, and number of removed patches.
+        Number of patches in the grid, and number of masked patches.
 
     Raises
     ------
     ValueError
-        When ``mask_ratio`` is out of range, or there are too few patches for it.
+        When ``mask_ratio`` is out of range, or the grid has too few patches.
 
     References
     ----------
@@ -199,7 +203,7 @@ class MaskedGridTask(GridTask):
     (12, torch.Size([2, 30, 3]))
     """
 
-    LEAST_MASKED = 1
+    MIN_MASKED = 1
 
     def __init__(
         self,
@@ -214,21 +218,21 @@ class MaskedGridTask(GridTask):
         params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
         super().__init__(n_times, patch_size, **params)
 
-        # The decoder is one block of the encoder's sizes.
+        # The decoder is one transformer block with the sizes of the encoder.
         names = ("embed_dim", "num_heads", "mlp_dim", "drop_prob", "activation")
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.decoder = TransformerBlock(**{name: self.encoder.config[name] for name in names})
         self.head = nn.Linear(self.encoder.embed_dim, n_outputs)
 
     def reconstruct(self, patches: Tensor, order: Tensor) -> Tensor:
-        """Return the predictions for all patches, computed from the visible ones.
+        """Predict all patches from the visible patches.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
             Normalized patches in chronological order.
         order : Tensor of int64, shape (batch, n_patches)
-            Places in the grid; the first ``n_masked`` of each row are removed.
+            Permutation of the patches. The first ``n_masked`` patches of each row are masked.
 
         Returns
         -------
@@ -243,45 +247,47 @@ class MaskedGridTask(GridTask):
 
         # Add mask tokens and restore the chronological order: (batch, n_patches, embed_dim).
         masked = self.mask_token.to(features.dtype).expand(len(patches), self.n_masked, -1)
-        in_time_order = take(torch.cat([masked, features], dim=1), order.argsort(dim=1))
-        return self.head(self.decoder(in_time_order + positions))
+        chronological = take(torch.cat([masked, features], dim=1), order.argsort(dim=1))
+        return self.head(self.decoder(chronological + positions))
 
 
 @register("mae")
 class MAE(MaskedGridTask):
-    """Masked autoencoder on one channel (appendix A.2; He et al. 2022).
+    """MAE: masked autoencoder on one channel (appendix A.2; He et al. 2022).
 
-    The task removes a random share of the patches and encodes the others. Mask tokens then take
-    the places of the removed patches, and one transformer layer reconstructs all samples. (The
-    paper states that masked tokens are encoded, which is a slip.) The loss is the element-wise
-    mean squared error against the normalized signal.
+    This pretext task masks a random fraction of the patches, and encodes the visible patches. Mask
+    tokens are then inserted in place of the masked patches, and one transformer layer reconstructs
+    all samples. (The paper states that the masked tokens are encoded; this is a slip in the paper.)
+    The loss is the element-wise mean squared error between the reconstruction and the normalized
+    signal.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal; at least two patches.
+        Number of samples in a crop; at least two patches.
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     mask_ratio : float
-        Share of the patches that is removed. At least one patch is removed, and at least one is
-        visible. The paper does not give its value.
+        Fraction of the patches that are masked. At least one patch is masked, and at least one
+        patch is visible. The paper does not state its value.
     loss_on : "all" | "masked"
-        Patches in the loss: all (the paper), or only the removed ones (He et al.). Visible patches
-        are easy to copy, so with ``"all"`` the log also has the loss on the removed patches.
+        Patches that contribute to the loss: all patches (the paper), or only the masked patches (He
+        et al.). Because visible patches are easy to reconstruct, with ``"all"`` the history also
+        contains the loss on the masked patches.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Number of patches in the grid, and number of removed patches.
+        Number of patches in a crop, and number of masked patches.
 
     Raises
     ------
     ValueError
-        When an argument is out of range, or there are too few patches for it.
+        When an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -320,25 +326,25 @@ class MAE(MaskedGridTask):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_patches, patch_size)
-            Normalized samples; the removed patches come first. With ``loss_on="masked"`` only the
-            removed patches, shape (batch, n_masked, patch_size).
+            Normalized samples of all patches, starting with the masked patches. With
+            ``loss_on="masked"``, only the masked patches, shape (batch, n_masked, patch_size).
         """
         patches = self.patches(x)
         order = self.random_order(x)
-        compared = order[:, : self.n_masked] if self.loss_on == "masked" else order
-        return take(self.reconstruct(patches, order), compared), take(patches, compared)
+        in_loss = order[:, : self.n_masked] if self.loss_on == "masked" else order
+        return take(self.reconstruct(patches, order), in_loss), take(patches, in_loss)
 
     def chance_loss(self) -> float:
-        """Return 1, the variance of a normalized signal: the loss of predicting its mean."""
+        """Return 1: the loss of predicting the mean is the variance of a normalized signal."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss on the removed patches, relative to chance, as ``"masked"``.
+        """Return the relative loss on the masked patches (1 = chance level).
 
         Parameters
         ----------
@@ -348,46 +354,49 @@ class MAE(MaskedGridTask):
         Returns
         -------
         dict of str to Tensor
-            Scalar loss by name. Empty with ``loss_on="masked"``, where it equals the loss itself.
+            Scalar loss, with the key ``"masked"``. With ``loss_on="masked"``, an empty dict,
+            because the loss on the masked patches is then the loss of the task.
         """
         if self.loss_on == "masked":
             return {}
-        removed = prediction[:, : self.n_masked], target[:, : self.n_masked]
-        return {"masked": nn.functional.mse_loss(*removed) / self.chance_loss()}
+        masked = prediction[:, : self.n_masked], target[:, : self.n_masked]
+        return {"masked": nn.functional.mse_loss(*masked) / self.chance_loss()}
 
 
 @register("mp3")
 class MP3(GridTask):
-    """Masked patch position prediction on one channel (appendix A.2; Zhai et al. 2022).
+    """MP3: masked patch position prediction on one channel (appendix A.2; Zhai et al. 2022).
 
-    Tokens get no position. All tokens are queries. A random subset of the tokens are keys and
-    values, the same subset in every attention layer. The task classifies every token into its
-    place, with cross-entropy as loss. Tokens are not shuffled: without positions the encoder is
-    equivariant to their order.
+    This pretext task predicts the position of every patch, as a classification with one class per
+    position and the cross-entropy loss. No position encoding is added to the tokens. All tokens are
+    queries; only a random subset of the tokens are keys and values, and this subset is the same in
+    every attention layer. Tokens do not need to be shuffled, because without position encoding the
+    encoder is equivariant to their order.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal; at least two patches.
+        Number of samples in a crop; at least two patches.
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     mask_ratio : float
-        Share of the patches that are not keys, in [0, 1). At least one patch is a key. The paper
-        does not give its value.
+        Fraction of the patches that are excluded from the keys and values, in [0, 1). At least one
+        patch is a key. The paper does not state its value.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Number of patches in the grid, and number of patches that are not keys.
+        Number of patches in a crop, and number of patches that are excluded from the keys and
+        values.
 
     Raises
     ------
     ValueError
-        When an argument is out of range, or there are too few patches for it.
+        When an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -419,94 +428,95 @@ class MP3(GridTask):
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 
     def classify(self, patches: Tensor, is_key: Tensor | None) -> Tensor:
-        """Return the logits of all places for every patch.
+        """Return the logits of all positions for every patch.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n, patch_size)
             Normalized patches in any order.
         is_key : Tensor of bool, shape (batch, n) | None
-            Mask of the patches that are keys. None means that all are.
+            Mask that is True for patches that are keys. If None, all patches are keys.
 
         Returns
         -------
         Tensor, shape (batch, n, n_patches)
-            Logits of the places.
+            Logits of the positions.
         """
         return self.head(self.encoder(self.encoder.tokenize(patches), is_key))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits and the true places of all patches.
+        """Return the logits of the positions, and the true positions, of all patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
         prediction : Tensor, shape (batch, n_patches, n_patches)
-            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of place ``n`` for
+            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of position ``n`` for
             patch ``m``.
         target : Tensor of int64, shape (batch, n_patches)
-            True places.
+            True positions.
         """
         self.check_signals(x)
-        # Ranks in a random order: exactly n_masked patches in each row are not keys.
+        # Rank of each patch in a random order, so that exactly n_masked patches are not keys.
         ranks = self.random_order(x)
         is_key = ranks >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
-        # All examples have the same places. A sham has the places of another example.
-        places = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
-        places = ranks.roll(1, dims=0) if self.is_sham else places
-        return logits.mT, places  # cross-entropy takes classes in dimension 1
+        # The true positions are the same in all crops, so sham pretraining uses random positions.
+        positions = torch.arange(self.n_patches, device=x.device).expand(len(x), -1)
+        positions = ranks.roll(1, dims=0) if self.is_sham else positions
+        return logits.mT, positions  # cross-entropy expects classes in dimension 1
 
     def sham_target(self, target: Tensor) -> Tensor:
-        """Return the targets as they are: :meth:`forward` has those of the sham."""
+        """Return the targets unchanged, because :meth:`forward` already returns sham targets."""
         return target
 
     def chance_loss(self) -> float:
-        """Return ``log(n_patches)``, the cross-entropy of a uniform guess among all places."""
+        """Return ``log(n_patches)``, the cross-entropy of equal probabilities of all positions."""
         return math.log(self.n_patches)
 
 
 @register("droppos")
 class DropPos(GridTask):
-    """Dropped position prediction on one channel (appendix A.2; Wang et al. 2023).
+    """DropPos: dropped position prediction on one channel (appendix A.2; Wang et al. 2023).
 
-    The task removes a random share of the patches. The others are visible. Most visible patches
-    get a learnable mask token instead of their position. The task classifies these patches into
-    the places of the grid, with cross-entropy as loss. There is one class for each place. The
-    number of classes in the paper is that of the classified patches, which is a slip. As in the
-    paper, targets are not smoothed over neighboring positions, and the loss has no weights for
-    similar patches: Wang et al. have both.
+    This pretext task masks a random fraction of the patches; the encoder processes only the visible
+    patches. For most visible patches, the position encoding is replaced by a learnable mask token.
+    The task predicts the positions of these patches, as a classification with one class per
+    position of the grid and the cross-entropy loss. (The paper states that the number of classes is
+    the number of classified patches; this is a slip in the paper.) As in the paper, targets are not
+    smoothed over neighboring positions, and the loss is not weighted by the similarity of patches;
+    Wang et al. use both.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal; at least two patches.
+        Number of samples in a crop; at least two patches.
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     mask_ratio : float
-        Share of the patches that is removed, in [0, 1). The paper does not give its value.
+        Fraction of the patches that are masked, in [0, 1). The paper does not state its value.
     position_mask_ratio : float
-        Share of the visible patches that lose their position, in (0, 1]. The paper does not give
-        its value.
+        Fraction of the visible patches whose position is masked, in (0, 1]. The paper does not
+        state its value.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     n_patches, n_visible, n_dropped : int
-        Number of patches in the grid, of visible patches, and of visible patches without their
-        position.
+        Number of patches in a crop, number of visible patches, and number of visible patches whose
+        position is masked.
 
     Raises
     ------
     ValueError
-        When an argument is out of range, or there are too few patches for it.
+        When an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -538,64 +548,66 @@ class DropPos(GridTask):
         params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
         super().__init__(n_times, patch_size, **params)
         self.n_visible = self.n_patches - self.n_masked
-        # If only one place is not shown, the answer is known, so at least two stay hidden.
-        most_shown = self.n_patches - 2
-        limits = dict(least=max(1, self.n_visible - most_shown), most=self.n_visible)
+        # If the positions of all patches but one were shown, the remaining position would be known.
+        max_shown = self.n_patches - 2
+        min_dropped = max(1, self.n_visible - max_shown)
+        limits = dict(min_count=min_dropped, max_count=self.n_visible)
         name = "position_mask_ratio"
-        self.n_dropped = number_of(position_mask_ratio, self.n_visible, name, **limits)
+        self.n_dropped = count_from_ratio(position_mask_ratio, self.n_visible, name, **limits)
         self.position_mask_ratio = position_mask_ratio
         self.mask_token = nn.Parameter(torch.empty(self.encoder.embed_dim).normal_(std=0.02))
         self.head = nn.Linear(self.encoder.embed_dim, self.n_patches)
 
     def classify(self, patches: Tensor, places: Tensor) -> Tensor:
-        """Return the logits of all places for the patches without their position.
+        """Return the logits of all positions for the visible patches with masked position.
 
         Parameters
         ----------
         patches : Tensor, shape (batch, n_patches, patch_size)
             Normalized patches in chronological order.
         places : Tensor of int64, shape (batch, n_visible)
-            Places of the visible patches; the first ``n_dropped`` of each row lose their
-            position.
+            Positions of the visible patches in the grid. The positions of the first ``n_dropped``
+            patches of each row are masked.
 
         Returns
         -------
         Tensor, shape (batch, n_dropped, n_patches)
-            Logits of the places.
+            Logits of the positions.
         """
         tokens = self.encoder.tokenize(take(patches, places))  # (batch, n_visible, embed_dim)
 
-        # A position or the mask token for each visible patch.
+        # Each visible patch gets its position encoding or the mask token.
         shown = self.positions(tokens)[places[:, self.n_dropped :]]
         dropped = self.mask_token.to(tokens.dtype).expand(len(patches), self.n_dropped, -1)
         features = self.encoder(tokens + torch.cat([dropped, shown], dim=1))
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits and the true places of the patches without their position.
+        """Return the logits of the positions, and the true positions, of patches to be classified.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
         prediction : Tensor, shape (batch, n_patches, n_dropped)
-            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of place ``n`` for
-            the ``m``-th of these patches.
+            Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of position ``n`` for
+            the ``m``-th visible patch with masked position.
         target : Tensor of int64, shape (batch, n_dropped)
-            True places.
+            True positions.
         """
         self.check_signals(x)
-        places = self.random_order(x)[:, : self.n_visible]
-        logits = self.classify(self.patches(x), places)
-        return logits.mT, places[:, : self.n_dropped]  # cross-entropy takes classes in dimension 1
+        visible = self.random_order(x)[:, : self.n_visible]
+        logits = self.classify(self.patches(x), visible)
+        # Cross-entropy expects classes in dimension 1.
+        return logits.mT, visible[:, : self.n_dropped]
 
     def chance_loss(self) -> float:
-        """Return the cross-entropy of a uniform guess among the places that are not shown.
+        """Return the cross-entropy of equal probabilities of all positions that are not shown.
 
-        In a sham pretraining, the places that are shown do not exclude any of the target.
+        In sham pretraining, targets come from another crop, so all positions are possible.
         """
         n_shown = 0 if self.is_sham else self.n_visible - self.n_dropped
         return math.log(self.n_patches - n_shown)

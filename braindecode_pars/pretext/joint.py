@@ -1,4 +1,4 @@
-"""Several pretext tasks train one encoder: at the same time, or on crops of several lengths."""
+"""Joint pretext tasks: several tasks, or crops of several lengths, that train one encoder."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -19,23 +19,24 @@ from braindecode_pars.pretext.base import (
 
 __all__ = ["Joint", "SeveralLengths", "SpaceTimeJoint", "WeightedSum"]
 
-_WEIGHT = number("of 0 or more", lambda value: value >= 0)
+_WEIGHT = number("of at least 0", lambda value: value >= 0)
 _RULES = dict(
     sfreq=optional(positive()),
-    tasks=optional(instance("a dict of task names and weights", Mapping)),
-    task_params=optional(instance("a dict of task names and arguments", Mapping)),
+    tasks=optional(instance("a dict of weights by task name", Mapping)),
+    task_params=optional(instance("a dict of arguments by task name", Mapping)),
 )
 
 
 class WeightedSum(nn.Module):
-    """Weighted sum of the losses of several tasks, each relative to its chance loss.
+    """Weighted sum of the losses of several pretext tasks.
 
     Parameters
     ----------
     criteria : dict of str to callable
-        Class or constructor of each task's loss, by task name.
+        Class or constructor of the loss of each task, by task name.
     factors : dict of str to float
-        Weight of each task divided by its chance loss, by task name.
+        Factor of the loss of each task, by task name: the weight of the task divided by its
+        chance-level loss.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class WeightedSum(nn.Module):
         Parameters
         ----------
         predictions, targets : dict
-            Predictions and targets of the tasks that have some, by task name.
+            Predictions and targets by task name. Tasks that are not in the dicts are ignored.
 
         Returns
         -------
@@ -75,7 +76,10 @@ class WeightedSum(nn.Module):
 
 
 class _WithParts(PretextTask):
-    """A task whose parts are tasks on one encoder; subclasses set them in ``_set_parts``."""
+    """Base class of a task that consists of several tasks with the same encoder.
+
+    Subclasses call ``_set_parts``.
+    """
 
     def _set_parts(self, parts: Mapping[str, PretextTask], weights: Mapping[str, float]) -> None:
         self.parts = cast("Mapping[str, PretextTask]", nn.ModuleDict(parts))
@@ -83,30 +87,30 @@ class _WithParts(PretextTask):
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """Chance loss of each task; computed once, because PARS simulates some."""
+        """Chance-level loss of each task; cached, because PARS may simulate it."""
         return {name: part.chance_loss() for name, part in self.parts.items()}
 
     @property
     def criterion(self) -> Callable[[], WeightedSum]:
-        """Constructor of the :class:`~braindecode_pars.pretext.joint.WeightedSum` of the parts."""
+        """Constructor of the loss, a :class:`~braindecode_pars.pretext.joint.WeightedSum`."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
         factors = {name: self.weights[name] / chance for name, chance in self.chances.items()}
         return partial(WeightedSum, criteria, factors)
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Let all parts measure the signals before the first step.
+        """Compute statistics of the training signals in all tasks before the first step.
 
         Parameters
         ----------
         draw : callable
-            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. The
-            beginnings of its signals are the signals of shorter parts.
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. Tasks
+            on shorter crops use the first samples of each signal.
         """
         for part in self.parts.values():
             part.prepare(lambda n, n_times=part.n_times: draw(n)[:, :n_times])  # type: ignore[misc]
 
     def sham_target(self, target: dict[str, Any]) -> dict[str, Any]:
-        """Return the targets of all tasks in a sham pretraining.
+        """Return the permuted targets of all tasks for sham pretraining.
 
         Parameters
         ----------
@@ -116,8 +120,8 @@ class _WithParts(PretextTask):
         Returns
         -------
         dict of str to Any
-            Output of each task's :meth:`PretextTask.sham_target
-            <braindecode_pars.pretext.PretextTask.sham_target>`.
+            Output of :meth:`PretextTask.sham_target
+            <braindecode_pars.pretext.PretextTask.sham_target>` of each task.
         """
         return {name: self.parts[name].sham_target(part) for name, part in target.items()}
 
@@ -137,45 +141,46 @@ class _WithParts(PretextTask):
 
 @register("joint")
 class Joint(_WithParts):
-    r"""A weighted sum of pretext tasks on one encoder.
+    r"""Joint pretraining with a weighted sum of pretext tasks, such as PARS and MAE.
 
-    The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i` is the weight, :math:`L_i` the
-    loss and :math:`C_i` the chance loss of task :math:`i`. The division makes tasks with
-    different units of loss comparable. The paper proposes PARS with MAE for future work
-    (section 4). The log has the loss of each task relative to its chance loss, as
-    ``train_loss_relative_NAME``.
+    All tasks train the same encoder. The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i`
+    is the weight, :math:`L_i` the loss and :math:`C_i` the chance-level loss of task :math:`i`.
+    Dividing by the chance-level loss makes losses with different units comparable. The paper
+    proposes the combination of PARS and MAE as future work (section 4). The relative loss of each
+    task is in the history, as ``train_loss_relative_NAME``.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal.
+        Number of samples in a crop.
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place; all tasks share it. None builds one.
+        Encoder to train in place, shared by all tasks. If None, an encoder is built from
+        ``encoder_arguments``.
     tasks : dict of str to float | None
-        Weights by task name, a key of :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. A task
-        with weight 0 is not built. None means ``{"pars": 1.0, "mae": 1.0}``.
+        Weight of each task, by its name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. Tasks
+        with weight 0 are not built. If None, ``{"pars": 1.0, "mae": 1.0}``.
     task_params : dict of str to dict | None
-        Further arguments of the tasks, for example ``{"mae": {"loss_on": "masked"}}``.
+        Additional arguments of the tasks, for example ``{"mae": {"loss_on": "masked"}}``.
     sfreq : float | None
-        Sampling rate in Hz, for the tasks that need it.
+        Sampling rate in Hz, for tasks that require it.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     parts : nn.ModuleDict
-        Tasks by name; all have the same ``encoder``.
+        Tasks by name. All tasks have the same ``encoder``.
 
     Raises
     ------
     ValueError
-        When a task is unknown, a weight is negative, no weight is above 0, or ``task_params``
-        names a task that is not in ``tasks``. A task itself may also raise it.
+        When a task is unknown, a weight is negative, no weight is above 0, ``task_params`` contains
+        a task that is not in ``tasks``, or an argument of a task is out of range.
     TypeError
-        When ``tasks`` or ``task_params`` is not a dict, or a weight is not a number. A task itself
-        may also raise it.
+        When ``tasks`` or ``task_params`` is not a dict, a weight is not a number, or an argument of
+        a task has the wrong type.
 
     Examples
     --------
@@ -187,7 +192,7 @@ class Joint(_WithParts):
     {'pars': (2, 32, 32), 'mae': (2, 30, 100)}
     """
 
-    #: Tasks and weights where none are given.
+    #: Default tasks and weights.
     default: ClassVar[dict[str, float]] = {"pars": 1.0, "mae": 1.0}
 
     def __init__(
@@ -209,9 +214,12 @@ class Joint(_WithParts):
         weights = self._positive_weights(tasks)
         task_params = dict(task_params or {})
         for name in task_params.keys() - tasks.keys():
-            raise ValueError(f"task_params has {name!r}, not among the tasks {', '.join(tasks)}.")
+            raise ValueError(
+                f"task_params contains arguments of {name!r}, which is not in tasks "
+                f"({', '.join(tasks)}). Add the task to tasks, or remove its arguments."
+            )
 
-        # Build the tasks on one encoder.
+        # Build all tasks with the same encoder.
         self.sfreq = sfreq
         params: Any = dict(n_times=n_times, encoder=self.encoder, sfreq=sfreq)
         parts = {
@@ -220,33 +228,34 @@ class Joint(_WithParts):
         self._set_parts(parts, weights)
 
     def forward(
-        self, x: Tensor, *places: Tensor, **named: Tensor
+        self, x: Tensor, *args: Tensor, **kwargs: Tensor
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the predictions and the targets of all tasks on the same signals.
+        """Return the predictions and the targets of all tasks on the same crops.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times) or (batch, n_chans, n_times)
-            Signals in any unit; all channels for tasks that compare them.
-        *places, **named : Tensor
-            Positions and mask for tasks that compare channels, as in :meth:`SpaceTimePARS.forward
-            <braindecode_pars.pretext.SpaceTimePARS.forward>`.
+            Single-channel crops in any unit, or windows with all channels if the tasks use all
+            channels.
+        *args, **kwargs : Tensor
+            Electrode positions and channel mask for tasks on all channels, as in
+            :meth:`SpaceTimePARS.forward <braindecode_pars.pretext.SpaceTimePARS.forward>`.
 
         Returns
         -------
         prediction, target : dict of str to Tensor
             Predictions and targets by task name.
         """
-        results = {name: part(x, *places, **named) for name, part in self.parts.items()}
+        results = {name: part(x, *args, **kwargs) for name, part in self.parts.items()}
         predictions = {name: prediction for name, (prediction, _) in results.items()}
         return predictions, {name: target for name, (_, target) in results.items()}
 
     def chance_loss(self) -> float:
-        """Return the sum of the weights: at chance level, every task's relative loss is 1."""
+        """Return the sum of the weights, because the chance-level loss of each task is 1."""
         return sum(self.weights.values())
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
-        """Return the loss of each task relative to its chance loss, and the tasks' part losses.
+        """Return the relative loss of each task, and of its parts (1 = chance level).
 
         Parameters
         ----------
@@ -256,7 +265,7 @@ class Joint(_WithParts):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses, such as ``"pars"``, ``"mae"`` and ``"mae_masked"``.
+            Scalar losses by name, such as ``"pars"``, ``"mae"`` and ``"mae_masked"``.
         """
         losses = {}
         for name, part in self.parts.items():
@@ -267,42 +276,50 @@ class Joint(_WithParts):
         return losses
 
     def _positive_weights(self, tasks: Mapping[str, float]) -> dict[str, float]:
-        """Check names and weights, and return the tasks with a weight above 0."""
-        known = {
+        """Check names and weights, and return the weights above 0."""
+        accepted = {
             name: repr(name)
             for name, task in sorted(PRETEXT_TASKS.items())
             if task.encoder_kind == self.encoder_kind and not issubclass(task, Joint)
         }
         for name, weight in tasks.items():
-            if name not in known:
-                what = f"Unknown pretext task {name!r} in {type(self).__name__}"
-                raise ValueError(f"{what}; known are {', '.join(known.values())}.")
+            if name not in accepted:
+                raise ValueError(
+                    f"tasks contains {name!r}, which cannot be used in {type(self).__name__}. "
+                    f"Expected one of {', '.join(accepted.values())}."
+                )
             _WEIGHT.check(f"The weight of {name!r}", weight)
         if not any(tasks.values()):
-            raise ValueError(f"Joint needs a task with a weight above 0; got {dict(tasks)}.")
+            raise ValueError(
+                f"tasks must contain at least one weight above 0, got {dict(tasks)}. Set the "
+                "weight of a task to a positive number."
+            )
         return {name: float(weight) for name, weight in tasks.items() if weight > 0}
 
 
 @register("joint_space_time")
 class SpaceTimeJoint(AllChannelTask, Joint):
-    """A weighted sum of tasks on all channels of a window.
+    """Joint pretraining with a weighted sum of pretext tasks on all channels of a window.
 
     Parameters
     ----------
     n_times, patch_size, task_params, sfreq
         As in :class:`~braindecode_pars.pretext.Joint`.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place; all tasks share it. None builds one.
+        Encoder to train in place, shared by all tasks. If None, an encoder is built from
+        ``encoder_arguments``.
     tasks : dict of str to float | None
-        Weights by the name of a task of all channels. None means spectra and features, with equal
-        weights.
+        Weight of each task, by the name of a task on all channels. If None,
+        ``{"features_space_time": 1.0, "spectral_space_time": 1.0}``.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
+        None.
 
     Raises
     ------
     TypeError, ValueError
-        As :class:`~braindecode_pars.pretext.Joint`. Also for an encoder of single channels.
+        As in :class:`~braindecode_pars.pretext.Joint`, and when ``encoder`` is an encoder of single
+        channels.
 
     Examples
     --------
@@ -319,22 +336,23 @@ class SpaceTimeJoint(AllChannelTask, Joint):
 
 
 class SeveralLengths(_WithParts):
-    """One pretext task on signals of several lengths, which train one encoder.
+    """Pretext task on crops of several lengths, which trains one encoder.
 
-    Each length has a task of its own, whose heads and chance loss fit it. The loss is relative to
-    chance, so that lengths with different chance losses count alike.
+    There is a separate task for each length, with its own output layers and its own chance-level
+    loss. The loss is the relative loss, so that lengths with different chance-level losses have the
+    same weight.
 
     Parameters
     ----------
     tasks : sequence of PretextTask
-        Tasks for signals of different lengths, with the same encoder.
+        Tasks on crops of different lengths, with the same encoder.
 
     Attributes
     ----------
     parts : nn.ModuleDict
-        Tasks by the number of samples, as a text.
+        Tasks by number of samples, as a string.
     n_times : int
-        Number of samples in the longest signal.
+        Number of samples in the longest crop.
 
     Examples
     --------
@@ -356,31 +374,32 @@ class SeveralLengths(_WithParts):
         self.shown_name = f"{longest.shown_name} on {' and '.join(parts)} samples"
         self._set_parts(parts, dict.fromkeys(parts, 1.0))
 
-    def forward(self, x: Tensor, **places: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the prediction and the target of the task of this length.
+    def forward(self, x: Tensor, **kwargs: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the prediction and the target of the task for crops of this length.
 
         Parameters
         ----------
-        x : Tensor, shape (batch, n_times), or that of the windows of the tasks
-            Signals of one of the lengths, in any unit.
-        **places : Tensor
-            Further arguments of the tasks.
+        x : Tensor, shape (batch, n_times) or (batch, n_chans, n_times)
+            Crops of one of the lengths, in any unit. They have a channel dimension if the tasks use
+            all channels.
+        **kwargs : Tensor
+            Additional arguments of ``forward`` of the task.
 
         Returns
         -------
         prediction, target : dict of str to Any
-            Output of the task, with the number of samples as the only key.
+            Output of the task. The only key is the number of samples, as a string.
         """
         name = str(x.shape[-1])
-        prediction, target = self.parts[name](x, **places)
+        prediction, target = self.parts[name](x, **kwargs)
         return {name: prediction}, {name: target}
 
     def chance_loss(self) -> float:
-        """Return 1: the loss is relative to chance."""
+        """Return 1, because the loss is already relative to the chance level."""
         return 1.0
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
-        """Return the part losses of the task of this length.
+        """Return the relative losses of the parts of the task for crops of this length.
 
         Parameters
         ----------
@@ -390,7 +409,7 @@ class SeveralLengths(_WithParts):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name. The loss of a part is NaN in an epoch without its length.
+            Scalar losses by name. In epochs without crops of this length, they are NaN.
         """
         ((name, predicted),) = prediction.items()
         return self.parts[name].part_losses(predicted, target[name])

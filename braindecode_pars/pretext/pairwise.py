@@ -1,4 +1,4 @@
-"""The two decoders of PARS: they predict a number for each ordered pair of patches."""
+"""Decoders of PARS, which predict the time shift of each ordered pair of patches."""
 
 from collections.abc import Iterator
 
@@ -15,15 +15,16 @@ _RULES = dict(
     **dict.fromkeys(("embed_dim", "hidden_dim", "n_outputs"), integer(1)),
     method=choice("factorized", "literal"),
 )
-#: Smallest exact denominator of the factorized softmax: exp(-690).
-SMALLEST = 1e-300
+#: Minimum denominator for which the factorized softmax is exact in float64: exp(-690).
+MIN_DENOMINATOR = 1e-300
 
 
 class CrossAttentionDecoder(nn.Module):
-    r"""Decoder in which each pair of patches attends to all patches (section 2.3, equation 2).
+    r"""Cross-attention decoder of PARS: each pair of patches attends to all patches.
 
-    The query of pair :math:`(j, k)` is :math:`A_Q [y_j; y_k]`. Standard multi-head attention
-    over all features follows, and then one linear layer with one output.
+    This is the decoder of the paper (section 2.3, equation 2). The query of pair :math:`(j, k)` is
+    :math:`A_Q [y_j; y_k]`. It is followed by standard multi-head attention over all features, and
+    by one linear layer with one output.
 
     Parameters
     ----------
@@ -32,13 +33,13 @@ class CrossAttentionDecoder(nn.Module):
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
     n_outputs : int
-        Numbers that are predicted for a pair: its shift, or one for each axis.
+        Number of predictions per pair: 1 for the time shift, or the number of axes.
     method : "factorized" | "literal"
-        Algorithm. Both algorithms have the same parameters and compute the same numbers.
-        ``"literal"`` builds all ``n_masked ** 2`` queries. ``"factorized"`` builds none of them.
-        :math:`A_Q` splits into :math:`A_1, A_2`, so the logit of key :math:`i` is a sum
+        Algorithm. Both algorithms have the same parameters and compute the same predictions.
+        ``"literal"`` computes all ``n_masked ** 2`` queries. ``"factorized"`` computes no query
+        explicitly: :math:`A_Q` splits into :math:`A_1, A_2`, so the logit of key :math:`i` is a sum
         :math:`a_{ji} + b_{ki}`. All operations after the softmax are linear, so every key
-        contributes one scalar :math:`v_i` per head. Together:
+        contributes one scalar :math:`v_i` per head. The prediction is then
 
         .. math::
             \hat\theta_{jk} = \sum_h
@@ -50,16 +51,16 @@ class CrossAttentionDecoder(nn.Module):
     AFT (Zhai et al. 2021, arXiv:2105.14103) and Strassen attention (arXiv:2501.19215) use the
     same factorization of exponentials of sums.
 
-    The exponentials, both products and the ratio are computed in float64. There they are exact
-    up to a combined spread of the logits of 690. In float32 the denominator underflows when,
-    for every key, :math:`a_{ji} + b_{ki}` lies more than about 87 below the sum of the two
-    maxima. Beyond a combined spread of 690 the prediction of the pair is NaN. In training, the
-    loss is then NaN too, and training ends with an error. In evaluation mode, the literal form
-    is computed for that batch, unless the decoder is compiled. On devices
-    without float64, the sum of the logits is broadcast and a softmax is applied instead. The
-    decoder disables autocast: only the encoder runs in mixed precision.
+    The exponentials, both products and the ratio are computed in float64. In float64, the result is
+    exact as long as, for at least one key, :math:`a_{ji} + b_{ki}` is at most 690 below the sum of
+    the two maxima. In float32, this limit would be about 87. Beyond the limit, the denominator
+    underflows and the prediction of the pair is NaN. In training, the loss is then also NaN, and
+    training ends with an error. In evaluation mode, the literal algorithm is used for this batch,
+    unless the decoder is compiled. On devices without float64, the logits are added with
+    broadcasting, and a softmax is applied. The decoder disables autocast: only the encoder runs in
+    mixed precision.
 
-    The paper does not state the number of heads. At the paper's sizes and with 8 heads, the
+    The paper does not state the number of heads. With the sizes of the paper and 8 heads, the
     decoder has 1,575,937 parameters.
 
     Raises
@@ -109,16 +110,18 @@ class CrossAttentionDecoder(nn.Module):
         Parameters
         ----------
         queries : Tensor, shape (batch, n_masked, embed_dim)
-            Features of the patches in the pairs.
+            Features of the patches that form the pairs.
         features : Tensor, shape (batch, n_patches, embed_dim)
             Features of all patches.
         key_mask : Tensor of bool, shape (batch, n_patches) | None
-            Mask that is False for patches that are not attended to. None allows all.
+            Mask that is True for patches that are attended to. If None, all patches are attended
+            to.
 
         Returns
         -------
-        Tensor, shape (batch, n_masked, n_masked), or (..., n_outputs) of several outputs
-            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
+        Tensor, shape (batch, n_masked, n_masked) or (batch, n_masked, n_masked, n_outputs)
+            Entry ``[:, j, k]`` is the prediction for the pair ``(j, k)``. The last dimension exists
+            only if ``n_outputs`` is greater than 1.
         """
         with torch.autocast(queries.device.type, enabled=False):
             dtype = self.head.weight.dtype
@@ -126,14 +129,14 @@ class CrossAttentionDecoder(nn.Module):
             if self.method == "literal":
                 return self._literal(queries, features, key_mask)
             prediction = self._factorized(queries, features, key_mask)
-            # In training, a NaN ends with an error, and a branch would make the CPU wait for the
-            # GPU in each step. torch.compile cannot trace it.
+            # In training, a NaN leads to an error anyway, and this branch would make the CPU wait
+            # for the GPU in each step. torch.compile cannot trace the branch.
             if self.training or torch.compiler.is_compiling() or not prediction.isnan().any():
                 return prediction
             return self._literal(queries, features, key_mask)
 
     def _literal(self, queries: Tensor, features: Tensor, key_mask: Tensor | None) -> Tensor:
-        """Equation 2 as it is written: one query for each pair."""
+        """Compute equation 2 as written in the paper, with one query for each pair."""
         n_masked = queries.shape[1]
 
         # All pairs [y_j; y_k]: (batch, n_masked, n_masked, 2 embed_dim).
@@ -146,7 +149,7 @@ class CrossAttentionDecoder(nn.Module):
         return self.head(attended).unflatten(1, (n_masked, n_masked)).squeeze(-1)
 
     def _factorized(self, queries: Tensor, features: Tensor, key_mask: Tensor | None) -> Tensor:
-        """The formula in the docstring of the class, with its symbols as names."""
+        """Compute the formula in the docstring of the class, with the same symbols."""
         attention = self.attention
         scale = (attention.query.out_features // attention.num_heads) ** -0.5
 
@@ -178,9 +181,9 @@ class CrossAttentionDecoder(nn.Module):
             e = torch.exp(a.double() - a.detach().amax(-1, keepdim=True))
             g = torch.exp(b.double() - b.detach().amax(-1, keepdim=True)).mT
             denominator = e @ g
-            # The denominator may underflow in float64, too. Such pairs become NaN. A branch to
-            # the other formula would break torch.compile and make the CPU wait for the GPU.
-            denominator = denominator.where(denominator >= SMALLEST, float("nan"))
+            # If the denominator underflows even in float64, the pair becomes NaN. A branch to the
+            # other formula would break torch.compile and make the CPU wait for the GPU.
+            denominator = denominator.where(denominator >= MIN_DENOMINATOR, float("nan"))
             ratios = [((e * v) @ g) / denominator for v in self._values(features)]
 
         # Sum over the heads: (batch, n_masked, n_masked, n_outputs).
@@ -190,7 +193,7 @@ class CrossAttentionDecoder(nn.Module):
     def _values(self, features: Tensor) -> Iterator[Tensor]:
         """Yield the scalar of each key, (batch, num_heads, 1, n_patches), for each output.
 
-        W_V, W_O and the head are merged: each key contributes one scalar per head.
+        W_V, W_O and the output layer are merged, so each key contributes one scalar per head.
         """
         attention, n_heads = self.attention, self.attention.num_heads
         for row in (self.head.weight @ attention.output.weight).split(1):
@@ -204,10 +207,11 @@ class CrossAttentionDecoder(nn.Module):
 
 
 class PairwiseMLPDecoder(nn.Module):
-    """Decoder that sees only the two patches of a pair (appendix A.4, decoder architecture).
+    """MLP decoder of PARS, which uses only the two patches of a pair (appendix A.4).
 
-    It computes ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, 1)`` on ``[y_j; y_k]``. The
-    first layer is split into two parts, so it runs once for each patch and not once for each pair.
+    This is the decoder of the ablation "decoder architecture" in the paper. It computes
+    ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, 1)`` on ``[y_j; y_k]``. The first layer is
+    split into two parts, so it is applied once to each patch and not once to each pair.
 
     Parameters
     ----------
@@ -216,7 +220,7 @@ class PairwiseMLPDecoder(nn.Module):
     hidden_dim : int
         Size of the hidden layer; 512 in the paper.
     n_outputs : int
-        Numbers that are predicted for a pair.
+        Number of predictions per pair.
 
     Raises
     ------
@@ -244,14 +248,15 @@ class PairwiseMLPDecoder(nn.Module):
         Parameters
         ----------
         queries : Tensor, shape (batch, n_masked, embed_dim)
-            Features of the patches in the pairs.
+            Features of the patches that form the pairs.
         features, key_mask : Tensor
-            Not used. Both decoders have the same signature.
+            Not used; present so that both decoders have the same signature.
 
         Returns
         -------
-        Tensor, shape (batch, n_masked, n_masked), or (..., n_outputs) of several outputs
-            Entry ``[:, j, k]`` belongs to the pair ``(j, k)``.
+        Tensor, shape (batch, n_masked, n_masked) or (batch, n_masked, n_masked, n_outputs)
+            Entry ``[:, j, k]`` is the prediction for the pair ``(j, k)``. The last dimension exists
+            only if ``n_outputs`` is greater than 1.
         """
         weight_1, weight_2 = self.hidden.weight.chunk(2, dim=1)
         first = F.linear(queries, weight_1, self.hidden.bias)  # (batch, n_masked, hidden_dim)

@@ -1,4 +1,4 @@
-"""PARS: predict the time shift between pairs of randomly placed patches (section 2)."""
+"""PARS: pairwise relative shift pretraining, in time (section 2) and in space and time."""
 
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ _RULES = dict(
 
 
 def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
-    r"""Return the time shifts between all ordered pairs of patches (section 2.2, equation 1).
+    r"""Return the relative time shifts of all ordered pairs of patches (section 2.2, equation 1).
 
     .. math:: \theta_{jk} = (t_j - t_k) / T_s
 
@@ -46,7 +46,7 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
     starts : Tensor, shape (batch, n)
         First samples :math:`t` of the patches.
     n_times : int
-        Number of samples in the whole signal, :math:`T_s`.
+        Number of samples in the signal that the patches were cut from, :math:`T_s`.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
 
 
 class _Shifts(PretextTask):
-    """What PARS and its variants share: places of patches, the mask token and the decoder."""
+    """Common part of PARS and SpaceTimePARS: patch starts, mask token and decoder."""
 
     def _build(
         self,
@@ -86,17 +86,18 @@ class _Shifts(PretextTask):
         self.position_mask_ratio = position_mask_ratio
         n_patches = self._number_of_patches(n_patches)
 
-        # Number of patches that lose their position
+        # Number of patches whose position is masked
         n_masked = round(float(position_mask_ratio) * n_patches)
         if n_masked < 2:
             raise ValueError(
-                f"PARS needs two masked patches, but position_mask_ratio={position_mask_ratio} of "
-                f"{n_patches} masks {n_masked}; use more or shorter patches, or a higher ratio."
+                "PARS requires at least two patches with masked position, but "
+                f"position_mask_ratio={position_mask_ratio} of {n_patches} patches masks "
+                f"{n_masked}. Increase n_patches or position_mask_ratio, or use shorter patches."
             )
         self.n_patches = n_patches
         self.n_masked = n_masked
 
-        # Layers besides the encoder.
+        # Layers that are discarded after pretraining.
         embed_dim = self.encoder.embed_dim
         self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         if decoder == "mlp":
@@ -105,31 +106,37 @@ class _Shifts(PretextTask):
             num_heads = self.encoder.config["num_heads"]
             self.decoder = CrossAttentionDecoder(embed_dim, num_heads, n_outputs=n_outputs)
 
-        # One draw raises the error for patches that do not fit, before training begins.
+        # If the patches do not fit into the window, this draw raises the error before training.
         self.sample_starts(1)
 
     def _number_of_patches(self, n_patches: int | None) -> int:
-        """Check the places of patches, and return the number of patches; None is the default."""
+        """Check the arguments for sampling patches, and return the number of patches."""
         n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
         if gap and self.overlap and self.sampling != "grid":
-            raise ValueError(f"min_gap={gap} needs overlap=False or sampling='grid'.")
+            raise ValueError(
+                f"min_gap={gap} has an effect only with overlap=False or sampling='grid'. Set one "
+                "of them, or use min_gap=0."
+            )
         if n_times == patch_size:
             raise ValueError(
-                f"A window of {n_times} samples has only one patch, so all shifts are zero; use "
-                "longer windows or a shorter patch."
+                f"A window of {n_times} samples contains only one patch of {patch_size} samples, "
+                "so all time shifts are zero. Use longer windows or shorter patches."
             )
-        most = (n_times + gap) // (patch_size + gap)  # without overlap
+        n_disjoint = (n_times + gap) // (patch_size + gap)  # maximum number without overlap
         if self.sampling == "grid":
-            if n_patches not in (None, most):
+            if n_patches not in (None, n_disjoint):
                 raise ValueError(
-                    f"The grid has {most} patches; n_patches={n_patches} needs sampling='random'."
+                    f"n_patches={n_patches} cannot be combined with sampling='grid', which has "
+                    f"{n_disjoint} patches. Use n_patches=None or sampling='random'."
                 )
-            return most
+            return n_disjoint
         if n_patches is not None:
             return int(n_patches)
-        # Fewer patches without overlap, so that there is space between them.
+        # Without overlap, the patches cover only 2/3 of the window, so their positions can vary.
         length = n_times / patch_size
-        return round(self.density * length) if self.overlap else min(round(2 / 3 * length), most)
+        if self.overlap:
+            return round(self.density * length)
+        return min(round(2 / 3 * length), n_disjoint)
 
     def sample_starts(
         self,
@@ -138,20 +145,20 @@ class _Shifts(PretextTask):
         device: torch.device | str | None = None,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Draw the first samples of the patches of a batch.
+        """Draw the starts of the patches of a batch of crops.
 
         Parameters
         ----------
         batch_size : int
-            Number of signals.
+            Number of crops.
         device, generator
             As in :func:`~braindecode_pars.tokens.random_starts`.
 
         Returns
         -------
         Tensor of int64, shape (batch_size, n_patches)
-            First sample of each patch, in random order. The first ``n_masked`` patches lose their
-            position; because of the random order they are a random choice.
+            First sample of each patch, in random order. The positions of the first ``n_masked``
+            patches are masked. Because of the random order, these are randomly chosen patches.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
         options: dict[str, Any] = dict(device=device, generator=generator)
@@ -165,64 +172,67 @@ class _Shifts(PretextTask):
 
 @register("pars")
 class PARS(_Shifts):
-    """Pairwise relative shift pretraining (Sandino et al. 2025, section 2).
+    """PARS: pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
-    The task cuts patches at random places of one channel. Most patches get a learnable mask token
-    instead of their position (section 2.1). A decoder predicts the time shift between every
-    ordered pair of these masked patches (equations 1 and 2). The loss is the mean squared error
-    (equation 3).
+    This pretext task cuts patches at random positions out of one channel. For most patches, the
+    position encoding is replaced by a learnable mask token (section 2.1). A decoder predicts the
+    time shift between every ordered pair of these masked patches (equations 1 and 2). The loss is
+    the mean squared error (equation 3).
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal.
+        Number of samples in a crop.
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     n_patches : int | None
-        Number of patches per signal. None means ``density`` times ``n_times / patch_size``. With
-        ``overlap=False`` None means 2/3 of it, so that there is space between the patches, or as
-        many as fit with their gaps. Grid sampling always has all patches of the grid.
+        Number of patches per crop. If None, ``density * n_times / patch_size``. If None with
+        ``overlap=False``, ``2 / 3 * n_times / patch_size``, or the maximum number of patches that
+        fit with their gaps, whichever is smaller. With ``sampling="grid"``, the number is always
+        the number of patches in the grid.
     density : float
-        Number of patches that may overlap, per length of a patch, where ``n_patches`` is None. The
-        default of 4/3 gives the paper's 40 patches of one second for 30 s.
+        Number of patches per patch length of the crop, used if ``n_patches`` is None and patches
+        may overlap. The default of 4/3 corresponds to the paper: 40 patches of one second in 30 s.
     position_mask_ratio : float
-        Share of the patches that lose their position, in (0, 1].
+        Fraction of the patches whose position is masked, in (0, 1].
     sampling : "random" | "grid"
-        Independent random starts; or adjacent patches (the ablation of appendix A.4), or patches
-        ``min_gap`` apart.
+        How patches are sampled. ``"random"`` draws independent random starts. ``"grid"`` uses
+        adjacent patches (the ablation of appendix A.4), or patches with gaps of ``min_gap``
+        samples.
     overlap : bool
-        Whether random patches may share samples. The paper cuts forty one-second patches from
-        thirty seconds, so its patches overlap. A model can then find shifts from the samples that
-        two patches share.
+        Whether random patches may overlap. In the paper, patches overlap, because forty one-second
+        patches are cut from thirty seconds. A model can then infer time shifts from samples that
+        two patches have in common.
     min_gap : int
-        Smallest number of samples between neighboring patches; needs ``overlap=False`` or
+        Minimum number of samples between adjacent patches; requires ``overlap=False`` or
         ``sampling="grid"``. Without a gap, a model may match the ends of adjacent patches.
     detrend : bool
-        Whether patches lose their mean and linear trend, so that a model cannot read their place
-        from a slow drift. Fine-tuning keeps both.
+        Whether to remove the mean and the linear trend of each patch, so that a model cannot infer
+        the position of a patch from low-frequency drifts. In fine-tuning, patches are not
+        detrended.
     decoder : "cross_attention" | "mlp"
-        :class:`~braindecode_pars.pretext.pairwise.CrossAttentionDecoder`, or
+        Decoder: :class:`~braindecode_pars.pretext.pairwise.CrossAttentionDecoder` or
         :class:`~braindecode_pars.pretext.pairwise.PairwiseMLPDecoder` (the ablation of appendix
         A.4).
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        The encoder that fine-tuning starts from.
+        The encoder, which is used for fine-tuning after pretraining.
     n_patches, n_masked : int
-        Number of patches per signal, and number of patches that lose their position.
+        Number of patches per crop, and number of patches whose position is masked.
 
     Raises
     ------
     TypeError
         When an argument has the wrong type.
     ValueError
-        When an argument is out of range, the patches do not fit into the signal, or fewer than two
-        patches are masked. The message states what is accepted.
+        When an argument is out of range, the patches do not fit into the crop, or the positions of
+        fewer than two patches are masked. The message states the accepted values.
 
     References
     ----------
@@ -240,7 +250,8 @@ class PARS(_Shifts):
     """
 
     criterion = nn.MSELoss
-    #: With more patches and more positions, PARS begins to learn earlier, see docs/guide/pars.rst.
+    #: With more patches and fewer masked positions than in the paper, the loss starts to decrease
+    #: earlier, see docs/guide/pars.rst.
     short_params: ClassVar[dict[str, Any]] = {"position_mask_ratio": 0.5, "density": 2.0}
 
     def __init__(
@@ -265,47 +276,47 @@ class PARS(_Shifts):
         self._build(n_patches, position_mask_ratio, overlap, decoder, sampling, min_gap, density)
 
     def predict_shifts(self, x: Tensor, starts: Tensor) -> Tensor:
-        """Return the predicted shifts between the first ``n_masked`` patches.
+        """Predict the relative time shifts of all pairs of masked patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
         starts : Tensor of int64, shape (batch, n_patches)
             Output of :meth:`sample_starts`.
 
         Returns
         -------
         Tensor, shape (batch, n_masked, n_masked)
-            Shifts as a share of the signal's length. Entry ``[:, j, k]`` is the shift from patch
-            ``k`` to patch ``j``.
+            Time shifts, as a fraction of the length of the crop. Entry ``[:, j, k]`` is the shift
+            from patch ``k`` to patch ``j``.
         """
         patches = extract_patches(self.normalized(x), starts, self.patch_size)
         if self.detrend:
             patches = detrended_patches(patches)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
 
-        # The mask token or the position, in units of patches, for each token.
-        shown = starts[:, self.n_masked :] / self.patch_size
-        positions = sinusoidal_positions(shown, tokens.shape[-1]).to(tokens.dtype)
+        # Each token gets the mask token or its position encoding, in units of the patch length.
+        visible_times = starts[:, self.n_masked :] / self.patch_size
+        positions = sinusoidal_positions(visible_times, tokens.shape[-1]).to(tokens.dtype)
         masked = self.mask_token.to(tokens.dtype).expand(len(x), self.n_masked, -1)
         features = self.encoder(tokens + torch.cat([masked, positions], dim=1))
         return self.decoder(features[:, : self.n_masked], features)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the predicted and the true shifts between randomly drawn patches.
+        """Draw patches, and return the predicted and the true time shifts of all masked pairs.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
-        prediction : Tensor
+        prediction : Tensor, shape (batch, n_masked, n_masked)
             Output of :meth:`predict_shifts`.
         target : Tensor, shape (batch, n_masked, n_masked)
-            Shifts between the masked patches, as a share of the signal's length.
+            True time shifts, as a fraction of the length of the crop.
         """
         self.check_signals(x)
         starts = self.sample_starts(len(x), device=x.device)
@@ -313,11 +324,13 @@ class PARS(_Shifts):
         return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)
 
     def chance_loss(self) -> float:
-        r"""Return the loss of the best constant guess.
+        r"""Return the chance-level loss: the loss of the best constant prediction.
 
-        The best constant shift is zero, and its loss the mean squared shift. For random starts
-        that may overlap this is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
-        :math:`L = T - M + 1`. For the other kinds of sampling it is simulated with a fixed seed.
+        The best constant prediction is zero, and its loss is the mean squared shift. For random
+        patches that may overlap, this is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
+        :math:`L = T - M + 1`, where :math:`T` is ``n_times``, :math:`M` is ``patch_size`` and
+        :math:`N_m` is ``n_masked``. For all other sampling schemes, it is simulated with a fixed
+        seed.
         """
         if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
@@ -329,80 +342,86 @@ class PARS(_Shifts):
 
 
 class RelativeShiftLoss(nn.Module):
-    """Mean over the axes of the squared error of shifts, each relative to its chance.
+    """Squared error of shifts, relative to the chance level of each axis, averaged over the axes.
 
-    The chance of an axis is the mean squared shift of the batch, the loss of a guess of zero. Each
-    micro-batch, and each of several processes, has its own. Pairs of unknown shift (NaN) do not
-    count, nor does an axis without any shift.
+    The chance-level loss of an axis is the loss of predicting zero: the mean squared shift of the
+    batch. It is computed separately for each micro-batch, and in each process of a distributed
+    training. Pairs with unknown shift (NaN), and axes on which all shifts are zero or unknown, are
+    ignored.
     """
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        """Return the loss: shifts of shape (batch, n, n, n_axes) -> ()."""
-        losses = self.of_axes(prediction, target)
-        counts = losses.isfinite()
-        return torch.where(counts, losses, 0.0).sum() / counts.sum().clamp(min=1)
+        """Return the loss of shifts of shape (batch, n, n, n_axes), as a scalar."""
+        losses = self.axis_losses(prediction, target)
+        is_defined = losses.isfinite()
+        return torch.where(is_defined, losses, 0.0).sum() / is_defined.sum().clamp(min=1)
 
     @staticmethod
-    def of_axes(prediction: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of each axis, shape (n_axes,); NaN for an axis without any shift."""
-        known = target.isfinite()
-        error = torch.where(known, prediction - target, 0.0).square().flatten(0, -2).sum(dim=0)
-        chance = torch.where(known, target, 0.0).square().flatten(0, -2).sum(dim=0)
-        # No division by zero: its gradient would be NaN, although the axis does not count.
+    def axis_losses(prediction: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of each axis, shape (n_axes,); NaN if all shifts are zero or unknown."""
+        is_known = target.isfinite()
+        error = torch.where(is_known, prediction - target, 0.0).square().flatten(0, -2).sum(dim=0)
+        chance = torch.where(is_known, target, 0.0).square().flatten(0, -2).sum(dim=0)
+        # Avoid a division by zero: its gradient would be NaN, although the axis is ignored.
         return torch.where(chance > 0, error / chance.where(chance > 0, 1.0), torch.nan)
 
 
-#: Tokens whose shifts are asked for in a window of several channels, about.
+#: Approximate number of tokens per window of several channels whose shifts are predicted.
 N_QUERIES = 32
 
 
 @register("pars_space_time")
 class SpaceTimePARS(AllChannelTask, _Shifts):
-    r"""PARS over the head: relative shifts in space and time between pairs of tokens.
+    r"""PARS in space and time: predict relative shifts between patches of all channels.
 
-    A token is one patch of one channel, and its position is a vector :math:`p = (x, y, z, t)`: the
-    place of its electrode in head radii, and its time in lengths of the window. Each channel is cut
-    at its own random times. At the same times, neighbors would be found by the samples that they
-    share. Most electrodes lose their place, as if it were unknown, and most patches of each channel
-    their time. For pairs of tokens that have lost both, a decoder predicts the difference of their
-    positions, equation 1 with a vector:
+    A token is one patch of one channel. Its position is a vector :math:`p = (x, y, z, t)`: the
+    position of the electrode in head radii, and the start of the patch in units of the window
+    length. The patches of each channel start at different random times, because patches of
+    neighboring electrodes with the same start could be recognized by their common signal. The
+    positions of most electrodes are masked, as if they were unknown, and so are the start times of
+    most patches of each channel. For pairs of tokens with both positions masked, a decoder predicts
+    the difference of their positions. This is equation 1 with a vector:
 
     .. math:: \theta_{jk} = p_j - p_k.
 
-    The loss is the mean over the axes of the squared error, divided by the mean squared shift of
-    the batch, so that each axis has a loss of 1 at chance. Electrodes whose place is unknown are
-    seen, but do not count. With one channel and ``axes="time"`` the task is
-    :class:`~braindecode_pars.pretext.PARS`.
+    The loss is the squared error divided by the mean squared shift of the batch, averaged over the
+    axes, so that the chance-level loss of each axis is 1. Electrodes with unknown position are
+    encoded, but their spatial shifts are ignored in the loss. With one channel and ``axes="time"``,
+    the task is equivalent to :class:`~braindecode_pars.pretext.PARS`.
 
     Parameters
     ----------
     n_times, patch_size, n_patches, overlap, decoder
         As in :class:`~braindecode_pars.pretext.PARS`.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     axes : "time" | "space" | "space_time"
-        What is hidden and predicted: when, where, or both.
+        Positions that are masked and predicted: the start times of patches, the positions of
+        electrodes, or both.
     position_mask_ratio : float
-        Share of the patches that lose their time, and of the channels that lose their electrode.
+        Fraction of the patches whose start time is masked, and fraction of the channels whose
+        electrode position is masked.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
+        None.
 
     Attributes
     ----------
     encoder : SpaceTimeEncoder
-        The encoder that fine-tuning starts from.
+        The encoder, which is used for fine-tuning after pretraining.
     axis_names : tuple of str
-        Axes that are predicted, out of ``"x"``, ``"y"``, ``"z"`` and ``"t"``.
+        Axes that are predicted: a subset of ``"x"``, ``"y"``, ``"z"`` and ``"t"``.
 
     Raises
     ------
     TypeError, ValueError
-        As :class:`~braindecode_pars.pretext.PARS`. Also for an encoder of single channels.
+        As in :class:`~braindecode_pars.pretext.PARS`, and when ``encoder`` is an encoder of single
+        channels.
 
     References
     ----------
-    Ayoughi et al. 2025, PART: self-supervised pretraining with pairwise relative translations, from
-    which PARS comes, predicts shifts in the two dimensions of an image.
+    Ayoughi et al. 2025, PART: self-supervised pretraining with pairwise relative translations. PARS
+    is derived from PART, which predicts shifts in the two dimensions of an image.
 
     Examples
     --------
@@ -438,10 +457,19 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         self._build(n_patches, position_mask_ratio, overlap, decoder, n_outputs=n_axes)
 
     def hidden_electrodes(self, keep: Tensor) -> Tensor:
-        """Draw the channels that lose their electrode: (batch, n_chans) -> the same, bool.
+        """Draw the channels whose electrode position is masked.
 
-        In each window it is the same share of the channels that are there, and none where there is
-        one channel or only time is predicted.
+        Parameters
+        ----------
+        keep : Tensor of bool, shape (batch, n_chans)
+            Mask that is False for missing channels.
+
+        Returns
+        -------
+        Tensor of bool, shape (batch, n_chans)
+            Mask that is True for masked electrodes. In each window, it selects the fraction
+            ``position_mask_ratio`` of the channels that are not missing, but at least two. It
+            selects no channel in a window with one channel, or if ``axes="time"``.
         """
         if self.axes == "time":
             return torch.zeros_like(keep)
@@ -453,14 +481,15 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     def features(
         self, x: Tensor, starts: Tensor, positions: Tensor, keep: Tensor, hidden: Tensor
     ) -> Tensor:
-        """Return the features of all tokens, where times and electrodes are hidden.
+        """Return the features of all tokens, with masked start times and electrode positions.
 
         Parameters
         ----------
         x, positions, keep
             As in :meth:`forward`.
         starts : Tensor of int64, shape (batch, n_chans, n_patches)
-            First samples of the patches; the first ``n_masked`` of each channel lose their time.
+            First sample of each patch. The start times of the first ``n_masked`` patches of each
+            channel are masked.
         hidden : Tensor of bool, shape (batch, n_chans)
             Output of :meth:`hidden_electrodes`.
 
@@ -472,20 +501,21 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         encoder, signals = self.encoder, instance_norm(x).flatten(0, 1)
         patches = extract_patches(signals, starts.flatten(0, 1), self.patch_size)
         tokens = encoder.tokens_of(patches.unflatten(0, x.shape[:2]), x, keep)
-        # When: the code of the time, or the mask token. (batch, n_chans, n_patches, embed_dim)
-        when = sinusoidal_positions(starts / self.patch_size, encoder.embed_dim)
+        # Time encoding, or the mask token: (batch, n_chans, n_patches, embed_dim)
+        times = sinusoidal_positions(starts / self.patch_size, encoder.embed_dim)
         if "t" in self.axis_names:
             masked = self.mask_token.expand(*x.shape[:2], self.n_masked, -1)
-            when = torch.cat([masked, when[:, :, self.n_masked :]], dim=2)
-        # Where: the code of the electrode, or that of unknown ones. (batch, n_chans, embed_dim)
-        seen = positions.to(when.dtype).masked_fill(hidden[..., None], torch.nan)
-        where = encoder.places(seen, keep)
-        return encoder(tokens + (when + where[:, :, None]).to(tokens.dtype), keep)
+            times = torch.cat([masked, times[:, :, self.n_masked :]], dim=2)
+        # Electrode encoding; masked electrodes get the code of unknown positions:
+        # (batch, n_chans, embed_dim)
+        visible = positions.to(times.dtype).masked_fill(hidden[..., None], torch.nan)
+        electrodes = encoder.places(visible, keep)
+        return encoder(tokens + (times + electrodes[:, :, None]).to(tokens.dtype), keep)
 
     def predict_shifts(
         self, features: Tensor, keep: Tensor, channels: Tensor, patches: Tensor
     ) -> Tensor:
-        """Return the predicted shifts between some tokens.
+        """Predict the shifts of all pairs of the selected tokens.
 
         Parameters
         ----------
@@ -494,7 +524,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         keep : Tensor of bool, shape (batch, n_chans)
             Mask that is False for missing channels.
         channels, patches : Tensor of int64, shape (batch, n)
-            Channel and patch of each token.
+            Channel index and patch index of each selected token.
 
         Returns
         -------
@@ -510,46 +540,48 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     def forward(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the predicted and the true shifts between randomly drawn tokens.
+        """Draw tokens, and return the predicted and the true shifts of all pairs.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_chans, n_times)
             Windows in any unit.
         positions : Tensor, shape (batch, n_chans, 3) | None
-            Electrode positions in meters in the head frame; NaN where unknown. None: all are.
+            Electrode positions in meters in the head frame; NaN for unknown positions. If None, all
+            positions are unknown.
         keep : Tensor of bool, shape (batch, n_chans) | None
-            Mask that is False for missing channels. None keeps all.
+            Mask that is False for missing channels. If None, no channel is missing.
 
         Returns
         -------
         prediction, target : Tensor, shape (batch, n, n, n_axes)
-            Shifts between n tokens: in head radii, and in lengths of the window. The target is NaN
-            where a position is unknown.
+            Shifts of all pairs of n tokens. Spatial shifts are in head radii, and time shifts in
+            units of the window length. The target is NaN if a position is unknown.
         """
         x, positions, keep = self.windows(x, positions, keep)
         starts = self.sample_starts(keep.numel(), device=x.device).unflatten(0, keep.shape)
         hidden = self.hidden_electrodes(keep)
         features = self.features(x, starts, positions, keep, hidden)
-        # Each patch without its time is asked for on some channels without their electrode.
-        n_each = 1 if x.shape[1] == 1 else -(-N_QUERIES // self.n_masked)
-        asked = torch.where(hidden.any(dim=1, keepdim=True), hidden, keep)
-        channels = asked.float().multinomial(n_each * self.n_masked, replacement=True)
-        patches = torch.arange(self.n_masked, device=x.device).repeat(n_each).expand(len(x), -1)
+        # Predict shifts of each patch with a masked time, on randomly drawn masked channels.
+        n_repeats = 1 if x.shape[1] == 1 else -(-N_QUERIES // self.n_masked)
+        candidates = torch.where(hidden.any(dim=1, keepdim=True), hidden, keep)
+        channels = candidates.float().multinomial(n_repeats * self.n_masked, replacement=True)
+        patches = torch.arange(self.n_masked, device=x.device).repeat(n_repeats).expand(len(x), -1)
         prediction = self.predict_shifts(features, keep, channels, patches)
         # Positions of the tokens: (batch, n, n_axes)
-        where = positions.gather(1, channels[..., None].expand(-1, -1, 3)) / HEAD_RADIUS
-        chosen = starts.flatten(1).gather(1, channels * self.n_patches + patches)
-        when = (chosen / self.n_times)[..., None].to(where.dtype)
-        place = {"time": when, "space": where}.get(self.axes, torch.cat([where, when], dim=-1))
-        return prediction, place[:, :, None] - place[:, None]
+        in_space = positions.gather(1, channels[..., None].expand(-1, -1, 3)) / HEAD_RADIUS
+        token_starts = starts.flatten(1).gather(1, channels * self.n_patches + patches)
+        in_time = (token_starts / self.n_times)[..., None].to(in_space.dtype)
+        both = torch.cat([in_space, in_time], dim=-1)
+        token_positions = {"time": in_time, "space": in_space}.get(self.axes, both)
+        return prediction, token_positions[:, :, None] - token_positions[:, None]
 
     def chance_loss(self) -> float:
-        """Return 1: the loss of each axis is relative to its chance."""
+        """Return 1, because the loss of each axis is relative to its chance level."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss of each axis, relative to chance.
+        """Return the relative loss of each axis (1 = chance level).
 
         Parameters
         ----------
@@ -559,7 +591,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by the name of the axis; NaN without a known position.
+            Scalar losses by name of the axis; NaN if no position on the axis is known.
         """
-        losses = RelativeShiftLoss.of_axes(prediction, target)
+        losses = RelativeShiftLoss.axis_losses(prediction, target)
         return dict(zip(self.axis_names, losses, strict=True))

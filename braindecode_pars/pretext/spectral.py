@@ -1,4 +1,4 @@
-"""Predict the power spectra of removed patches from the visible ones, of one channel or all."""
+"""Pretext tasks that predict log power spectra of masked patches, on one or all channels."""
 
 from typing import Any
 
@@ -7,19 +7,19 @@ from torch import Tensor, nn
 
 from braindecode_pars._common.checks import integer
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.pretext.base import AllChannelTask, register, weights_of
+from braindecode_pars.pretext.base import AllChannelTask, channel_weights, register
 from braindecode_pars.pretext.grid import MaskedGridTask, take
 from braindecode_pars.tokens import LogPowerSpectrum, grid_patches, instance_norm
 
 __all__ = ["SpaceTimeSpectralMAE", "SpectralMAE", "frequency_bands"]
 
-#: First frequency of each band, in cycles per patch: delta, theta, alpha, beta and gamma of patches
-#: of one second.
+#: First frequency of each band, in cycles per patch. With patches of one second, the bands are
+#: delta, theta, alpha, beta and gamma.
 _BAND_STARTS = (1, 4, 8, 16, 32)
 
 
 def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
-    """Return the bands of frequencies that have equal weights in the loss.
+    """Return the frequency bands that have equal weights in the loss of SpectralMAE.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
     Returns
     -------
     list of (int, int)
-        First and last frequency of each band, in cycles per patch. With patches of one second these
-        are delta, theta, alpha, beta and gamma.
+        First and last frequency of each band, in cycles per patch. With patches of one second, the
+        bands are delta, theta, alpha, beta and gamma.
 
     Examples
     --------
@@ -48,54 +48,57 @@ def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
 
 @register("spectral")
 class SpectralMAE(MaskedGridTask):
-    r"""Masked prediction of power spectra on one channel.
+    r"""Masked autoencoder that predicts log power spectra of masked patches on one channel.
 
-    The task is that of :class:`~braindecode_pars.pretext.MAE`, but it predicts the log power
-    spectrum of the removed patches instead of their samples. It asks for rhythms and their change;
-    the phase of a rhythm cannot be inferred from other patches, and most of a waveform's error is
-    in its largest, slow components. It is not in the paper.
+    This pretext task is like :class:`~braindecode_pars.pretext.MAE`, but it predicts the log power
+    spectrum of the masked patches instead of their samples. It therefore depends on oscillations
+    and how their power changes over time. The phase of an oscillation cannot be inferred from other
+    patches, and most of the squared error of a waveform is in its low-frequency components, which
+    have the largest amplitude. The task is not part of the paper.
 
-    The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of a patch. Each frequency
-    is standardized with its mean and standard deviation over all patches of the batch, so that a
-    guess that does not use the signal costs 1. The spectrum that all signals have in common is
-    then no part of the task; what a channel, a person and a state have of their own is.
+    The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of each masked patch. Each
+    frequency is standardized with its mean and standard deviation over all patches of the batch, so
+    that the chance-level loss is 1. As a result, the target does not contain the spectrum that is
+    common to all signals, but only deviations from it, which are specific to a channel, a subject
+    or a state.
 
-    The loss is the mean squared error of each band, averaged over the bands
-    (:func:`~braindecode_pars.pretext.spectral.frequency_bands`): with one-second patches, delta
-    (three frequencies) counts as much as gamma (more than thirty). The log has the loss of each
-    band.
+    The loss is the mean squared error in each frequency band, averaged over the bands
+    (:func:`~braindecode_pars.pretext.spectral.frequency_bands`). With one-second patches, delta
+    (three frequencies) thus has the same weight as gamma (more than thirty frequencies). The loss
+    of each band is in the history.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a signal; at least two patches.
+        Number of samples in a crop; at least two patches.
     patch_size : int
         Number of samples in a patch; at least two.
     encoder : PatchEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     mask_ratio : float
-        Share of the patches that is removed. At least one patch is removed, and at least one is
-        visible.
+        Fraction of the patches that are masked. At least one patch is masked, and at least one
+        patch is visible.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
     n_patches, n_masked : int
-        Number of patches in the grid, and number of removed patches.
+        Number of patches in a crop, and number of masked patches.
     bands : list of (int, int)
         First and last frequency of each band, in cycles per patch.
 
     Raises
     ------
     ValueError
-        When an argument is out of range, or there are too few patches for it.
+        When an argument is out of range, or the crop contains too few patches.
 
     Notes
     -----
-    The weight of a frequency, :math:`w_k^2 = K / (B\, n_k)` with :math:`K` frequencies, :math:`B`
-    bands and :math:`n_k` frequencies in the band of :math:`k`, is part of prediction and target:
-    both are multiplied by :math:`w_k`.
+    The weight of frequency :math:`k` in the squared error is :math:`w_k^2 = K / (B\, n_k)`, where
+    :math:`K` is the number of frequencies, :math:`B` the number of bands and :math:`n_k` the number
+    of frequencies in the band that contains :math:`k`. It is applied by multiplying prediction and
+    target by :math:`w_k`.
 
     References
     ----------
@@ -128,7 +131,7 @@ class SpectralMAE(MaskedGridTask):
         self.spectrum = LogPowerSpectrum(patch_size)
         self.bands = frequency_bands(patch_size)
 
-        # Roots of the weights, so that every band has the same share of the mean squared error.
+        # Square roots of the weights, so that all bands have the same weight in the loss.
         n_in_band = [1 + last - first for first, last in self.bands for _ in range(first, last + 1)]
         weights = (patch_size // 2) / (len(self.bands) * torch.tensor(n_in_band))
         self.scale: Tensor
@@ -142,51 +145,51 @@ class SpectralMAE(MaskedGridTask):
         patches : Tensor, shape (batch, n_patches, patch_size)
             Normalized patches.
         keep : Tensor of bool, shape (batch,) | None
-            Mask that is False for signals that do not count, which are finite all the same. None:
-            all count.
+            Mask that is False for signals that are excluded from the mean and the standard
+            deviation; their values must be finite as well. If None, no signal is excluded.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, patch_size // 2)
-            For each frequency, mean 0 and variance 1 over batch and patches. A frequency with the
-            same power in all patches is zero.
+            Log power with mean 0 and variance 1 over batch and patches, for each frequency. A
+            frequency with the same power in all patches is 0.
         """
         spectra = self.spectrum(patches)
         if keep is None:
             variance, mean = torch.var_mean(spectra, dim=(0, 1), correction=0)
         else:
-            share = (keep / keep.sum().clamp(min=1))[:, None]
-            mean = (share * spectra.mean(dim=1)).sum(dim=0)
-            variance = (share * (spectra - mean).square().mean(dim=1)).sum(dim=0)
+            weights = (keep / keep.sum().clamp(min=1))[:, None]
+            mean = (weights * spectra.mean(dim=1)).sum(dim=0)
+            variance = (weights * (spectra - mean).square().mean(dim=1)).sum(dim=0)
         return (spectra - mean) * torch.rsqrt(variance + 1e-6)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the predicted and the true spectra of the removed patches.
+        """Return the predicted and the true spectra of the masked patches.
 
         Parameters
         ----------
         x : Tensor, shape (batch, n_times)
-            Signals in any unit.
+            Single-channel crops, in any unit.
 
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_masked, patch_size // 2)
-            Output of :meth:`spectra` for the removed patches, times the root of each frequency's
-            weight.
+            Standardized log power spectra of the masked patches, as returned by :meth:`spectra`,
+            times the square root of the weight of each frequency.
         """
         patches = self.patches(x)
         order = self.random_order(x)
-        removed = order[:, : self.n_masked]
-        prediction = take(self.reconstruct(patches, order), removed)
-        target = take(self.spectra(patches), removed)
+        masked = order[:, : self.n_masked]
+        prediction = take(self.reconstruct(patches, order), masked)
+        target = take(self.spectra(patches), masked)
         return prediction * self.scale, target * self.scale
 
     def chance_loss(self) -> float:
-        """Return 1, the variance of a standardized spectrum: the loss of predicting its mean."""
+        """Return 1: the loss of predicting the mean is the variance of a standardized spectrum."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Return the loss of each band, relative to chance.
+        """Return the relative loss of each frequency band (1 = chance level).
 
         Parameters
         ----------
@@ -196,7 +199,8 @@ class SpectralMAE(MaskedGridTask):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name; ``"band_8_15"`` has the frequencies 8 to 15.
+            Scalar losses by name. For example, ``"band_8_15"`` is the loss at 8 to 15 cycles per
+            patch.
         """
         errors = ((prediction - target) / self.scale).square()
         return {
@@ -207,25 +211,28 @@ class SpectralMAE(MaskedGridTask):
 
 @register("spectral_space_time")
 class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
-    """Masked prediction of power spectra on all channels of a window.
+    """Masked autoencoder that predicts log power spectra of masked patches on all channels.
 
-    Each channel loses patches of its own. The encoder has mask tokens in their places, since the
-    neighbors at the same moment may help to fill them in. Then all is as in
-    :class:`~braindecode_pars.pretext.SpectralMAE`.
+    Different patches are masked in each channel. Unlike in
+    :class:`~braindecode_pars.pretext.SpectralMAE`, the encoder receives mask tokens in place of the
+    masked patches, so that it can use the signals of other channels at the same time to predict
+    their spectra. In all other respects, the tasks are the same.
 
     Parameters
     ----------
     n_times, patch_size, mask_ratio
         As in :class:`~braindecode_pars.pretext.SpectralMAE`.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place. None builds one.
+        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder` when no encoder is given.
+        Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
+        None.
 
     Raises
     ------
     TypeError, ValueError
-        As :class:`~braindecode_pars.pretext.SpectralMAE`. Also for an encoder of single channels.
+        As in :class:`~braindecode_pars.pretext.SpectralMAE`, and when ``encoder`` is an encoder of
+        single channels.
 
     Examples
     --------
@@ -240,7 +247,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     def forward(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the predicted and the true spectra of the removed patches.
+        """Return the predicted and the true spectra of the masked patches of all channels.
 
         Parameters
         ----------
@@ -250,33 +257,36 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_chans, n_masked, patch_size // 2)
-            As in :class:`~braindecode_pars.pretext.SpectralMAE`, times the :func:`weights_of
-            <braindecode_pars.pretext.base.weights_of>` the channels.
+            As in :class:`~braindecode_pars.pretext.SpectralMAE`, times
+            :func:`~braindecode_pars.pretext.base.channel_weights`.
         """
         x, positions, keep = self.windows(x, positions, keep)
         patches = grid_patches(instance_norm(x), self.patch_size)
-        removed = self.random_order(patches.flatten(0, 1))[:, : self.n_masked]
-        is_removed = torch.zeros(keep.numel(), self.n_patches, dtype=torch.bool, device=x.device)
-        is_removed = is_removed.scatter(1, removed, True).unflatten(0, keep.shape)
+        masked = self.random_order(patches.flatten(0, 1))[:, : self.n_masked]
+        is_masked = torch.zeros(keep.numel(), self.n_patches, dtype=torch.bool, device=x.device)
+        is_masked = is_masked.scatter(1, masked, True).unflatten(0, keep.shape)
 
-        # Mask tokens, and the positions in time and space of all tokens.
+        # Replace masked patches by mask tokens, and add the encodings of time and electrode.
         tokens = self.encoder.tokens_of(patches, x, keep)  # (batch, n_chans, n_patches, embed_dim)
-        tokens = torch.where(is_removed[..., None], self.mask_token.to(tokens.dtype), tokens)
-        when, where = self.positions(tokens), self.encoder.places(positions.to(x.dtype), keep)
-        features = self.encoder(tokens + when + where[:, :, None].to(tokens.dtype), keep)
+        tokens = torch.where(is_masked[..., None], self.mask_token.to(tokens.dtype), tokens)
+        times = self.positions(tokens)
+        electrodes = self.encoder.places(positions.to(x.dtype), keep)
+        features = self.encoder(tokens + times + electrodes[:, :, None].to(tokens.dtype), keep)
         features = features.roll(1, dims=0) if self.is_sham else features
 
         # Channels are predicted independently: (batch * n_chans, n_masked, patch_size // 2).
-        predictions = self.head(self.decoder(features.flatten(0, 1) + when))
-        weights = self.scale * weights_of(keep).flatten()[:, None, None]
+        predictions = self.head(self.decoder(features.flatten(0, 1) + times))
+        weights = self.scale * channel_weights(keep).flatten()[:, None, None]
         targets = self.spectra(patches.flatten(0, 1), keep.flatten())
-        results = (take(spectra, removed) * weights for spectra in (predictions, targets))
+        results = (take(spectra, masked) * weights for spectra in (predictions, targets))
         prediction, target = (result.unflatten(0, keep.shape) for result in results)
         return prediction, target
 
     def sham_target(self, target: Tensor) -> Tensor:
-        """Return the targets as they are: :meth:`forward` predicts from another window in a sham.
+        """Return the targets unchanged.
 
-        Targets of another window may be of channels that are missing here.
+        In sham pretraining, :meth:`forward` already predicts the targets from the features of
+        another window. Targets of another window cannot be used, because different channels may be
+        missing in each window.
         """
         return target

@@ -1,10 +1,11 @@
-"""From files to windows: the building blocks of the datasets.
+"""Read and preprocess EEG recordings, and cut them into windows.
 
-A recording is found (``folders``) with the files it consists of and its subject (``search``),
-opened with the tables beside it (``readers``), prepared (``preparation``) and cut into windows
-(``cutting``), with labels from its annotations or a table (``label_files``). ``loading`` does this
-for a whole corpus, in parallel; a ``recipe`` says how a corpus is found, prepared and cut.
-``as_trained`` does what was done with the recordings of a model with another recording.
+These are the building blocks of :mod:`braindecode_pars.datasets`.
+``folders`` searches a folder for recordings, and ``search`` finds the files and the subject of each
+recording. ``readers`` opens a recording with its BIDS tables, ``preparation`` preprocesses it,
+``cutting`` cuts it into windows, and ``label_files`` reads labels from annotations or tables.
+``loading`` reads all recordings of a corpus in parallel. A ``recipe`` defines these steps for a
+corpus. ``as_trained`` preprocesses a recording like the training data of a model.
 """
 
 import lazy_loader

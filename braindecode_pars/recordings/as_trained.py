@@ -1,9 +1,9 @@
-"""Prepare a recording as those that a model was trained on.
+"""Preprocess a recording like the training data of a model.
 
-Its channels are matched by electrode, or are the difference of two channels, and get the reference
-of the training where it can be computed. The missing steps follow, one channel after another, so
-that no copy of a night is made. Flat and clipped samples are found before.
-:func:`prepare_as_trained` does all of it.
+:func:`prepare_as_trained` matches the channels by electrode, or computes them as the difference of
+two channels, and re-references them to the reference of the training data if possible. Then, it
+applies the missing preprocessing steps, one channel at a time, to avoid a copy of the whole
+recording. Flat and clipped samples are detected in the unprocessed recording.
 """
 
 from __future__ import annotations
@@ -47,34 +47,36 @@ def preprocessed_signals(
     sfreq: float,
     preprocessing: Preprocessing,
 ) -> np.ndarray:
-    """Compute channels of a recording, resampled, filtered (if they are EEG) and scaled.
+    """Compute derived channels of a recording, resampled, filtered and scaled.
 
-    As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, filters end at gaps.
-    The recording itself is not changed. In addition to the returned array, a few copies of one
-    channel are needed in memory.
+    Only EEG channels are filtered. As in
+    :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, filters are applied
+    separately between gaps. The recording is not changed. The memory use is that of the returned
+    array and a few copies of one channel.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording, in volts.
     derivations : sequence of Derivation
-        Channels to compute.
+        Channels to compute, with their references.
     sfreq : float
         New sampling rate in Hz.
     preprocessing : Preprocessing
-        The filters to apply (``band``, ``notch``) and the factor of the signals (``scale``); the
-        reference is that of the derivations. Frequencies at or above the Nyquist frequency of the
-        new rate need no filter.
+        Filters to apply (``band``, ``notch``) and scaling factor of the signals (``scale``). Its
+        reference is ignored. Cutoff and notch frequencies at or above the Nyquist frequency of the
+        new sampling rate are ignored.
 
     Returns
     -------
     ndarray of float32, shape (n_chans, n_times)
-        Signals. Sample ``k`` is at ``k / sfreq`` seconds, up to one sample.
+        Signals. The time of sample ``k`` is ``k / sfreq`` seconds, with an error of up to one
+        sample.
 
     Raises
     ------
     ValueError
-        When samples are NaN or infinite. The message names the channel.
+        If samples are NaN or infinite. The message contains the name of the channel.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def preprocessed_signals(
     """
 
     def read(name: str, reference: np.ndarray | float = 0.0) -> np.ndarray:
-        # Not raw[name], which makes an array of the times, too
+        # raw[name] would also create an array of the times.
         signal = raw.get_data([raw.ch_names.index(name)], verbose="error")[0]
         signal -= reference
         return signal
@@ -102,13 +104,13 @@ def preprocessed_signals(
     notch = [freq for freq in preprocessing.notch or () if freq < sfreq / 2]
     filters: list[tuple[str, dict[str, Any]]] = [("filter", band)]
     filters += [("notch_filter", dict(freqs=freq)) for freq in notch]
-    gaps = marks.marks_of(raw)  # also of channels that are not used
+    gaps = marks.marks_of(raw)  # includes annotations of unused channels
     gaps = mne.Annotations(gaps.onset, gaps.duration, gaps.description)
     references = {d.reference for d in derivations if d.reference}
     means = {names: sum(map(read, names)) / len(names) for names in references}
     signals = []
     for derivation in derivations:
-        # Nothing else refers to the signal at the old rate, so that its memory is soon free.
+        # Keep no reference to the signal at the old sampling rate, so that its memory is freed.
         reference = means.get(derivation.reference, 0.0)
         signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])[None]
         info = mne.create_info([derivation.name], sfreq, "eeg")
@@ -120,37 +122,39 @@ def preprocessed_signals(
     return np.stack(signals)
 
 
-#: Smallest number of electrodes of an average of which others may be missing.
-_MANY = 4
+#: Minimum number of available electrodes of a reference that is the average of more electrodes.
+_MIN_ELECTRODES = 4
 
 
 def rereferenced(
     derivation: Derivation, reference: str | None, eeg: Sequence[str], names: Sequence[str]
 ) -> Derivation | None:
-    """Return a channel with the reference of the model.
+    """Re-reference a channel to the reference of the training data.
 
-    A bipolar or computed channel, one that has the reference by its name, and one that is not EEG
-    stay as they are.
+    Four kinds of channels are returned unchanged: bipolar channels, computed channels, channels
+    whose name already contains the reference, and channels that are not EEG.
 
     Parameters
     ----------
     derivation : Derivation
         Channel of the recording.
     reference : str | None
-        As in :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``,
-        electrodes separated by commas, ``"as recorded"``, or None or ``"changed"`` when it is
+        Reference of the training data, as in
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``, electrodes
+        separated by commas, or ``"as recorded"``. If None or ``"changed"``, the reference is
         unknown.
     eeg : sequence of str
-        EEG channels of the recording, of which ``"average"`` is the mean.
+        EEG channels of the recording, for the average reference.
     names : sequence of str
         All channels of the recording.
 
     Returns
     -------
     Derivation | None
-        The channel. None when the recording cannot have this reference: an electrode is missing, or
-        has another reference. Of an average of named electrodes, half and at least four must be
-        there. The average is that of the channels with the same reference.
+        The re-referenced channel. None if re-referencing is not possible, because an electrode of
+        the reference is missing or has a different reference. If the reference is the average of
+        several electrodes, at least half of them, and at least four, must be available. The average
+        reference is the average of all EEG channels with the same reference.
 
     Examples
     --------
@@ -167,21 +171,22 @@ def rereferenced(
     if reference in (None, AS_RECORDED, CHANGED) or derivation.reference or not derivation.is_eeg:
         return derivation
     wanted = reference.split(", ")
-    has_it = old_reference == ("AVG" if reference == AVERAGE else electrode_pair(reference)[0])
-    if _is_bipolar(channel) or (old_reference is not None and has_it):
+    new_reference = "AVG" if reference == AVERAGE else electrode_pair(reference)[0]
+    if _is_bipolar(channel) or (old_reference is not None and old_reference == new_reference):
         return derivation
-    if reference == AVERAGE:  # of channels with one reference: A2-A1 is none of them
-        others = [n for n in eeg if not _is_bipolar(n) and electrode_pair(n)[1] == old_reference]
-        return replace(derivation, reference=tuple(others)) if len(others) > 1 else None
+    if reference == AVERAGE:  # average of channels with the same reference, without A2-A1
+        single = [name for name in eeg if not _is_bipolar(name)]
+        electrodes = [name for name in single if electrode_pair(name)[1] == old_reference]
+        return replace(derivation, reference=tuple(electrodes)) if len(electrodes) > 1 else None
     if set(wanted) <= set(names):
-        others = wanted
+        electrodes = wanted
     else:
         single = [name for name in names if not _is_bipolar(name)]
-        others = [single[i] for i in match_channels(wanted, single) if i is not None]
-    are_like = all(electrode_pair(name)[1] == old_reference for name in others)
-    is_enough = len(others) >= min(len(wanted), max(_MANY, len(wanted) / 2))
-    is_right = is_enough and (are_like or channel in others)
-    return replace(derivation, reference=tuple(others)) if is_right else None
+        electrodes = [single[i] for i in match_channels(wanted, single) if i is not None]
+    have_same_reference = all(electrode_pair(name)[1] == old_reference for name in electrodes)
+    is_enough = len(electrodes) >= min(len(wanted), max(_MIN_ELECTRODES, len(wanted) / 2))
+    is_possible = is_enough and (have_same_reference or channel in electrodes)
+    return replace(derivation, reference=tuple(electrodes)) if is_possible else None
 
 
 def _is_bipolar(channel: str) -> bool:
@@ -189,10 +194,10 @@ def _is_bipolar(channel: str) -> bool:
 
 
 def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
-    """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with "auto".
+    """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with npad="auto".
 
-    The Fourier transforms are in single precision, without the mean of the signal; those of MNE are
-    in double precision.
+    The mean of the signal is subtracted before resampling and added afterwards. Fourier transforms
+    are computed in single precision, unlike in MNE.
 
     Parameters
     ----------
@@ -204,9 +209,9 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (n_new,)
-        The signal at the new rate; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in
-        MNE, the first sample and the length of the padded signal are rounded to half a sample each.
-        A signal whose length stays the same is returned as it is.
+        The resampled signal; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in MNE, the
+        first sample and the length of the padded signal are each rounded, by up to half a sample.
+        If ``n_new`` is ``n_times``, the signal is returned unchanged.
 
     Examples
     --------
@@ -221,38 +226,39 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     n_times, n_final = len(signal), max(round(ratio * len(signal)), 1)
     if n_times == n_final:
         return signal
-    # Pad to a power of two, at least a hundred samples on both sides of a long signal.
+    # Pad the signal to a power of two, with at least 100 samples on both sides of a long signal.
     n_padded = 2 ** math.ceil(math.log2(n_times + 2 * min(n_times // 8, 100)))
     before, n_new = (n_padded - n_times) // 2, max(round(ratio * n_padded), 1)
     mean = signal.mean()
-    # Reflect it at its first and last point, once, with zeros beyond; in single precision.
-    beyond = np.array([before, n_padded - n_times - before])
-    reflected = beyond.clip(max=n_times - 1)
+    # Reflect the signal once at the first and last sample; the remaining samples are zero.
+    n_padding = np.array([before, n_padded - n_times - before])
+    n_reflected = n_padding.clip(max=n_times - 1)
     padded = np.subtract(signal, mean, out=np.empty(n_times, np.float32), casting="same_kind")
-    del signal  # it may be the largest array
-    padded = np.pad(padded, reflected, "reflect", reflect_type="odd")
-    padded = np.pad(padded, beyond - reflected, constant_values=-mean)
+    del signal  # free memory
+    padded = np.pad(padded, n_reflected, "reflect", reflect_type="odd")
+    padded = np.pad(padded, n_padding - n_reflected, constant_values=-mean)
     first = round(ratio * before)
     return resample(padded, n_new)[first : first + n_final].astype(np.float64) + mean
 
 
-#: Shortest time in seconds without a change that counts as flat; converters with a low resolution
-#: repeat a value for a shorter time.
-_FLAT = 1.0
-#: Fewest equal samples at an end of the range that count as clipped; a peak may have two.
-_CLIPPED = 3
+#: Minimum duration in seconds of a flat segment. Analog-to-digital converters with a low resolution
+#: may repeat a value for a shorter time.
+_MIN_FLAT_SECONDS = 1.0
+#: Minimum number of equal consecutive samples at the minimum or maximum of the channel that count
+#: as clipped. A peak may have two equal samples.
+_MIN_CLIPPED_SAMPLES = 3
 
 
 class FlatClippedDuration(NamedTuple):
-    """Time in which a channel does not change.
+    """Duration for which a channel is flat or clipped, in seconds.
 
     Attributes
     ----------
     flat : float
-        Seconds in stretches of at least a second with one and the same value.
+        Total duration of segments of at least one second in which the signal is constant.
     clipped : float
-        Seconds in which at least three samples after one another are the largest or the smallest
-        value of the channel.
+        Total duration of segments of at least three samples in which the signal is constant at the
+        maximum or minimum of the channel.
     """
 
     flat: float
@@ -262,21 +268,22 @@ class FlatClippedDuration(NamedTuple):
 def flat_clipped_durations(
     raw: mne.io.BaseRaw, names: Iterable[str]
 ) -> dict[str, FlatClippedDuration]:
-    """Return the time in which channels of a recording are flat or clipped.
+    """Measure the duration for which channels of a recording are flat or clipped.
 
-    It is looked for in the recording itself: a filter or a reference hides it.
+    Pass the recording before filtering and re-referencing, after which flat and clipped segments
+    cannot be detected.
 
     Parameters
     ----------
     raw : Raw
-        Continuous recording. Gaps do not count.
+        Continuous recording. Gaps are ignored.
     names : iterable of str
         Channels of the recording.
 
     Returns
     -------
     dict of str to FlatClippedDuration
-        Time of each channel in seconds.
+        Durations for each channel, in seconds.
 
     Examples
     --------
@@ -286,51 +293,55 @@ def flat_clipped_durations(
     >>> wave = np.sin(np.arange(1000) / 9)
     >>> signals = np.stack([np.where(np.arange(1000) < 300, 0, wave), wave.clip(-0.5, 0.5)])
     >>> info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-    >>> times = flat_clipped_durations(mne.io.RawArray(signals, info, verbose="error"), ["C3", "C4"])
-    >>> times["C3"], times["C4"].flat, times["C4"].clipped > 5
+    >>> raw = mne.io.RawArray(signals, info, verbose="error")
+    >>> durations = flat_clipped_durations(raw, ["C3", "C4"])
+    >>> durations["C3"], durations["C4"].flat, durations["C4"].clipped > 5
     (FlatClippedDuration(flat=3.0, clipped=0.0), 0.0, True)
     """
-    stretches, sfreq = marks.continuous_segments(raw), float(raw.info["sfreq"])
-    times = {}
+    segments, sfreq = marks.continuous_segments(raw), float(raw.info["sfreq"])
+    durations = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        parts = []
-        for start, stop in stretches:
-            # Not raw[name, start:stop], which makes an array of the times, too.
+        segment_values = []
+        for start, stop in segments:
+            # raw[name, start:stop] would also create an array of the times.
             samples = raw.get_data([channel], start, stop, verbose="error")[0]
-            parts.append((*_runs(samples), [samples.min(), samples.max()]))
-        if not parts:
-            times[name] = FlatClippedDuration(0.0, 0.0)
+            limits = [samples.min(), samples.max()]
+            segment_values.append((*_constant_values(samples), limits))
+        if not segment_values:
+            durations[name] = FlatClippedDuration(0.0, 0.0)
             continue
-        values, lengths, ends = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        low, high = ends.min(), ends.max()
-        clipped = ((values == low) | (values == high)) & (low < high)
-        flat = ~clipped & (lengths >= _FLAT * sfreq)
-        times[name] = FlatClippedDuration(
-            *(float(lengths[which].sum() / sfreq) for which in (flat, clipped))
+        arrays = zip(*segment_values, strict=True)
+        values, lengths, all_limits = (np.concatenate(array) for array in arrays)
+        low, high = all_limits.min(), all_limits.max()
+        is_clipped = ((values == low) | (values == high)) & (low < high)
+        is_flat = ~is_clipped & (lengths >= _MIN_FLAT_SECONDS * sfreq)
+        durations[name] = FlatClippedDuration(
+            flat=float(lengths[is_flat].sum() / sfreq),
+            clipped=float(lengths[is_clipped].sum() / sfreq),
         )
-    return times
+    return durations
 
 
 def flat_clipped_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
-    """Return the channels that are flat or clipped in more than a quarter of a recording."""
-    times = flat_clipped_durations(raw, names).items()
-    return [name for name, time in times if time.flat + time.clipped > raw.duration / 4]
+    """Return the channels that are flat or clipped for more than a quarter of a recording."""
+    durations = flat_clipped_durations(raw, names).items()
+    return [name for name, d in durations if d.flat + d.clipped > raw.duration / 4]
 
 
-def _runs(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values and lengths of the runs of at least three equal samples."""
-    equal = np.flatnonzero(samples[1:] == samples[:-1])  # sample i and the next are equal
+def _constant_values(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the value and length of each sequence of at least three equal samples."""
+    equal = np.flatnonzero(samples[1:] == samples[:-1])  # samples equal to the next sample
     first = equal[np.diff(equal, prepend=-2) > 1]
     last = equal[np.diff(equal, append=len(samples) + 1) > 1]
     lengths = last - first + 2
-    long = lengths >= _CLIPPED
+    long = lengths >= _MIN_CLIPPED_SAMPLES
     return samples[first[long]], lengths[long]
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A recording with the signals that a model receives.
+    """A recording with its signals preprocessed for a model.
 
     Attributes
     ----------
@@ -339,19 +350,19 @@ class Prepared:
     name : str
         Name of the recording.
     missing : list of str
-        Channels of the model that the recording does not have.
+        Channels of the model that are missing in the recording.
     found : list of Derivation
-        How the other channels of the model are found or computed.
+        Channels of the model that are available: how they are selected or computed.
     not_rereferenced : list of Derivation
-        Those that do not have the reference of the model.
+        Available channels that could not be re-referenced to the reference of the training data.
     differences : list of Difference
-        What differs from the training and was not repaired.
+        Remaining differences between the preprocessing of the recording and of the training data.
     sfreq : float
         Sampling rate of the signals in Hz.
-    signals : ndarray of float32, shape (n_found, n_times)
-        Signals of the channels that were found, preprocessed.
+    signals : ndarray of float32, shape (n_chans, n_times)
+        Preprocessed signals of the available channels.
     chs_info : list of dict
-        These channels, as in ``mne.Info["chs"]``, with the names of the model.
+        Available channels as in ``mne.Info["chs"]``, with the channel names of the model.
     """
 
     raw: mne.io.BaseRaw
@@ -366,17 +377,17 @@ class Prepared:
 
     @property
     def channels(self) -> list[str]:
-        """Channels of the recording that are used."""
+        """Channels of the recording that are used, including reference channels."""
         used = (name for d in self.found for name in (d.channel, *d.reference))
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Whether each window has neither a gap nor a "BAD" annotation, shape (n_windows,)."""
-        may = np.zeros(len(starts), dtype=bool)
-        for stretch in marks.usable_segments(self.raw, set(self.channels)):
-            first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in stretch)
-            may |= (starts >= first) & (starts + length <= stop)
-        return may
+        """Return which windows contain no gap and no "BAD" annotation, shape (n_windows,)."""
+        is_usable = np.zeros(len(starts), dtype=bool)
+        for segment in marks.usable_segments(self.raw, set(self.channels)):
+            first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in segment)
+            is_usable |= (starts >= first) & (starts + length <= stop)
+        return is_usable
 
 
 def prepare_as_trained(
@@ -388,7 +399,7 @@ def prepare_as_trained(
     *,
     preprocess: bool = True,
 ) -> Prepared:
-    """Find the channels of a model in a recording, and preprocess them as the model expects.
+    """Select the channels of a model in a recording, and preprocess them like its training data.
 
     Parameters
     ----------
@@ -397,24 +408,25 @@ def prepare_as_trained(
     name : str
         Name of the recording.
     trained : Preprocessing
-        Preprocessing of the recordings that the model was trained on.
+        Preprocessing of the training data of the model.
     sfreq : float
-        Sampling rate of the model in Hz.
+        Sampling rate of the training data in Hz.
     chs_info : sequence of dict | None
-        Channels of the model; None for one without names, which takes all EEG channels.
+        Channels of the model. If None, the channel names are unknown, and all EEG channels are
+        used.
     preprocess : bool
-        Whether to preprocess. With False, the samples are used as they are.
+        Whether to preprocess the recording. If False, the samples are not changed.
 
     Returns
     -------
     Prepared
-        The signals with their channels.
+        The preprocessed signals and their channels.
 
     Raises
     ------
     ValueError
-        When no channel of the model is found, when samples are NaN or infinite, or when another
-        sampling rate is not to be changed.
+        If the recording contains no channel of the model, if samples are NaN or infinite, or if
+        the sampling rate is different and ``preprocess`` is False.
 
     Examples
     --------
@@ -425,7 +437,7 @@ def prepare_as_trained(
     >>> noise = np.random.default_rng(0).normal(size=(2, 2560))
     >>> raw = mne.io.RawArray(noise, mne.create_info(["T7", "C3"], 256.0, "eeg"), verbose="error")
     >>> wanted = mne.create_info(["C3", "T3", "Oz"], 100.0, "eeg")["chs"]
-    >>> prepared = prepare_as_trained(raw, "night", Preprocessing(), 100.0, wanted)
+    >>> prepared = prepare_as_trained(raw, "P01", Preprocessing(), 100.0, wanted)
     >>> prepared.signals.shape, [ch.formula for ch in prepared.found], prepared.missing
     ((2, 1000), ['C3', 'T7'], ['Oz'])
     """
@@ -435,29 +447,30 @@ def prepare_as_trained(
             raw.info["sfreq"], sfreq, "This recording is", "the model was trained", remedy
         )
     # Compare the preprocessing.
-    had, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)
+    actual, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
     eeg_names = [ch["ch_name"] for ch in eeg]
-    if had.reference == CHANGED and len(eeg_names) > 1:
+    if actual.reference == CHANGED and len(eeg_names) > 1:
         first = raw.n_times // 2
         block = raw.get_data(eeg_names, first, first + 1000, verbose="error")
         if np.abs(block.mean(axis=0)).max() < 1e-4 * block.std():  # up to the precision of a file
-            had = replace(had, reference=AVERAGE)
-    differing = [diff for diff in differences(trained, had) if not (preprocess and diff.repair)]
-    if (trained.reference, had.reference) == (AVERAGE, CHANGED):
-        # Channels of an earlier average may be missing, so that another one is not the same.
-        differing.append(Difference("reference", AVERAGE, CHANGED))
-    to_apply = missing_steps(trained, had) if preprocess else Preprocessing()
-    # Find the channels.
+            actual = replace(actual, reference=AVERAGE)
+    remaining = [d for d in differences(trained, actual) if not (preprocess and d.repair)]
+    if (trained.reference, actual.reference) == (AVERAGE, CHANGED):
+        # Channels of an earlier average may be missing, so that a new average may be different.
+        remaining.append(Difference("reference", AVERAGE, CHANGED))
+    to_apply = missing_steps(trained, actual) if preprocess else Preprocessing()
+    # Select the channels.
     chosen = chs_info or eeg
     wanted = [ch["ch_name"] for ch in chosen]
     pairs = zip(find_channels(wanted, names, compute=preprocess), chosen, strict=True)
-    places = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
-    if not places:
+    matches = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]
+    if not matches:
         raise ValueError(
-            f"The recording has none of the channels of the model ({format_list(wanted) or 'EEG'}); it "
-            f"has {format_list(raw.ch_names)} (marked as bad: {format_list(raw.info['bads']) or 'none'})."
+            "The recording contains none of the channels of the model "
+            f"({format_list(wanted) or 'EEG'}), only {format_list(raw.ch_names)} "
+            f"(marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
                 or " Rename them with raw.rename_channels if they are the same electrodes."
@@ -465,12 +478,12 @@ def prepare_as_trained(
         )
     if not chs_info:
         preparation.warn_of_other_names(raw.info["chs"])
-    derived = [derivation for derivation, _ in places]
+    derived = [derivation for derivation, _ in matches]
     changed = [rereferenced(d, to_apply.reference, eeg_names, names) for d in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]
     if len({after.reference for after in changed if after and after.reference}) > 1:
         failed = derived  # C3-M2 and C4-M1
-    # All or none: a model compares its channels.
+    # Re-reference all channels or none of them, because models combine channels.
     used_channels = derived if failed else [after for after in changed if after]
     return Prepared(
         raw=raw,
@@ -478,8 +491,8 @@ def prepare_as_trained(
         missing=[name for name in wanted if name not in {d.name for d in used_channels}],
         found=used_channels,
         not_rereferenced=failed,
-        differences=differing,
+        differences=remaining,
         sfreq=sfreq,
         signals=preprocessed_signals(raw, used_channels, sfreq, to_apply),
-        chs_info=[ch for _, ch in places],
+        chs_info=[ch for _, ch in matches],
     )

@@ -1,9 +1,9 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
-No window contains a gap of its recording. Gaps are marked by annotations of MNE: "EDGE boundary"
-and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause. None overlaps
-another annotation that begins with "BAD". What is left out is counted. Windows keep the names of
-their classes in the way of braindecode.
+Windows do not contain gaps of the recording. Gaps are marked by annotations of MNE: "EDGE boundary"
+and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause of the acquisition.
+Windows do not overlap other annotations that begin with "BAD" either. Excluded windows and labels
+are counted. Class names are stored with the windows, as in braindecode.
 """
 
 import logging
@@ -24,67 +24,73 @@ log = logging.getLogger(__name__)
 
 
 class ExcludedItem(NamedTuple):
-    """Something of a recording that is left out.
+    """Number of labels, windows or signals of a recording that are excluded for one reason.
 
     Attributes
     ----------
-    what, why : str
-        What it is, "recordings", "labels" or "windows", and the reason.
-    number, of : int
-        How many they are, and of how many in the recording.
-    is_asked : bool
-        Whether the user has asked for it, so that it is no reason for a warning or an error.
+    what : str
+        Kind of the excluded items: "recordings", "labels", "windows", "signals" or "rows".
+    why : str
+        Reason why they are excluded.
+    number : int
+        Number of excluded items.
+    of : int
+        Total number of items of this kind in the recording.
+    is_requested : bool
+        Whether the user requested the exclusion, so that no warning or error is needed.
     """
 
     what: str
     why: str
     number: int
     of: int
-    is_asked: bool = False
+    is_requested: bool = False
 
     def __str__(self) -> str:
-        return f"{self.number} of {self.of} {self.what} {self.why}"
+        return f"{self.number} of {self.of} {self.what} ({self.why})"
 
 
-_OMISSIONS: ContextVar[list[ExcludedItem] | None] = ContextVar("_OMISSIONS", default=None)
+_EXCLUDED_ITEMS: ContextVar[list[ExcludedItem] | None] = ContextVar("_EXCLUDED_ITEMS", default=None)
 
 
 @contextmanager
-def collected_omissions() -> Iterator[list[ExcludedItem]]:
-    """Collect what is left out inside, also by functions that return no window.
+def collect_excluded_items() -> Iterator[list[ExcludedItem]]:
+    """Collect the items that are excluded by functions called in this context.
 
     Examples
     --------
-    >>> from braindecode_pars.recordings.cutting import collected_omissions, omit
-    >>> with collected_omissions() as omissions:
-    ...     omit("windows", "too noisy", 2, 10)
-    >>> omissions[0].why
+    >>> from braindecode_pars.recordings.cutting import collect_excluded_items, record_excluded
+    >>> with collect_excluded_items() as excluded_items:
+    ...     record_excluded("windows", "too noisy", 2, 10)
+    >>> excluded_items[0].why
     'too noisy'
     """
-    omissions: list[ExcludedItem] = []
-    token = _OMISSIONS.set(omissions)
+    excluded_items: list[ExcludedItem] = []
+    token = _EXCLUDED_ITEMS.set(excluded_items)
     try:
-        yield omissions
+        yield excluded_items
     finally:
-        _OMISSIONS.reset(token)
+        _EXCLUDED_ITEMS.reset(token)
 
 
-def omit(what: str, why: str, number: int, of: int, *, is_asked: bool = False) -> None:
-    """Note what is left out, if it is anything; see :class:`ExcludedItem`."""
-    omissions = _OMISSIONS.get()
-    if number and omissions is not None:
-        omissions.append(ExcludedItem(what, why, int(number), int(of), is_asked))
+def record_excluded(
+    what: str, why: str, number: int, of: int, *, is_requested: bool = False
+) -> None:
+    """Record that items of a recording are excluded, see :class:`ExcludedItem`."""
+    excluded_items = _EXCLUDED_ITEMS.get()
+    if number and excluded_items is not None:
+        excluded_items.append(ExcludedItem(what, why, int(number), int(of), is_requested))
     elif number:
-        log.info("Left out: %d of %d %s, %s.", number, of, what, why)
+        log.info("Excluded: %d of %d %s (%s).", number, of, what, why)
 
 
-#: Seconds by which times may be rounded, and labels too short for their windows: FIF files keep
-#: times in single precision, which after nine hours is four milliseconds.
+#: Tolerance in seconds for rounded times and for labels that are slightly shorter than a window.
+#: FIF files store times in single precision, with a resolution of 4 ms after nine hours.
 ROUNDING = 4e-3
 
 
 def holds_a_window(duration: float, seconds: float) -> bool:
-    """Whether a stretch is as long as a window, up to rounded times; both in seconds.
+    """Return whether a segment is as long as a window, up to rounding; both in seconds.
 
     Examples
     --------
@@ -100,10 +106,10 @@ def fixed_windows(
     seconds: float = 30.0,
     target: Callable[[np.ndarray, np.ndarray], np.ndarray] | np.ndarray | int = -1,
 ) -> EEGWindowsDataset | None:
-    """Cut a recording into windows of equal length; an incomplete window at the end is dropped.
+    """Cut a recording into consecutive windows of equal length.
 
-    After a gap, the next window starts at the first sample after it. Windows that overlap an
-    annotation that begins with "BAD" are left out.
+    An incomplete window at the end is dropped. After a gap, the next window starts at the first
+    sample after the gap. Windows that overlap an annotation that begins with "BAD" are excluded.
 
     Parameters
     ----------
@@ -112,20 +118,21 @@ def fixed_windows(
     seconds : float
         Length of a window in seconds.
     target : int | ndarray | callable
-        Target of all windows, of each window, or a function that returns the targets. It receives
-        the start and stop times of all windows in seconds, two arrays of shape (n_windows,). For
-        the estimators, -1 marks an unlabeled window.
+        One target for all windows, an array with the target of each window, or a function that
+        returns this array. The function receives the start and stop times of all windows in
+        seconds, as two arrays of shape (n_windows,). For the estimators, -1 marks an unlabeled
+        window.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Windows; None when the recording, or each part of it between gaps, is shorter than a window,
-        or when all windows are bad.
+        Windows. None if all segments between gaps are shorter than a window, or if all windows are
+        excluded.
 
     Raises
     ------
     ValueError
-        When ``seconds`` is not positive, or less than a sample.
+        If ``seconds`` is not positive, or shorter than one sample.
 
     Examples
     --------
@@ -141,17 +148,20 @@ def fixed_windows(
     check_positive(seconds=seconds)
     length = round(seconds * raw.info["sfreq"])  # in samples
     if length < 1:
-        raise ValueError(f"seconds={seconds:g} is less than a sample at {raw.info['sfreq']:g} Hz.")
-    stretches = continuous_segments(raw)
-    of_each = [np.arange(start, stop - length + 1, length) for start, stop in stretches]
-    if not sum(map(len, of_each)):
-        omit("recordings", f"shorter than a window of {seconds:g} s", 1, 1)
+        raise ValueError(
+            f"seconds={seconds:g} is shorter than one sample at {raw.info['sfreq']:g} Hz. Pass "
+            "longer windows."
+        )
+    segments = continuous_segments(raw)
+    segment_starts = [np.arange(start, stop - length + 1, length) for start, stop in segments]
+    if not sum(map(len, segment_starts)):
+        record_excluded("recordings", f"shorter than a window of {seconds:g} s", 1, 1)
         return None
-    starts = np.concatenate(of_each)
-    # As braindecode's create_fixed_length_windows, which cuts across gaps, and sets one target per
-    # recording; here each window gets its own.
-    seconds_of = starts / raw.info["sfreq"]
-    targets = target(seconds_of, seconds_of + seconds) if callable(target) else target
+    starts = np.concatenate(segment_starts)
+    # Unlike braindecode's create_fixed_length_windows, windows do not span gaps, and each window
+    # has its own target.
+    start_seconds = starts / raw.info["sfreq"]
+    targets = target(start_seconds, start_seconds + seconds) if callable(target) else target
     return _good_windows(raw, np.arange(len(starts)), starts, length, targets)
 
 
@@ -162,7 +172,7 @@ def _good_windows(
     length: int,
     targets: np.ndarray | Sequence[int] | int,
 ) -> EEGWindowsDataset | None:
-    """Return windows without those in bad times; None if there is none."""
+    """Return the windows outside gaps and bad segments; None if there are none."""
     metadata = pd.DataFrame(
         {
             "i_window_in_trial": numbers,
@@ -172,31 +182,32 @@ def _good_windows(
         }
     )
     good = are_good(raw, starts, starts + length)
-    why = 'in gaps or in annotations that begin with "BAD"'
-    omit("windows", why, np.sum(~good), len(good), is_asked=True)
+    reason = 'in a gap or in an annotation that begins with "BAD"'
+    record_excluded("windows", reason, np.sum(~good), len(good), is_requested=True)
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
 
 def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
-    """Cut the annotated parts of a recording into windows that do not overlap.
+    """Cut the annotated segments of a recording into windows that do not overlap.
 
-    A window that would contain a gap, or overlap an annotation that begins with "BAD", is left out.
+    Windows that contain a gap, or overlap an annotation that begins with "BAD", are excluded.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording with annotations.
     mapping : mapping of str to int
-        Targets by description of an annotation. Annotations with other descriptions are ignored.
+        Target of each description of an annotation. Annotations with other descriptions are
+        ignored.
     seconds : float
         Length of a window in seconds.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Windows; None when no annotation is as long as a window.
+        Windows; None if no annotation is as long as a window, or if all windows are excluded.
 
     Examples
     --------
@@ -212,17 +223,18 @@ def event_windows(
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
     check_positive(seconds=seconds)
-    sfreq, notes = raw.info["sfreq"], raw.annotations
+    sfreq, annotations = raw.info["sfreq"], raw.annotations
     length = round(seconds * sfreq)
-    # Whole samples of each annotation, within the recording.
-    first = np.round((notes.onset - raw.first_time) * sfreq)
-    n_samples = np.floor((notes.duration + max(ROUNDING, 0.5 / sfreq)) * sfreq)
+    # Number of samples of each annotation within the recording.
+    first = np.round((annotations.onset - raw.first_time) * sfreq)
+    n_samples = np.floor((annotations.duration + max(ROUNDING, 0.5 / sfreq)) * sfreq)
     n_samples = np.minimum(n_samples, raw.n_times - first)
-    keep = np.isin(notes.description, list(mapping)) & (n_samples >= length)
+    keep = np.isin(annotations.description, list(mapping)) & (n_samples >= length)
     first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)
     numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
     starts = np.repeat(first, counts) + numbers * length
-    targets = np.array([mapping[label] for label in np.repeat(notes.description[keep], counts)])
+    labels = np.repeat(annotations.description[keep], counts)
+    targets = np.array([mapping[label] for label in labels])
     windows = _good_windows(raw, numbers, starts, length, targets)
     return None if windows is None else name_classes(windows, mapping)
 
@@ -231,22 +243,24 @@ W = TypeVar("W", EEGWindowsDataset, WindowsDataset)
 
 
 def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
-    """Keep the names of targets with windows.
+    """Store the class names of the targets with the windows, as in braindecode.
 
-    The names are written where braindecode's windowers write them: as the entry ``mapping`` of the
-    last record in ``window_kwargs``. The estimators read them from there into ``class_names_``.
+    As in the windowing functions of braindecode, the class names are stored in the entry
+    ``mapping`` of the last element of ``window_kwargs``. The estimators read ``class_names_`` from
+    this entry.
 
     Parameters
     ----------
     windows : EEGWindowsDataset | WindowsDataset
         Windows of a recording; changed in place.
     classes : sequence of str | mapping of str to int
-        Names of the targets 0, 1, ..., or the target of each name. Without any, nothing is written.
+        Class names of the targets 0, 1, ..., or a mapping of class names to targets. If empty,
+        nothing is stored.
 
     Returns
     -------
-    EEGWindowsDataset
-        The windows.
+    EEGWindowsDataset | WindowsDataset
+        ``windows`` itself.
 
     Examples
     --------
@@ -269,9 +283,10 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
 
 
 def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
-    """Split a recording at its gaps; one without gaps is returned as it is.
+    """Split a recording into the segments between its gaps.
 
-    The parts have its info, and no annotations.
+    A recording without gaps is returned unchanged. Segments have the measurement info of the
+    recording, but no annotations.
 
     Examples
     --------
@@ -279,20 +294,20 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     >>> import numpy as np
     >>> from braindecode_pars.recordings.cutting import split_at_gaps
     >>> info = mne.create_info(["C3"], 100.0, "eeg")
-    >>> parts = [mne.io.RawArray(np.zeros((1, n)), info, verbose="error") for n in (500, 300)]
-    >>> joined = mne.concatenate_raws(parts, verbose="error")
-    >>> [int(part.n_times) for part in split_at_gaps(joined)]
+    >>> segments = [mne.io.RawArray(np.zeros((1, n)), info, verbose="error") for n in (500, 300)]
+    >>> raw = mne.concatenate_raws(segments, verbose="error")
+    >>> [int(segment.n_times) for segment in split_at_gaps(raw)]
     [500, 300]
     """
-    stretches = continuous_segments(raw)
-    if stretches == [(0, raw.n_times)]:
+    segments = continuous_segments(raw)
+    if segments == [(0, raw.n_times)]:
         return [raw]
-    return [  # not by raw.crop, before which all is copied for each part
+    return [  # raw.copy().crop() would copy the whole recording for each segment
         mne.io.RawArray(
             raw.get_data(start=start, stop=stop),
             raw.info.copy(),
             raw.first_samp + start,
             verbose="error",
         )
-        for start, stop in stretches
+        for start, stop in segments
     ]

@@ -1,7 +1,8 @@
-"""What the headers of recordings tell before they are read: the channels of all, and the mains.
+"""Inspect recordings before they are read: channels shared by all recordings, and line frequency.
 
-A method compares the channels of a window, and an average is over all of them. So they are decided
-once, for all recordings: the electrodes of the scalp that all share.
+All windows must have the same channels, and the average reference depends on the channels.
+Therefore, the channels are selected once for all recordings: the scalp electrodes shared by all
+recordings.
 """
 
 import logging
@@ -17,54 +18,56 @@ from braindecode_pars.recordings.loading import table_text
 
 log = logging.getLogger(__name__)
 
-#: Largest share of recordings that may be left out for the sake of the channels of the others.
-_FEW = 0.25
+#: Maximum proportion of recordings with too few channels that are ignored in the selection.
+_MAX_IGNORED = 0.25
 
 
 def shared_channels(
     infos: Mapping[str, mne.Info], *, average: bool = False, verbose: int = 1
 ) -> tuple[list[str], bool]:
-    """Choose the channels of recordings: the electrodes of the scalp that all of them have.
+    """Select the scalp electrodes shared by all recordings.
 
-    Names of one electrode count as the same, whatever their reference and order are. Channels that
-    are marked as bad are missing. Where fewer channels are electrodes of the 10-05 system than have
-    other names, as in caps with numbers, all EEG channels are chosen from. Recordings without half
-    of the channels that most have are not asked, if they are at most a quarter of all.
+    Channel names that refer to the same electrode are equivalent, regardless of reference and
+    order. Channels that are marked as bad count as missing. If most channels do not have names of
+    the 10-05 system, as in caps with numbered electrodes, all EEG channels shared by the recordings
+    are selected. Recordings with fewer than half of the usual channels are ignored, if at most a
+    quarter of all recordings are ignored. A usual channel is contained in at least half of the
+    recordings.
 
     Parameters
     ----------
     infos : mapping of str to mne.Info
-        Measurement info of each recording, by its name.
+        Measurement info of each recording, by file name.
     average : bool
-        Whether their average becomes the reference. Pairs of electrodes, such as ``Fpz-Cz``, are
-        then chosen only where there are no single ones.
+        Whether the recordings will be re-referenced to the average of the selected channels. If
+        True, bipolar channels such as ``Fpz-Cz`` are selected only if there are no other channels.
     verbose : int
-        Whether to log what is left out, if it is no electrode.
+        Whether to log excluded channels if none of them is an electrode (1), or not (0).
 
     Returns
     -------
     names : list of str
-        Their names in the first recording that has all of them, in its order.
+        Names and order of the selected channels in the first recording that contains all of them.
     are_all : bool
-        Whether no recording has other EEG channels beside.
+        Whether no recording contains further EEG channels.
 
     Raises
     ------
     ValueError
-        When the recordings share no channel.
+        If the recordings share no channel.
 
     Warns
     -----
     UserWarning
-        With a table of the channels that are left out, when a recording lacks an electrode of
-        others, or when type and name of a channel contradict each other.
+        If an electrode is excluded because it is missing in some recordings, or if the type and
+        the name of a channel are contradictory. The message contains a table of excluded channels.
 
     Examples
     --------
     >>> import mne
     >>> from braindecode_pars.recordings.first_look import shared_channels
-    >>> names = {"a.edf": ["C3-LE", "T3-LE", "A2-A1"], "b.edf": ["T7", "C3", "ECG"]}
-    >>> infos = {file: mne.create_info(each, 100.0, "misc") for file, each in names.items()}
+    >>> ch_names = {"a.edf": ["C3-LE", "T3-LE", "A2-A1"], "b.edf": ["T7", "C3", "ECG"]}
+    >>> infos = {file: mne.create_info(names, 100.0, "misc") for file, names in ch_names.items()}
     >>> for info in infos.values():
     ...     for ch in info["chs"][:2]:
     ...         ch["kind"] = mne.io.constants.FIFF.FIFFV_EEG_CH
@@ -73,92 +76,99 @@ def shared_channels(
     """
     keys = channel_names.channel_keys(*(info["ch_names"] for info in infos.values()))
     rows = []
-    for i, (info, of_info) in enumerate(zip(infos.values(), keys, strict=True)):
+    for i, (info, info_keys) in enumerate(zip(infos.values(), keys, strict=True)):
         names = channel_names.system_names(info["ch_names"])
-        for ch, name, key in zip(info["chs"], names, of_info, strict=True):
+        for ch, name, key in zip(info["chs"], names, info_keys, strict=True):
             why = channel_names.why_no_electrode({**ch, "ch_name": name})
             is_good = channel_names.is_eeg(ch) and ch["ch_name"] not in info["bads"]
             rows.append((i, key, ch["ch_name"], why, is_good))
     table = pd.DataFrame(rows, columns=["recording", "key", "name", "why", "is_good"])
     channels = table.drop_duplicates("key").set_index("key")
-    # Which recordings have which channels, shape (n_keys, n_recordings)
+    # Whether a recording contains a channel, shape (n_keys, n_recordings)
     good = table[table["is_good"]]
-    has = pd.crosstab(good["key"], good["recording"]) > 0
-    has = has.reindex(index=channels.index, columns=range(len(infos)), fill_value=False)
-    usual = has.mean(axis=1) >= 0.5
+    has_channel = pd.crosstab(good["key"], good["recording"]) > 0
+    has_channel = has_channel.reindex(
+        index=channels.index, columns=range(len(infos)), fill_value=False
+    )
+    usual = has_channel.mean(axis=1) >= 0.5
     wanted = channels["why"] == ""
     if not average or not (wanted & usual).any():
         wanted |= channels["why"] == channel_names.PAIR
     unnamed = (channels["why"] == channel_names.UNKNOWN) & ~channels.index.str.contains("-")
     if (wanted & usual).sum() <= (unnamed & usual).sum():
-        wanted = has.any(axis=1)
-    # Recordings that would cost most channels, and the channels of the others
-    n_usual = has[wanted & usual].sum()
-    odd = n_usual < (wanted & usual).sum() / 2
-    odd &= odd.mean() <= _FEW
-    shared = wanted & has.loc[:, ~odd].all(axis=1)
+        wanted = has_channel.any(axis=1)
+    # Ignore recordings with few of the usual channels, and select the channels of all others.
+    n_usual = has_channel[wanted & usual].sum()
+    is_ignored = n_usual < (wanted & usual).sum() / 2
+    is_ignored &= is_ignored.mean() <= _MAX_IGNORED
+    shared = wanted & has_channel.loc[:, ~is_ignored].all(axis=1)
     exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
-            f"The {len(infos)} recordings have no EEG channel in common. Name those to use in "
-            f"channels= (--channel), or leave recordings out."
+            f"The {len(infos)} recordings share no EEG channel. Pass the channels to use as "
+            "channels (--channel), or exclude recordings."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
-            f"They have:{exclusions}"
+            f"Channels of the recordings:{exclusions}"
         )
-    shared_rows = table[(table["recording"] == int(odd.argmin())) & table["key"].map(shared)]
+    shared_rows = table[(table["recording"] == int(is_ignored.argmin())) & table["key"].map(shared)]
     names, n = shared_rows["name"].tolist(), len(infos)
-    some = f"{n - odd.sum()} of {n} recordings" if odd.any() else f"The {n} recordings"
+    count = f"The {n} recordings"
+    if is_ignored.any():
+        count = f"{n - is_ignored.sum()} of {n} recordings"
     text = (
-        f"{some} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
+        f"{count} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
         f"{checks.format_list(names, 20)}"
-        f"{'; their average is the reference' if average else ''}. "
-        f"Left out:{exclusions}"
+        f"{', which are re-referenced to their average' if average else ''}. "
+        f"Excluded channels:{exclusions}"
     )
     if (wanted & ~shared).any() or (channels["why"] == channel_names.NAME_CONTRADICTS_TYPE).any():
         checks.warn_user(text)
     elif exclusions and verbose:
         log.info(text)
-    return names, not has[~shared].any(axis=None)
+    return names, not has_channel[~shared].any(axis=None)
 
 
 def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n: int) -> str:
-    """Return the channels that are left out, in how many recordings they are, and why."""
+    """Format a table of excluded channels: names, number of recordings, and reason."""
     unshared_rows = table[~table["key"].map(shared)]
-    of_key = unshared_rows.groupby("key", sort=False).agg(
+    channels = unshared_rows.groupby("key", sort=False).agg(
         name=("name", "first"), n=("recording", "nunique"), good=("is_good", "sum")
     )
-    of_key["why"] = why[of_key.index]
-    lacking = [f"missing or marked as bad in {n - good}" for good in of_key["good"]]
-    of_key["why"] = of_key["why"].where(of_key["why"] != "", lacking)
+    channels["why"] = why[channels.index]
+    missing = [f"missing or marked as bad in {n - good}" for good in channels["good"]]
+    channels["why"] = channels["why"].where(channels["why"] != "", missing)
     groups = []
-    for (count, reason), part in of_key.groupby(["n", "why"], sort=False):
-        names = checks.format_list(channel_names.odd_first(part["name"]), 8)
+    for (count, reason), group in channels.groupby(["n", "why"], sort=False):
+        names = checks.format_list(channel_names.odd_first(group["name"]), 8)
         groups.append((names, f"in {count} of {n} recordings", reason))
     return table_text(groups)
 
 
-#: Frequencies of the mains in Hz.
-MAINS = (50.0, 60.0)
-#: Recordings in which they are looked for, and seconds of each.
-N_LOOKED_AT, _SECONDS = 10, 30.0
-#: Decibels above the neighboring frequencies from which a peak is plain, and below which there is
-#: none.
-_PLAIN, _NONE = 10.0, 3.0
+#: Possible line frequencies in Hz.
+LINE_FREQUENCIES = (50.0, 60.0)
+#: Maximum number of recordings that are inspected for line noise (approximately).
+N_INSPECTED_RECORDINGS = 10
+#: Duration in seconds of the segment of a recording that is inspected.
+_SECONDS = 30.0
+#: Minimum power of a peak relative to neighboring frequencies, in decibels.
+_PEAK = 10.0
+#: Power relative to neighboring frequencies below which there is no peak, in decibels.
+_NO_PEAK = 3.0
 
 
 def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
-    """Return how far the power at the frequencies of the mains is above that of their neighbors.
+    """Measure line noise: spectral power at 50 and 60 Hz relative to neighboring frequencies.
 
     Parameters
     ----------
     raw : Raw
-        Recording, of which half a minute is read.
+        Recording. 30 seconds in the middle of the recording are read.
 
     Returns
     -------
     dict of float to float
-        Decibels at 50 and 60 Hz, the median of the EEG channels; without frequencies that the
-        recording does not have.
+        Power ratio in decibels at 50 Hz and 60 Hz, as the median over EEG channels. Frequencies
+        that are too close to the Nyquist frequency, or above it, are omitted.
 
     Examples
     --------
@@ -168,7 +178,7 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     >>> noise = np.random.default_rng(0).normal(size=(1, 6000))
     >>> noise += np.sin(2 * np.pi * 50 * np.arange(6000) / 200)
     >>> raw = mne.io.RawArray(noise, mne.create_info(["C3"], 200.0, "eeg"), verbose="error")
-    >>> {mains: round(peak, -1) for mains, peak in line_noise_peaks(raw).items()}
+    >>> {freq: round(peak, -1) for freq, peak in line_noise_peaks(raw).items()}
     {50.0: 20.0, 60.0: 0.0}
     """
     sfreq, middle = raw.info["sfreq"], raw.n_times // 2
@@ -178,40 +188,39 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     freqs, power = welch(signals, sfreq, nperseg=min(round(4 * sfreq), signals.shape[1]))
     power = power[power.min(axis=1) > 0]  # without flat channels
     peaks = {}
-    for mains in MAINS:
-        away = np.abs(freqs - mains)
-        beside = power[:, (away >= 2) & (away <= 6)]
-        if mains + 2 < sfreq / 2 and beside.size:
-            ratio = power[:, away <= 0.5].max(axis=1) / np.median(beside, axis=1)
-            peaks[mains] = float(10 * np.log10(np.median(ratio)))
+    for line_freq in LINE_FREQUENCIES:
+        distance = np.abs(freqs - line_freq)
+        neighbors = power[:, (distance >= 2) & (distance <= 6)]
+        if line_freq + 2 < sfreq / 2 and neighbors.size:
+            ratio = power[:, distance <= 0.5].max(axis=1) / np.median(neighbors, axis=1)
+            peaks[line_freq] = float(10 * np.log10(np.median(ratio)))
     return peaks
 
 
 def warn_of_line_frequency(
-    found: Sequence[Mapping[float, float]], mains: float, sfreq: float
+    peaks: Sequence[Mapping[float, float]], mains: float, sfreq: float
 ) -> None:
-    """Warn if most recordings have the mains at another frequency than that of the notch filter.
+    """Warn if the line frequency differs from the notch filter in most recordings.
 
     Parameters
     ----------
-    found : sequence of dict
-        What :func:`line_noise_peaks` returned for some recordings.
+    peaks : sequence of dict
+        Results of :func:`line_noise_peaks` for the inspected recordings.
     mains : float
         Frequency of the notch filter in Hz.
     sfreq : float
-        New sampling rate in Hz. What it cannot have needs no filter.
+        New sampling rate in Hz. Frequencies at or above its Nyquist frequency are ignored.
 
     Examples
     --------
     >>> from braindecode_pars.recordings.first_look import warn_of_line_frequency
     >>> warn_of_line_frequency([{50.0: 1.2, 60.0: 25.0}], mains=60.0, sfreq=200.0)
     """
-    for other in MAINS:
-        plain = [p.get(other, 0) > _PLAIN and p.get(mains, 0) < _NONE for p in found]
-        if other != mains and other < sfreq / 2 and sum(plain) > len(plain) / 2:
+    for other in LINE_FREQUENCIES:
+        has_peak = [p.get(other, 0) > _PEAK and p.get(mains, 0) < _NO_PEAK for p in peaks]
+        if other != mains and other < sfreq / 2 and sum(has_peak) > len(has_peak) / 2:
             checks.warn_user(
-                f"The spectrum has a peak at {other:g} Hz in {sum(plain)} of {len(plain)} "
-                f"recordings that were looked at, and none at {mains:g} Hz, where the notch filter "
-                f"is. The mains seem to have {other:g} Hz: pass mains={other:g} "
-                f"(--mains {other:g})."
+                f"Line noise appears to be at {other:g} Hz: {sum(has_peak)} of {len(has_peak)} "
+                f"inspected recordings have a spectral peak at {other:g} Hz and none at {mains:g} "
+                f"Hz, the frequency of the notch filter. Pass mains={other:g} (--mains {other:g})."
             )

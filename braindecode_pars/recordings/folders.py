@@ -1,7 +1,4 @@
-"""Search of a folder for recordings, with the files that belong to each of them.
-
-Files that are not read are listed.
-"""
+"""Search a folder for recordings and the files that belong to them; report unused files."""
 
 import glob
 import re
@@ -13,42 +10,43 @@ from statistics import median
 from braindecode_pars._common import checks
 from braindecode_pars.recordings import label_files, search
 
-#: Endings of recordings in formats that are not read, of which some are folders.
+#: Extensions of unsupported recording formats. Some of these recordings are folders.
 _OTHER_ENDINGS = (
     *(".gdf", ".cnt", ".mff", ".nwb", ".eeg", ".rec", ".ahdr", ".nedf", ".cdt", ".lay", ".trc"),
     *(".xdf", ".mefd", ".nxe", ".e"),
 )
-#: Names of recordings, also in archives and of unfinished downloads: P01.edf.bz2, P01.edf.part.
+#: File names of recordings, archives and incomplete downloads: P01.edf.bz2, P01.edf.part.
 _RECORDING = re.compile(
     rf"({'|'.join(map(re.escape, (*search.ENDINGS, *_OTHER_ENDINGS)))})([\W_].*)?$", re.IGNORECASE
 )
-#: A file of as many bytes is named if it is not read, whatever its ending.
+#: Files of at least this size in bytes are reported if they are not read, whatever their extension.
 _LARGE = 1_000_000
-#: Folders of a BIDS data set that repeat its recordings.
+#: Folders of a BIDS dataset that may contain copies of its recordings.
 _COPIES = {"derivatives", "sourcedata", "code", "stimuli"}
 
 
 def recordings_below(root: Path) -> list[Path]:
-    """Return the recordings below a folder, also those that cannot be opened.
+    """List the recordings in a folder and all its subfolders, including unreadable recordings.
 
-    Folders of a BIDS data set that repeat its recordings, such as ``derivatives``, are left out.
+    Folders of a BIDS dataset that may contain copies of recordings, such as ``derivatives``, are
+    excluded.
 
     Raises
     ------
     FileNotFoundError
-        When ``root`` is no folder, or has no recording.
+        If ``root`` is not a folder, or contains no recording.
     ValueError
-        When two headers name the same file of signals.
+        If two headers refer to the same signal file.
 
     Warns
     -----
     UserWarning
-        Once, with the number of files that are not read: those with the name of a recording, such
-        as epochs and other formats, and those as large as the median recording or a megabyte. When
-        a header names files of another name.
+        If the folder contains files that are not read, but have the name of a recording (such as
+        epochs or unsupported formats), or are as large as the median recording or one megabyte. If
+        a header refers to files with a different name. If BIDS tables belong to no recording.
     """
     if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder; pass the folder of the recordings.")
+        raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")
     files = [f for f in search.list_files(root, lambda name: True) if not _is_copy(f, root)]
     known = [file for file in files if file.name.lower().endswith(search.ENDINGS)]
     recordings = [file for file in known if search.is_recording(file)]
@@ -56,40 +54,45 @@ def recordings_below(root: Path) -> list[Path]:
     parts = [search.signal_files(recording) for recording in recordings]
     sizes = [max(map(_size, files)) for files in parts]
     large = min(_LARGE, max(median(sizes or [_LARGE]), 1))
-    named = [file for file in files if _RECORDING.search(file.name)]  # also in other formats
-    read = {file.absolute() for file in chain(*parts)}
+    named = [file for file in files if _RECORDING.search(file.name)]  # includes other formats
+    used_files = {file.absolute() for file in chain(*parts)}
     for recording in named:
-        with suppress(ValueError):  # of two tables; reading the recording raises it
-            read.update(map(Path.absolute, _tables_and_labels(recording)))
-    # Files of the name of a recording belong to it; as do those of its entities in BIDS.
+        with suppress(ValueError):  # of ambiguous tables; reading the recording raises the error
+            used_files.update(map(Path.absolute, _tables_and_labels(recording)))
+    # Files whose names begin with the name or the BIDS entities of a recording belong to it.
     starts = {str(file.with_name(f"{file.stem}.")) for file in recordings}
     starts |= {str(file).removesuffix(f"eeg{file.suffix}") for file in recordings}
     unread = [
         file.relative_to(root).as_posix()
         for file in files
-        if file.absolute() not in read
+        if file.absolute() not in used_files
         and (_RECORDING.search(file.name) or _size(file) >= large)
         and not any(str(file)[: end.end()] in starts for end in re.finditer("[._]", str(file)))
-        and file.suffix.lower() != ".hea"  # of several segments, which have their own
+        and file.suffix.lower() != ".hea"  # header of several segments
     ]
+    count = "1 file that is" if len(unread) == 1 else f"{len(unread)} files that are"
     text = (
-        f"{root} has {len(unread)} files that are not read: {checks.format_list(unread, max_items=8)}. Read "
-        f"are continuous recordings ({', '.join(search.ENDINGS)}). Unpack archives, rename EDF "
-        "files with another ending, such as .rec, to .edf, and write annotations as a table; "
-        "convert other formats that MNE reads with mne.io.read_raw(file).save('P01_raw.fif')."
+        f"{root} contains {count} not read: "
+        f"{checks.format_list(unread, max_items=8)}. Only continuous recordings are read "
+        f"({', '.join(search.ENDINGS)}). Unpack archives. Rename EDF files with another extension, "
+        "such as .rec, to .edf. Save annotations as a table. Convert other formats that MNE "
+        "supports with mne.io.read_raw(file).save('P01_raw.fif')."
     )
     if not recordings:
-        text = text if unread else f"no file ends with {', '.join(search.ENDINGS)}."
+        extensions = ", ".join(search.ENDINGS)
+        text = text if unread else f"no file has one of the extensions {extensions}."
         raise FileNotFoundError(f"{root} contains no recording: {text}")
     if unread:
         checks.warn_user(text)
-    # Such as sub-01_run-01_events.tsv beside sub-01_run-1_eeg.edf
+    # Tables without recordings, such as sub-01_run-01_events.tsv next to sub-01_run-1_eeg.edf.
     above = {folder for file in named for folder in file.parents if folder.is_relative_to(root)}
     tables = {t for name in search.TABLES for folder in above for t in folder.glob(f"*_{name}.tsv")}
-    if others := sorted(t.relative_to(root).as_posix() for t in tables if t.absolute() not in read):
+    unused_tables = [table for table in tables if table.absolute() not in used_files]
+    if unused_names := sorted(table.relative_to(root).as_posix() for table in unused_tables):
         checks.warn_user(
-            f"{root} has tables that belong to no recording by their names, and are not read: "
-            f"{checks.format_list(others, max_items=8)}. Give them the names of their recordings."
+            f"{root} contains BIDS tables that are not read, because their names match no "
+            f"recording: {checks.format_list(unused_names, max_items=8)}. Rename the tables to match "
+            "their recordings."
         )
     return recordings
 
@@ -99,7 +102,7 @@ def _size(file: Path) -> int:
 
 
 def _is_copy(file: Path, root: Path) -> bool:
-    """Whether a file is in a folder of copies, beside the folders of subjects."""
+    """Return whether a file is in a folder of copies of a BIDS dataset, such as derivatives."""
     above = (part for part in file.relative_to(root).parents if part.name in _COPIES)
     return any(
         (beside := root / part.parent).joinpath("dataset_description.json").exists()
@@ -109,13 +112,13 @@ def _is_copy(file: Path, root: Path) -> bool:
 
 
 def _tables_and_labels(recording: Path) -> list[Path]:
-    """Return the tables of BIDS for a recording, and the other files of its labels."""
+    """Return the BIDS tables and the label files of a recording."""
     sources = (find(recording) for find, _ in label_files.LABEL_SOURCES)
     return [*search.tables_beside(recording), *filter(None, sources)]
 
 
 def files_beside(recording: Path) -> list[Path]:
-    """Return a recording and the files of its samples and labels, by their names.
+    """Return a recording and the files that belong to it: signals, BIDS tables and labels.
 
     Examples
     --------
@@ -134,4 +137,4 @@ def files_beside(recording: Path) -> list[Path]:
         names.append(f"{glob.escape(recording.stem.removesuffix('_eeg'))}_*")
     files = {file for name in names for file in recording.parent.glob(name)}
     files.update(search.signal_files(recording), _tables_and_labels(recording))
-    return sorted(file for file in files if file.exists())  # skips dead links
+    return sorted(file for file in files if file.exists())  # without broken links

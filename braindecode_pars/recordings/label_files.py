@@ -1,9 +1,9 @@
-"""Labels of recordings: where they are, and which classes and targets they become.
+"""Read the labels of recordings from annotations, tables or file names, and map them to classes.
 
-Labels are in annotations of the recordings or of a file beside each of them, see ``LABEL_SOURCES``,
-or in a table of all files, with a row for each labeled segment, or of all subjects, or in the paths
-of the files. They become annotations with the names of their classes, of which
-:func:`~braindecode_pars.recordings.cutting.event_windows` cuts windows.
+Labels are read from the annotations of a recording; from a separate file of each recording, see
+``LABEL_SOURCES``; from a table with one row per labeled segment, per file or per subject; or from
+the paths of the files. They are converted to annotations with the class names, from which
+:func:`~braindecode_pars.recordings.cutting.event_windows` creates windows.
 """
 
 import logging
@@ -26,18 +26,19 @@ from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
 
-#: Start and duration of a labeled stretch in seconds, and its label. Without a start it is the
-#: whole recording, with the duration 0 one window.
-Stretch: TypeAlias = tuple[float | None, float, str]
-#: Function that returns the recording, perhaps with its header only.
+#: Onset and duration of a labeled segment in seconds, and its label. If the onset is None, the
+#: segment is the whole recording. If the duration is 0, the segment is one window.
+Segment: TypeAlias = tuple[float | None, float, str]
+#: Function that returns the recording, with or without its signals.
 Opener: TypeAlias = Callable[[], mne.io.BaseRaw]
 
-#: Usual length of a window.
+#: Default length of a window in seconds.
 SECONDS = 30.0
-#: Fewest seconds of labels that set the length of windows: shorter ones are in another unit.
-_SHORTEST = 0.1
+#: Minimum duration of labels in seconds to be used as the length of windows. Shorter durations are
+#: probably in another unit.
+_MIN_DURATION = 0.1
 
-#: Where labels are, see :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`.
+#: Source of the labels, see :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`.
 Labels: TypeAlias = (
     str | Path | pd.DataFrame | Sequence[str] | Mapping[str, int] | Mapping[str, str] | None
 )
@@ -45,16 +46,17 @@ Labels: TypeAlias = (
 
 @dataclass(frozen=True)
 class LabeledFile(loading.Recording):
-    """A recording, not yet opened, with labeled stretches, and its subject if they name it.
+    """Path of a recording with its labeled segments, and its subject if the labels contain it.
 
-    ``why_unlabeled`` is the reason if no label is known, as opposed to an empty label in a table.
+    ``why_unlabeled`` is the reason why the recording has no label. It is empty if a table contains
+    an empty label for the recording.
     """
 
-    stretches: tuple[Stretch, ...] = ()
+    segments: tuple[Segment, ...] = ()
     why_unlabeled: str = ""
 
 
-#: Reason of a recording without label.
+#: Reason why a recording has no label.
 _NO_ROW = "no row in the table of labels"
 
 
@@ -65,7 +67,7 @@ def labels_of_files(
     column: str = "label",
     subject_of: Callable[[Path], Any] = lambda file: None,
 ) -> list[LabeledFile] | None:
-    """Return the labels in a table; None for labels in annotations.
+    """Read the labels of files from a table; return None if the labels are in annotations.
 
     Parameters
     ----------
@@ -74,24 +76,24 @@ def labels_of_files(
     root : Path
         Folder of the recordings.
     files : list of Path
-        Recordings in it.
+        Recordings in this folder.
     column : str
-        Column of a table that has the labels.
+        Column of the table that contains the labels.
     subject_of : callable
-        Function that returns the subject of a file, for a table of subjects.
+        Function that returns the subject of a file, for a table with one row per subject.
 
     Returns
     -------
     list of LabeledFile | None
-        One for each file, in their order.
+        Labels of each file, in the order of ``files``.
 
     Raises
     ------
     TypeError
-        When the labels are a set, which has no order, or not of the above.
+        If ``labels`` has another type, or is a set, which has no order.
     ValueError
-        When the labels of a file are unclear, when a text is not the path of a table, or when
-        ``column`` is given for labels that are in no table.
+        If the labels of a file are ambiguous, if a string is not the path of a table, or if
+        ``column`` is passed for labels that are not in a table.
 
     Examples
     --------
@@ -99,16 +101,17 @@ def labels_of_files(
     >>> import pandas as pd
     >>> from braindecode_pars.recordings.label_files import labels_of_files
     >>> table = pd.DataFrame({"file": ["P01_rest"], "subject": ["P01"], "label": ["rest"]})
-    >>> [found] = labels_of_files(table, Path("data"), [Path("data", "P01_rest.edf")])
-    >>> found.subject, found.stretches
+    >>> [labeled] = labels_of_files(table, Path("data"), [Path("data", "P01_rest.edf")])
+    >>> labeled.subject, labeled.segments
     ('P01', ((None, 0.0, 'rest'),))
     """
     is_path = isinstance(labels, (str, Path))
     if not is_path and not isinstance(labels, pd.DataFrame):
         if column != "label":
             raise ValueError(
-                f"label_column={column!r} (--label-column) is for labels in a table; labels is "
-                f"{labels!r}, so give its path, such as labels='participants.tsv', or omit it."
+                f"label_column={column!r} (--label-column) requires labels in a table, but labels "
+                f"is {labels!r}. Pass the path of the table, such as labels='participants.tsv', or "
+                "omit label_column."
             )
         if labels is not None:
             _check_ordered("labels", labels)
@@ -116,8 +119,8 @@ def labels_of_files(
     where = str(labels) if is_path else "The table of labels"
     if is_path and not where.lower().endswith((".csv", ".tsv")):
         raise ValueError(
-            f"labels={where!r} is not the path of a .csv or .tsv file, with the columns file, "
-            f"subject and label. A list of labels is [{where!r}]."
+            f"labels must be the path of a .csv or .tsv file, got {where!r}. To pass a list of "
+            f"labels, use labels=[{where!r}]."
         )
     table = labels if isinstance(labels, pd.DataFrame) else loading.read_table(where, root)
     table = loading.with_plain_columns(table.reset_index(drop=True), where)
@@ -126,22 +129,25 @@ def labels_of_files(
     keys = ["file"] if is_timed else ["file", "participant_id", "subject"]
     key = next((name for name in keys if name in table), None)
     if key is None or column not in table:
-        missing, remedy = repr(column), "Pass that of the labels as label_column (--label-column)."
+        missing = repr(column)
+        remedy = "Pass the name of the column with the labels as label_column (--label-column)."
         if not key:
             missing = " or ".join(map(repr, keys))
-            remedy = "Rename the one with the names of the files, or of the subjects."
+            remedy = f"Rename the column with the file names{' or subjects' * (len(keys) > 1)}."
         columns = checks.format_list([*map(repr, table)])
-        raise ValueError(f"{where} has no column {missing}; it has {columns}. {remedy}")
+        raise ValueError(
+            f"{where} must have a column {missing}, got the columns {columns}. {remedy}"
+        )
     texts = [*map(label_text, table[column])]
     if key == "file":
-        return _labels_of_each(table.assign(label=texts), files, where)
-    return _labels_of_subjects(dict(subject=table[key], label=texts), files, where, subject_of)
+        return _labels_by_file(table.assign(label=texts), files, where)
+    return _labels_by_subject(dict(subject=table[key], label=texts), files, where, subject_of)
 
 
 def classes_and_targets(
     labels: Labels,
     classes: Sequence[str] | Mapping[str, str] | None,
-    of_files: Sequence[LabeledFile] | None,
+    labeled_files: Sequence[LabeledFile] | None,
     durations: Mapping[str, Sequence[float]],
     seconds: float | None = None,
 ) -> tuple[dict[str, str], dict[str, int], float]:
@@ -150,21 +156,32 @@ def classes_and_targets(
     Parameters
     ----------
     labels : list | dict | str | path | DataFrame | None
-        Where labels are; for those in annotations also which they are.
+        Source of the labels. If the labels are in annotations, also the descriptions of the
+        annotations to use.
     classes : list of str | mapping of str to str | None
         As in :func:`classes_of_labels`.
-    of_files : list of LabeledFile | None
-        What :func:`labels_of_files` returned.
+    labeled_files : list of LabeledFile | None
+        Result of :func:`labels_of_files`.
     durations : mapping of str to list of float
-        What :func:`durations_in` returned, for labels in annotations.
+        Result of :func:`durations_in`, for labels in annotations.
     seconds : float | None
-        Length of a window. None is 30 s, or that of all labels if it is one, and shorter.
+        Length of a window in seconds. If None, use 30 s, or the duration of the labels if all
+        labels have the same duration and are shorter than 30 s.
+
+    Returns
+    -------
+    classes_of_labels : dict of str to str
+        Class of each label.
+    targets : dict of str to int
+        Target of each class.
+    seconds : float
+        Length of a window in seconds.
 
     Raises
     ------
     ValueError
-        When there are no labels, all are shorter than a window, or ``classes`` are given for labels
-        in annotations.
+        If there are no labels, if all labels are shorter than a window, or if ``classes`` is passed
+        for labels in annotations.
 
     Examples
     --------
@@ -174,15 +191,18 @@ def classes_and_targets(
     >>> classes_and_targets({"left": 3, "right": 7}, None, None, {"left": [4.0, 4.0]})[1:]
     ({'left': 3, 'right': 7}, 4.0)
     """
-    if of_files is not None:
-        rows = [row for file in of_files for row in file.stretches]
+    if labeled_files is not None:
+        rows = [row for file in labeled_files for row in file.segments]
         names = classes_of_labels({label for *_, label in rows}, classes)
-        durations = {  # of the whole recording: 0
+        durations = {  # 0 for labels of the whole recording
             name: [0.0 if onset is None else lasts for onset, lasts, label in rows if label == name]
             for name in names
         }
     elif classes is not None:
-        raise ValueError("classes is for a table; annotations have labels={description: class}.")
+        raise ValueError(
+            "classes requires labels in a table or in file names, but the labels are in "
+            "annotations. Pass labels={description: class} instead."
+        )
     elif isinstance(labels, Mapping):
         names = {label_text(label): label_text(name) for label, name in labels.items()}
         if all(isinstance(target, Integral) for target in labels.values()):
@@ -192,70 +212,78 @@ def classes_and_targets(
         seconds = _length(durations, durations, seconds)
         names = {name: name for name in labels_in_annotations(durations, seconds)}
     else:
-        assert not isinstance(labels, Path)  # the labels of a table are in of_files
+        assert not isinstance(labels, Path)  # the labels of a table are in labeled_files
         names = {label_text(label): label_text(label) for label in labels}
-    names = {label: name for label, name in names.items() if label and name}  # "" is NaN or None
+    names = {label: name for label, name in names.items() if label and name}  # "" for NaN or None
     if not names:
-        raise ValueError("There are no labels: the list or the column of labels is empty.")
-    if odd := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
-            f"A class may not be called {odd[0]!r}, which marks a bad time or a gap; give it "
-            f"another name, as in {{{odd[0]!r}: 'poor'}}."
+            "No labels were found: the list or the column of labels is empty. Pass at least one "
+            "label."
+        )
+    if reserved := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
+        raise ValueError(
+            f"A class must not be named {reserved[0]!r}, because such names mark bad segments or "
+            f"gaps. Pass another class name, for example {{{reserved[0]!r}: 'poor'}}."
         )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
-    log.info("The labels are %s, with the targets 0, 1, ...", ", ".join(targets))
+    log.info("Classes of the targets 0, 1, ...: %s.", ", ".join(targets))
     return names, targets, _length(durations, names, seconds)
 
 
 def _length(
-    durations: Mapping[str, Sequence[float]], used: Iterable[str], seconds: float | None
+    durations: Mapping[str, Sequence[float]], labels: Iterable[str], seconds: float | None
 ) -> float:
-    """Return the length of windows, see :func:`classes_and_targets`."""
-    lasts = np.concatenate([[], *(durations.get(name, []) for name in used)])
-    wanted = SECONDS if seconds is None else seconds
-    if not len(lasts) or (lasts == 0).any() or cutting.holds_a_window(lasts.max(), wanted):
-        return wanted
-    shortest, usual, longest = lasts.min(), np.quantile(lasts, 0.05, method="lower"), lasts.max()
-    if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _SHORTEST:
-        log.info("All labels last %g s, and so do the windows.", shortest)
+    """Return the length of windows in seconds, see :func:`classes_and_targets`."""
+    values = np.concatenate([[], *(durations.get(name, []) for name in labels)])
+    length = SECONDS if seconds is None else seconds
+    if not len(values) or (values == 0).any() or cutting.holds_a_window(values.max(), length):
+        return length
+    shortest, longest = values.min(), values.max()
+    quantile = np.quantile(values, 0.05, method="lower")
+    if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _MIN_DURATION:
+        log.info("Using windows of %g s, the duration of all labels.", shortest)
         return round(float(shortest), 3) or float(shortest)
+    text = f"{round(quantile, 3) or quantile:g}"
     raise ValueError(
-        f"No label is as long as a window of {wanted:g} s: {len(lasts)} labels last {shortest:g} "
-        f"to {longest:g} s, 95 % of them {round(usual, 3) or usual:g} s or more. Pass this or a "
-        "shorter window_seconds; or correct their durations, in seconds."
+        f"All labels are shorter than a window of {length:g} s: {len(values)} labels last "
+        f"{shortest:g} to {longest:g} s, and 95 % of the labels last at least {text} s. Pass "
+        f"window_seconds={text} or less, or correct the durations, "
+        "which must be in seconds."
     )
 
 
 def _check_ordered(name: str, labels: Any) -> None:
-    """Check that labels are a list or a dict: a set has another order in the next process."""
+    """Check that labels are a list or a dict. The order of a set differs between processes."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
-        raise TypeError(f"{name} must be a list in the order of targets or a dict, got {labels!r}.")
+        raise TypeError(
+            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
+        )
 
 
 def classes_of_labels(
     file_labels: Iterable[str], classes: Sequence[str] | Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return the class of each label of the files that is used.
+    """Map the labels of the files to classes.
 
     Parameters
     ----------
     file_labels : iterable of str
         Labels of the files.
     classes : list of str | mapping of str to str | None
-        Labels to use, or the class of each. None uses all as they are: in alphabetical order, or,
-        if all are numbers, in theirs.
+        Labels to use, or a mapping of labels to classes. If None, each label is a class; classes
+        are in alphabetical order, or sorted by value if all labels are numbers.
 
     Returns
     -------
     dict of str to str
-        Classes by label, in the order of the targets.
+        Class of each label that is used, in the order of the targets.
 
     Raises
     ------
     TypeError
-        When ``classes`` have no order, or are one text.
+        If ``classes`` is a set or a string.
     ValueError
-        When ``classes`` are empty, or one is a label that no file has.
+        If ``classes`` is empty, or contains a label that does not occur in the files.
 
     Examples
     --------
@@ -277,21 +305,21 @@ def classes_of_labels(
     absent = [label for label in chosen if label not in labels]
     if absent or not chosen:
         raise ValueError(
-            f"classes has {', '.join(map(repr, absent)) or 'no label'}, but the labels of the "
-            f"files are {', '.join(map(repr, labels))}."
+            f"classes must contain at least one label, and only available labels "
+            f"({', '.join(map(repr, labels))}), got {', '.join(map(repr, absent)) or 'no label'}."
         )
     return chosen
 
 
 def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[Path | None]:
-    """Return the file that each row of a table names, in its column "file"; None for others.
+    """Return the file of each row of a table with a column "file"; None if there is no such file.
 
-    It is named by the end of its path, with or without the ending of a recording.
+    The column contains file names, or the last parts of the paths, with or without the extension.
 
     Raises
     ------
     ValueError
-        When a name may be of two of the files.
+        If a name matches two files.
     """
     known: dict[str, list[Path]] = {}
     for file in files:
@@ -305,66 +333,72 @@ def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[
         candidates = known.get(name, [None])
         if len(candidates) > 1:
             raise ValueError(
-                f"{where} names the file {name!r}, which may be {candidates[0]} or "
-                f"{candidates[1]}; write more of its path."
+                f"{where} contains the file name {name!r}, which matches both {candidates[0]} and "
+                f"{candidates[1]}. Add the folder to the file name."
             )
         named += candidates
     return named
 
 
-def _labels_of_each(table: pd.DataFrame, files: Sequence[Path], where: str) -> list[LabeledFile]:
-    """Return the labels of files in a table with rows for each; an empty label is none."""
+def _labels_by_file(table: pd.DataFrame, files: Sequence[Path], where: str) -> list[LabeledFile]:
+    """Return the labels of files from a table with a column of file names."""
     named = files_named(table, files, where)
     if absent := [name for name, file in zip(table["file"], named, strict=True) if file is None]:
         raise ValueError(
-            f"{where} names the file {label_text(absent[0])!r}, which is not in the folder."
+            f"{where} contains the file name {label_text(absent[0])!r}, but the folder contains no "
+            "such recording. Correct or remove the row."
         )
     onsets, durations = loading.times_in(table, where)
     rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
-    of_file = dict(list(rows.groupby("file", sort=False)))
+    file_rows = dict(list(rows.groupby("file", sort=False)))
     return [
-        _labeled(file, of_file[file], where)
-        if file in of_file
+        _labeled_file(file, file_rows[file], where)
+        if file in file_rows
         else LabeledFile(file, {}, why_unlabeled=_NO_ROW)
         for file in files
     ]
 
 
-def _labeled(file: Path, rows: pd.DataFrame, where: str) -> LabeledFile:
-    """Return the labels of a file."""
+def _labeled_file(file: Path, rows: pd.DataFrame, where: str) -> LabeledFile:
+    """Return the labels of a file from its rows in a table. Empty labels are ignored."""
     description = {}
     if "subject" in rows:
         row_subjects = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
         names = list(dict.fromkeys(row_subjects))
         if len(names) > 1 or pd.isna(names[0]):
-            named = " and ".join("none" if pd.isna(name) else str(name) for name in names)
+            listed = " and ".join("none" if pd.isna(name) else str(name) for name in names)
             raise ValueError(
-                f"{where} names the subject of {file.name} as {named}; write the same in each row."
+                f"{where} must contain one subject for the file {file.name}, got {listed}. Write "
+                "the same subject in every row of the file."
             )
         description = {"subject": names[0]}
-    stretches = [
+    segments = [
         (None, 0.0, row.label) if pd.isna(row.onset) else (row.onset, row.duration, row.label)
         for row in rows.itertuples()
         if row.label
     ]
-    return LabeledFile(file, description, tuple(stretches))
+    return LabeledFile(file, description, tuple(segments))
 
 
-def _labels_of_subjects(
+def _labels_by_subject(
     table: Mapping[str, Iterable[Any]],
     files: Sequence[Path],
     where: str,
     subject_of: Callable[[Path], Any],
 ) -> list[LabeledFile]:
-    """Return the labels of files in a table of subjects; an empty label leaves a subject out."""
+    """Return the labels of files from a table with one row per subject.
+
+    Subjects with an empty label are excluded.
+    """
     label_of = loading.by_subject(zip(table["subject"], table["label"], strict=True), where)
     names = [subject_of(file) for file in files]
     labels = [label_of.get(subjects.subject_key(subject)) for subject in names]
     if all(label is None for label in labels):
         raise ValueError(
-            f"{where} has no row of the subject {checks.format_list([*map(str, dict.fromkeys(names))])}"
-            f"; it has {checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, "
-            "or pass subject= (--subject), a regular expression that finds the subject in a path."
+            f"{where} contains no row for the subjects of the recordings "
+            f"({checks.format_list([*map(str, dict.fromkeys(names))])}), but rows for "
+            f"{checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, or "
+            "pass subject (--subject), a regular expression that matches the subject in a path."
         )
     return [
         LabeledFile(
@@ -375,27 +409,27 @@ def _labels_of_subjects(
 
 
 def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[LabeledFile]:
-    """Return the labels, and the subjects, that a regular expression finds in the paths of files.
+    """Extract labels, and optionally subjects, from file paths by a regular expression.
 
     Parameters
     ----------
     pattern : str
-        Regular expression that is searched for in the path below the folder. It has the named group
-        ``label``, and perhaps ``subject``.
+        Regular expression that is searched for in the path relative to ``root``. It must have the
+        named group ``label``, and may have the named group ``subject``.
     root : Path
         Folder of the recordings.
     files : list of Path
-        Recordings in it.
+        Recordings in this folder.
 
     Returns
     -------
     list of LabeledFile
-        One for each file, in their order.
+        Label of each file, in the order of ``files``.
 
     Raises
     ------
     ValueError
-        When the pattern is not a regular expression, or has no group ``label``.
+        If ``pattern`` is not a valid regular expression, or has no group ``label``.
 
     Examples
     --------
@@ -403,47 +437,56 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     >>> from braindecode_pars.recordings.label_files import labels_in_paths
     >>> pattern = "(?P<subject>[^_/]+)_(?P<label>[^_.]+)"
     >>> [file] = labels_in_paths(pattern, Path("data"), [Path("data", "P01_rest.edf")])
-    >>> file.subject, file.stretches
+    >>> file.subject, file.segments
     ('P01', ((None, 0.0, 'rest'),))
     """
-    expression = search.compiled("labels_from", pattern)
+    expression = search.compile_pattern("labels_from", pattern)
     names = [name for name in ("subject", "label") if name in expression.groupindex]
     if "label" not in names:
         raise ValueError(
-            f"labels_from={pattern!r} has no group named label; pass one such as "
-            "'(?P<subject>[^_/]+)_(?P<label>[^_.]+)', without subject where paths have none."
+            f"labels_from={pattern!r} must have a group named label. Pass for example "
+            "'(?P<subject>[^_/]+)_(?P<label>[^_.]+)', or '_(?P<label>[^_.]+)' if the paths do not "
+            "contain the subject."
         )
     labeled = []
     for file in files:
         match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
         values = {name: label_text((match and match[name]) or "") for name in names}
         if all(values.values()):
-            stretch = (None, 0.0, values.pop("label"))
-            labeled.append(LabeledFile(file, values, (stretch,)))
+            segment = (None, 0.0, values.pop("label"))
+            labeled.append(LabeledFile(file, values, (segment,)))
         else:
-            why = f"no {' and '.join(names)} in the path, labels_from={pattern!r}"
+            why = f"labels_from={pattern!r} does not match the {' and '.join(names)} in the path"
             labeled.append(LabeledFile(file, {}, why_unlabeled=why))
     return labeled
 
 
 def annotations_of(
-    file: Path, raw: mne.io.BaseRaw | None = None, stretches: Sequence[Stretch] | None = None
+    file: Path, raw: mne.io.BaseRaw | None = None, segments: Sequence[Segment] | None = None
 ) -> mne.Annotations:
-    """Return the labels in a file beside a recording, or else its own annotations.
+    """Return the labels of a recording from a separate label file, or its annotations.
 
-    Onsets are in seconds from the first sample. The first file of ``LABEL_SOURCES`` that exists is
-    read. Where labeled ``stretches`` are given, they are returned instead. Without ``raw``, the
-    header of the recording is read where it is needed.
+    The first file of ``LABEL_SOURCES`` that exists is read. If there is none, the annotations of
+    the recording are returned. Onsets are in seconds relative to the first sample.
+
+    Parameters
+    ----------
+    file : Path
+        The recording.
+    raw : Raw | None
+        The opened recording. If None, the header of ``file`` is read if necessary.
+    segments : sequence of Segment | None
+        Labeled segments of a table. If ``raw`` is not None either, only these are returned.
 
     Raises
     ------
     ValueError
-        When the file of labels lacks something or has a time that cannot be read.
+        If the label file lacks a column or contains a time that cannot be read.
     """
-    if raw is not None and stretches is not None:  # without a start it is the whole recording
-        rows = [
+    if raw is not None and segments is not None:
+        rows = [  # without an onset, the segment is the whole recording
             (0.0, raw.duration, label) if onset is None else (onset, duration, label)
-            for onset, duration, label in stretches
+            for onset, duration, label in segments
         ]
         return mne.Annotations(*(zip(*rows, strict=True) if rows else [[]] * 3))
 
@@ -454,33 +497,33 @@ def annotations_of(
         if labels := find(file):
             return read(labels, open_recording)
     opened = open_recording()
-    # MNE reads those of no other format alone.
+    # MNE cannot read the annotations of other formats without the recording.
     is_read_alone = file.suffix in readers.WITH_OUTSIDE
     annotations = readers.annotations_in(file) if is_read_alone else opened.annotations
     return _delayed(annotations, -opened.first_time)
 
 
 def _delayed(annotations: mne.Annotations, seconds: float) -> mne.Annotations:
-    """Return annotations that begin later by some seconds, with plain texts."""
-    # EDF+ has the channel of an annotation behind its text, as in "Spike@@C3".
+    """Return annotations with the delay added to the onsets, and without channel names."""
+    # EDF+ appends the channel of an annotation to its text, as in "Spike@@C3".
     texts = [label_text(text.partition("@@")[0]) for text in annotations.description]
     return mne.Annotations(annotations.onset + seconds, annotations.duration, texts)
 
 
 def find_events(recording: Path) -> Path | None:
-    """Return the table ``_events.tsv`` of BIDS."""
+    """Return the BIDS table ``_events.tsv`` of a recording; None if there is none."""
     return search.table_beside(recording, "events")
 
 
 def read_events(table: Path, open_recording: Opener) -> mne.Annotations:
-    """Return the column ``trial_type`` of a table of BIDS."""
+    """Return the events of a BIDS table as annotations, from the column ``trial_type``."""
     return loading.events_in(table)
 
 
 def find_hypnogram(recording: Path) -> Path | None:
-    """Return the file of sleep stages of a night of Sleep-EDF.
+    """Return the hypnogram file of a Sleep-EDF recording; None if there is none.
 
-    SC4001EC-Hypnogram.edf is that of SC4001E0-PSG.edf; the last letter is the scorer.
+    For example, SC4001EC-Hypnogram.edf belongs to SC4001E0-PSG.edf. The last letter is the scorer.
     """
     if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
         return None
@@ -488,26 +531,31 @@ def find_hypnogram(recording: Path) -> Path | None:
 
 
 def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
-    """Return the sleep stages in a file of annotations, which has a start of its own.
+    """Return the sleep stages of a hypnogram file, relative to the start of the recording.
 
-    Dates are often changed, or are that of the morning: where by them the hypnogram would not begin
-    within the recording or half a day before, the times of day alone decide.
+    The hypnogram file and the recording have separate start dates and times. Dates are often
+    changed for privacy, or are the date of the next morning. Therefore, if the hypnogram does not
+    begin within the recording or in the 12 hours before it, only the times of day are compared.
     """
     raw, stages = open_recording(), readers.annotations_in(hypnogram)
     start, stages_start = raw.info["meas_date"], readers.date_of(hypnogram)
     if start is None or stages_start is None:
-        checks.warn_user(f"{hypnogram.name}: start unknown; taken to be that of the recording.")
+        checks.warn_user(
+            f"The start of the hypnogram {hypnogram.name}, or of its recording, is unknown. The "
+            "hypnogram is assumed to begin with the recording."
+        )
         return _delayed(stages, 0.0)
     delay = (stages_start - start).total_seconds()
     if not -43_200 <= delay < raw.duration:
         delay = (delay + 43_200) % 86_400 - 43_200
-    log.info("%s begins %g s after its recording.", hypnogram.name, delay)
+    log.info("The hypnogram %s begins %g s after its recording.", hypnogram.name, delay)
     return _delayed(stages, delay)
 
 
-#: Formats of files beside a recording that have its labels; the first one that exists is used. The
-#: first function returns the file of a recording, or None. The second function reads it: onsets are
-#: in seconds from the first sample of the recording, which it opens only if it needs its header.
+#: Formats of label files; the first format for which a file exists is used. The first function
+#: returns the label file of a recording, or None. The second function reads the label file and
+#: returns onsets in seconds relative to the first sample of the recording. It opens the recording
+#: only if the header is required.
 LABEL_SOURCES = (
     (find_events, read_events),
     (find_hypnogram, read_hypnogram),
@@ -515,70 +563,73 @@ LABEL_SOURCES = (
 
 
 def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
-    """Return the durations of the annotations of recordings in seconds, by their texts.
+    """Return the durations of the annotations of recordings in seconds, by description.
 
-    Those of gaps, and those that begin with "BAD" or "EDGE", are left out.
+    Annotations of gaps, and annotations that begin with "BAD" or "EDGE", are excluded.
 
     Raises
     ------
     ValueError
-        When none is found, and a recording cannot be read.
+        If no annotation is found and a recording cannot be read.
     """
     durations: dict[str, list[float]] = {}
     unread = ""
     for file in files:
-        try:  # with its warnings and errors it is read later
+        try:  # warnings and errors are reported when the recording is read
             with warnings.catch_warnings(action="ignore"):
                 annot = annotations_of(file)
         except (ValueError, OSError) as error:
             unread = f"{file.name}: {error}"
             continue
-        for name, lasts in zip(annot.description.tolist(), annot.duration.tolist(), strict=True):
+        for name, duration in zip(annot.description.tolist(), annot.duration.tolist(), strict=True):
             if name and marks.kind_of_text(name) == "label":
-                durations.setdefault(name, []).append(lasts)
+                durations.setdefault(name, []).append(duration)
     if unread and not durations:
-        raise ValueError(f"No recording has an annotation that can be read, such as {unread}")
+        raise ValueError(f"The annotations of the recordings cannot be read, for example {unread}")
     return durations
 
 
 def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: float) -> list[str]:
-    """Return the annotations that are labels, in alphabetical order.
+    """Return the descriptions of annotations that are used as labels, in alphabetical order.
 
-    They are all that are as long as a window, or, if there are none, all without a duration.
+    These are all annotations that are as long as a window. If there are none, these are all
+    annotations without a duration.
 
     Parameters
     ----------
     durations : mapping of str to list of float
-        What :func:`durations_in` returned.
+        Result of :func:`durations_in`.
     seconds : float
-        Length of a window.
+        Length of a window in seconds.
 
     Raises
     ------
     ValueError
-        When there are none.
+        If no annotation can be used as a label.
 
     Warns
     -----
     UserWarning
-        When only one of several is as long as a window.
+        If only one of several descriptions is as long as a window.
     """
     long = {n for n, lengths in durations.items() if cutting.holds_a_window(max(lengths), seconds)}
     if len(long) == 1 and len(durations) > 1:
-        others = {name: max(lengths) for name, lengths in durations.items() if name not in long}
-        descriptions = [f"{name!r} ({lasts:g} s)" for name, lasts in sorted(others.items())]
+        short = {name: max(lengths) for name, lengths in durations.items() if name not in long}
+        descriptions = [f"{name!r} ({longest:g} s)" for name, longest in sorted(short.items())]
         checks.warn_user(
-            f"The only label is {next(iter(long))!r}: no other annotation is as long as a window "
-            f"of {seconds:g} s. If {checks.format_list(descriptions, max_items=5)} are labels, pass "
-            "window_seconds, or labels= with their names."
+            f"Only the annotation {next(iter(long))!r} is used as a label, because all other "
+            f"annotations are shorter than a window of {seconds:g} s: "
+            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, pass a shorter "
+            "window_seconds, or their descriptions as labels."
         )
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
         raise ValueError(
-            f"The recordings have no annotation that is as long as a window of {seconds:g} s or "
-            "without a duration; annotate them, or pass labels= (--labels), a table: other files, "
-            "such as .st of WFDB, are not read. To pretrain on recordings without labels, "
-            "braindecode-pars store FOLDER STORE, then pretrain."
+            "The recordings contain no labels: no annotation is as long as a window of "
+            f"{seconds:g} s or has no duration. Add annotations, or pass a table as labels "
+            "(--labels); other label files, such as .st of WFDB, are not supported. To pretrain on "
+            "recordings without labels, use the commands braindecode-pars store FOLDER STORE and "
+            "braindecode-pars pretrain."
         )
     return sorted(long or instant)
 
@@ -586,32 +637,32 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
 def labels_within(
     annot: mne.Annotations, classes: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
 ) -> mne.Annotations:
-    """Return the annotations that are labels, with the names of their classes.
+    """Return the annotations that are labels, with the class names as descriptions.
 
-    What is left out is counted, see :func:`~.cutting.omit`. Labels of two classes may not overlap,
-    unless both have no duration.
+    Labels that cannot be used are counted, see :func:`~.cutting.record_excluded`. Labels of
+    different classes must not overlap, unless both have no duration.
 
     Parameters
     ----------
     annot : Annotations
-        Annotations in seconds from the first sample.
+        Annotations, with onsets in seconds relative to the first sample.
     classes : mapping of str to str
         Class of each label that is used.
     raw : Raw
         The recording.
     seconds : float
-        Length of a window, which a label without a duration lasts.
+        Length of a window in seconds. A label without a duration lasts for one window.
 
     Raises
     ------
     ValueError
-        When labels of two classes overlap.
+        If labels of different classes overlap.
 
     Warns
     -----
     UserWarning
-        When windows of the usual length after labels without a duration share most of their samples
-        with those of another class.
+        If windows of the default length after labels without a duration share more than half of
+        their samples with windows of another class.
 
     Examples
     --------
@@ -628,55 +679,57 @@ def labels_within(
     texts = annot.description.tolist()
     annot = annot[[text in classes for text in texts]]
     if not len(annot):
-        has = checks.format_list(sorted(set(texts)), max_items=5) or "none"
-        cutting.omit("recordings", f"no label that was asked for (annotations: {has})", 1, 1)
+        listed = checks.format_list(sorted(set(texts)), max_items=5) or "none"
+        cutting.record_excluded("recordings", f"no requested label (annotations: {listed})", 1, 1)
         return annot
     sfreq = raw.info["sfreq"]
     length, rounding = raw.n_times / sfreq, max(cutting.ROUNDING, 0.5 / sfreq)
-    lasts = np.where(annot.duration == 0, seconds, annot.duration)
-    inside = np.minimum(annot.onset + lasts, length) - np.maximum(annot.onset, 0)
-    whole, cut = (np.floor((time + rounding) / seconds) for time in (lasts, inside))
-    is_outside = (cut < whole) | (inside <= 0)
-    cutting.omit(
-        "labels", "all or part of which is outside the recording", is_outside.sum(), len(annot)
-    )
-    is_short = (whole < 1) & ~is_outside
-    cutting.omit("labels", f"shorter than a window of {seconds:g} s", is_short.sum(), len(annot))
+    durations = np.where(annot.duration == 0, seconds, annot.duration)
+    inside = np.minimum(annot.onset + durations, length) - np.maximum(annot.onset, 0)
+    n_windows, n_inside = (np.floor((t + rounding) / seconds) for t in (durations, inside))
+    is_outside = (n_inside < n_windows) | (inside <= 0)
+    reason = "partly or completely outside the recording"
+    cutting.record_excluded("labels", reason, is_outside.sum(), len(annot))
+    is_short = (n_windows < 1) & ~is_outside
+    reason = f"shorter than a window of {seconds:g} s"
+    cutting.record_excluded("labels", reason, is_short.sum(), len(annot))
     names = [classes[text] for text in annot.description]
     is_mark = annot.duration == 0
     order = np.argsort(annot.onset, kind="stable")
-    at, of = annot.onset[order][is_mark[order]], np.array(names)[order][is_mark[order]]
-    # Shorter windows are trials, whose length the user has chosen.
-    if seconds == SECONDS and ((np.diff(at) < seconds / 2) & (of[1:] != of[:-1])).any():
+    mark_onsets = annot.onset[order][is_mark[order]]
+    mark_names = np.array(names)[order][is_mark[order]]
+    is_close = (np.diff(mark_onsets) < seconds / 2) & (mark_names[1:] != mark_names[:-1])
+    # Windows of another length are trials, whose length was chosen by the user.
+    if seconds == SECONDS and is_close.any():
         checks.warn_user(
             f"Windows of {seconds:g} s after labels without a duration share more than half of "
-            "their samples with those of another class; pass a shorter window_seconds."
+            "their samples with windows of another class. Pass a shorter window_seconds."
         )
-    return _without_overlaps(annot.onset, annot.onset + lasts, names, is_mark)
+    return _without_overlaps(annot.onset, annot.onset + durations, names, is_mark)
 
 
 def _without_overlaps(
     starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
 ) -> mne.Annotations:
-    """Leave out labels that overlap another of their class; count them.
+    """Remove labels that overlap an earlier label of the same class, and count them.
 
-    They would give the same windows again. Labels of two classes may not overlap. Marks are labels
-    without a duration, which may lie close together. Each label is compared with the one before, in
-    the order of starts, that ends last.
+    Overlapping labels of the same class would result in duplicate windows. Labels of different
+    classes must not overlap. Marks (labels without a duration) may overlap each other. In the
+    order of the starts, each label is compared with the earlier label that ends last.
     """
     keep, longest = np.ones(len(names), bool), -1
     for i in np.lexsort((-stops, starts)).tolist():
-        apart = longest < 0 or starts[i] >= stops[longest] - cutting.ROUNDING
-        if apart or (is_mark[i] and is_mark[longest]):
+        is_after = longest < 0 or starts[i] >= stops[longest] - cutting.ROUNDING
+        if is_after or (is_mark[i] and is_mark[longest]):
             longest = i if longest < 0 or stops[i] >= stops[longest] else longest
         elif names[i] == names[longest]:
             keep[i] = False
         else:
             raise ValueError(
-                f"its labels {names[longest]!r}, from {starts[longest]:g} s to {stops[longest]:g} "
-                f"s, and {names[i]!r}, from {starts[i]:g} s on, overlap; correct their times, or "
-                "choose fewer labels."
+                f"the labels {names[longest]!r} ({starts[longest]:g} s to {stops[longest]:g} s) "
+                f"and {names[i]!r} (from {starts[i]:g} s) overlap. Correct their times, or use "
+                "only labels that do not overlap."
             )
-    why = "which overlap another of their class (is the unit of their times seconds?)"
-    cutting.omit("labels", why, int((~keep).sum()), len(keep))
+    reason = "overlapping a label of the same class (check that times are in seconds)"
+    cutting.record_excluded("labels", reason, int((~keep).sum()), len(keep))
     return mne.Annotations(starts[keep], (stops - starts)[keep], np.array(names)[keep])

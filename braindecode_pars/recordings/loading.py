@@ -1,6 +1,6 @@
-"""Read a list of recordings into one dataset of windows, in parallel; and read tables.
+"""Read recordings in parallel into one dataset of windows; select and split subjects; read tables.
 
-Subjects are chosen by name, and split at random but reproducibly, or as a file lists them.
+Subjects are selected by name. They are split at random with a seed, or according to a table.
 """
 
 import codecs
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def skipped_message(skipped: Sequence[str], n_recordings: int) -> str:
-    """Return a message with the reasons why recordings were skipped, at most twenty of them."""
+    """Return a message with the reasons why recordings were skipped, with at most 20 reasons."""
     more = [f"and {len(skipped) - 20} more"] if len(skipped) > 20 else []
     lines = [f"{len(skipped)} of {n_recordings} recordings were skipped:", *skipped[:20], *more]
     return "\n  ".join(lines)
@@ -37,15 +37,15 @@ def skipped_message(skipped: Sequence[str], n_recordings: int) -> str:
 
 @dataclass(frozen=True)
 class Recording:
-    """One recording of a corpus, not yet opened, with its description.
+    """Path and description of a recording that has not been opened yet.
 
     Parameters
     ----------
     file : Path
         Path of the recording.
     description : mapping
-        Numbers and strings that describe the recording: ``subject``, then further entries such as
-        ``split`` and ``session``.
+        Description of the recording, with numbers and strings as values: ``subject`` and optional
+        entries such as ``split`` and ``session``.
 
     Examples
     --------
@@ -65,37 +65,38 @@ class Recording:
 
     @property
     def corpus_subject(self) -> Any:
-        """Subject with the corpus in front, where the description has one."""
+        """Subject, prefixed with the corpus if the description contains a corpus."""
         return in_corpus(self.description.get("corpus"), self.subject)
 
 
 def choose_subjects(
     recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
 ) -> list[Recording]:
-    """Keep the recordings of some subjects.
+    """Select the recordings of the requested subjects.
 
     Parameters
     ----------
     recordings : iterable of Recording
-        All recordings that were found.
+        All recordings of the corpus.
     subjects : iterable | None
-        Subjects to keep, with or without their corpus in front; None keeps all.
+        Requested subjects, with or without a corpus prefix such as "tuab:". If None, return all
+        recordings.
     where : path
         Folder of the recordings, for the error message.
 
     Returns
     -------
     list of Recording
-        Recordings of these subjects, in the given order.
+        Recordings of the requested subjects, in the order of ``recordings``.
 
     Raises
     ------
     FileNotFoundError
-        When a subject has no recording, or when there are no recordings.
+        If a requested subject has no recording, or if there are no recordings.
     TypeError
-        When ``subjects`` is a string.
+        If ``subjects`` is a string.
     ValueError
-        When ``subjects`` is empty.
+        If ``subjects`` is empty.
 
     Examples
     --------
@@ -113,18 +114,21 @@ def choose_subjects(
             raise FileNotFoundError(f"{where} contains no recording of this corpus.")
         return recordings
     if isinstance(subjects, str):
-        raise TypeError(f"subjects is the string {subjects!r}; give a list of subjects.")
-    # Every subject needs a recording, so that a typing error does not go unnoticed.
+        raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
+    # Every requested subject must have a recording, so that misspelled names raise an error.
     subjects = list(subjects)
     if not subjects:
-        raise ValueError("subjects is an empty list; omit it to read all subjects.")
+        raise ValueError(
+            "subjects is an empty list. Pass at least one subject, or omit subjects to read all of "
+            "them."
+        )
     all_subjects = list(dict.fromkeys(recording.subject for recording in recordings))
     known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent:
         raise FileNotFoundError(
-            f"{where} contains no recording of subject {', '.join(map(str, absent))}; it has "
-            f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
+            f"{where} contains no recording of subject {', '.join(map(str, absent))}. Available "
+            f"subjects: {checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
     return [r for r in recordings if r.subject in wanted or r.corpus_subject in wanted]
@@ -142,54 +146,58 @@ def read_corpus(
     on_error: str = "raise",
     verbose: int = 1,
 ) -> BaseConcatDataset:
-    """Read all recordings of a corpus into one dataset of windows.
+    """Read all recordings of a corpus into one dataset of windows, in parallel.
 
-    A :class:`~braindecode_pars.signal_store.SignalStore` with labels keeps prepared recordings on
-    disk, also those of a corpus that does not fit into memory.
+    If the corpus does not fit into memory, store the preprocessed recordings on disk in a
+    :class:`~braindecode_pars.signal_store.SignalStore` with labels instead.
 
     Parameters
     ----------
     recordings : iterable of Recording
         Recordings to read.
     read : callable
-        Function that opens one recording, prepares it and cuts it into windows. It returns None
-        when the recording is too short for a window. It must be picklable if ``n_jobs`` is not 1.
+        Function that opens one recording, preprocesses it and cuts it into windows. It returns
+        None if the recording contains no window. It must be picklable if ``n_jobs`` is not 1.
     corpus : str
-        Name of the corpus, which the progress bar shows.
+        Name of the corpus for the progress bar.
     classes : sequence of str | mapping of str to int
-        Names of the targets 0, 1, ..., or the target of each name; empty if they have no names.
-        See :func:`~braindecode_pars.recordings.cutting.name_classes`.
+        Class names of the targets 0, 1, ..., or a mapping of class names to targets; empty if the
+        targets have no names. See :func:`~braindecode_pars.recordings.cutting.name_classes`.
     expected : collection of str | None
-        Classes that must have a window, as must every subject, where the user chooses labels or the
-        length of a window. None, as for corpora that have short recordings, expects neither.
+        Classes that must have at least one window. In this case, every subject must also have at
+        least one window. Used for datasets whose labels or window length are chosen by the user.
+        If None, classes and subjects without windows are accepted, for corpora with short
+        recordings.
     left_out : mapping of Path to str | None
-        Further files, which are not read, and the reason of each for the table of what is left out.
+        Further files that are not read, with the reason why they are excluded, for the table of
+        excluded items.
     n_jobs : int
         Number of processes, as in joblib.
     on_error : "raise" | "warn"
-        Whether a recording that cannot be read raises an error, or is skipped with a warning; and
-        whether there is one when nothing is left of an ``expected`` class or of a subject.
+        If "raise", a recording that cannot be read, or an ``expected`` class or a subject without
+        windows, raises an error. If "warn", these are skipped with a warning.
     verbose : int
-        Whether to show a progress bar and log what is left out, such as recordings that are too
-        short, and kinds of channels of the files (1), or nothing (0).
+        If 1, show a progress bar and log excluded items, such as recordings that are too short. If
+        0, show nothing.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Windows, in the order of ``recordings`` and with their descriptions.
+        Windows with the descriptions of their recordings, in the order of ``recordings``.
 
     Raises
     ------
     ValueError
-        When a recording cannot be read, whose name is in the message, or when no recording contains
-        a window. When nothing is left of a class in ``expected``, or of a subject.
+        If a recording cannot be read (the message contains the file name), or if no recording
+        contains a window. If a class in ``expected``, or a subject, has no windows.
 
     Warns
     -----
     UserWarning
-        With ``on_error="warn"``, when recordings are skipped. The message names them. With
-        ``expected``, also when recordings or labels are left out: it is a table of how many, of how
-        many, why, and in which files. Windows that the user has marked as bad alone are logged.
+        If recordings are skipped with ``on_error="warn"``; the message contains the file names. If
+        ``expected`` is not None, also if recordings or labels are excluded; the message is a table
+        with the number of excluded items, the total number, the reason and the file names. If only
+        windows in bad segments are excluded, the table is logged.
 
     Examples
     --------
@@ -218,7 +226,7 @@ def read_corpus(
     """
     checks.choice("raise", "warn").check("on_error", on_error)
     recordings, left_out = list(recordings), left_out or {}
-    # Read in parallel; results arrive in the given order.
+    # Read in parallel; the results have the order of the recordings.
     jobs = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
         joblib.delayed(_read_one)(recording, read) for recording in recordings
     )
@@ -229,132 +237,150 @@ def read_corpus(
         unit=" recordings",
         disable=not verbose,
     )
-    datasets, failures, lost = [], [], []
+    datasets, failures, unread_subjects = [], [], []
     rows = [
         (file.name, cutting.ExcludedItem("recordings", why, 1, 1)) for file, why in left_out.items()
     ]
-    for recording, (windows, problem, omissions, said) in zip(recordings, bar, strict=True):
-        for text in said:
-            checks.warn_user(text)
+    for recording, result in zip(recordings, bar, strict=True):
+        windows, problem, excluded_items, messages = result
+        for message in messages:
+            checks.warn_user(message)
         if problem is not None:
             if on_error == "raise":
                 raise ValueError(
-                    f"{recording.file} cannot be used: {problem} (on_error='warn', or --on-error "
-                    "warn, skips such recordings.)"
+                    f"{recording.file} cannot be used: {problem} (To skip recordings that cannot "
+                    "be used, pass on_error='warn', or --on-error warn.)"
                 )
             failures.append(f"{recording.file}: {problem}")
-            lost.append(recording.subject)
+            unread_subjects.append(recording.subject)
         elif windows is None:
-            whole = [omission for omission in omissions if omission.what == "recordings"]
-            why = ", ".join(map(str, omissions))
-            reason = f"no window left: {why}" if why else "no label as long as a window"
-            omissions = whole[:1] or [cutting.ExcludedItem("recordings", reason, 1, 1)]
-            lost += [recording.subject] if not omissions[0].is_asked else []
+            whole = [item for item in excluded_items if item.what == "recordings"]
+            why = ", ".join(map(str, excluded_items))
+            reason = f"no windows remain: {why}" if why else "no label is as long as a window"
+            excluded_items = whole[:1] or [cutting.ExcludedItem("recordings", reason, 1, 1)]
+            unread_subjects += [recording.subject] if not excluded_items[0].is_requested else []
         else:
             windows.set_description(dict(recording.description), overwrite=True)
             datasets.append(cutting.name_classes(windows, classes))
-        rows += [(recording.file.name, omission) for omission in omissions]
-    # Report what was not used.
-    table = _table_of_omissions(rows, len(recordings) + len(left_out))
+        rows += [(recording.file.name, item) for item in excluded_items]
+    # Report excluded items.
+    table = _table_of_excluded_items(rows, len(recordings) + len(left_out))
     if not datasets:
         raise ValueError(
-            f"None of {len(recordings)} recordings contains a window. Either all are shorter than "
-            f"one, or they have no label that was asked for and is as long as a window.{table}"
+            f"None of {len(recordings)} recordings contains a window. All recordings are shorter "
+            "than a window, or they have no requested label that is as long as a window. Pass a "
+            f"shorter window, or correct the labels.{table}"
         )
-    nothing = [] if expected is None else _nothing_left(datasets, lost, classes, expected)
-    if nothing and on_error == "raise":
+    missing = _without_windows(datasets, unread_subjects, classes, expected)
+    if missing and on_error == "raise":
         raise ValueError(
-            f"Nothing is left of {checks.format_list(nothing)}. Correct the labels, pass a shorter "
-            f"window, or choose other subjects or classes (on_error='warn', or --on-error warn, "
-            f"goes on without).{table}"
+            f"No windows remain for {checks.format_list(missing)}. Correct the labels, pass a "
+            "shorter window, or select other subjects or classes. To continue without windows for "
+            f"them, pass on_error='warn' (--on-error warn).{table}"
         )
     messages = [skipped_message(failures, len(recordings))] if failures else []
-    messages += [f"Nothing is left of {checks.format_list(nothing)}."] if nothing else []
-    if messages or (expected is not None and not all(row.is_asked for _, row in rows)):
+    messages += [f"No windows remain for {checks.format_list(missing)}."] if missing else []
+    if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
         checks.warn_user(("\n".join(messages) + table).strip())
     elif table and verbose:
         log.info(table.strip())
     return BaseConcatDataset(datasets)
 
 
-def _nothing_left(
+def _without_windows(
     datasets: Sequence[EEGWindowsDataset],
-    lost: Iterable[Any],
+    unread_subjects: Iterable[Any],
     classes: Sequence[str] | Mapping[str, int],
-    expected: Collection[str],
+    expected: Collection[str] | None,
 ) -> list[str]:
-    """Return the subjects of lost recordings, and the expected classes, without a window."""
+    """Return the subjects of unread recordings, and the expected classes, without windows."""
+    if expected is None:
+        return []
     subjects = {part.description["subject"] for part in datasets}
     present_targets = {target for part in datasets for target in part.metadata["target"].tolist()}
     if not isinstance(classes, Mapping):
         classes = {name: target for target, name in enumerate(classes)}
     absent = [n for n, target in classes.items() if n in expected and target not in present_targets]
-    lost_subjects = [subject for subject in dict.fromkeys(lost) if subject not in subjects]
-    return [*(f"subject {s}" for s in lost_subjects), *(f"the class {name!r}" for name in absent)]
+    absent_subjects = [s for s in dict.fromkeys(unread_subjects) if s not in subjects]
+    return [*(f"subject {s}" for s in absent_subjects), *(f"class {name!r}" for name in absent)]
 
 
-#: Lines of a table of what is left out.
-_MOST_LINES = 12
+#: Maximum number of lines of the table of excluded items.
+_MAX_LINES = 12
 
 
-def _table_of_omissions(rows: Iterable[tuple[str, cutting.ExcludedItem]], n_recordings: int) -> str:
-    """Return a table of how much is left out, of how much, why, and of which files."""
-    columns = ["file", "what", "why", "number", "of", "is_asked"]
-    frame = pd.DataFrame([(file, *omission) for file, omission in rows], columns=columns)
+def _table_of_excluded_items(
+    rows: Iterable[tuple[str, cutting.ExcludedItem]], n_recordings: int
+) -> str:
+    """Return a table of excluded items: number, total number, reason and file names."""
+    columns = ["file", "what", "why", "number", "of", "is_requested"]
+    frame = pd.DataFrame([(file, *item) for file, item in rows], columns=columns)
     cells = []
     for (what, why), part in frame.groupby(["what", "why"], sort=False):
         of = n_recordings if what == "recordings" else part["of"].sum()
         cells.append(
             (f"{part['number'].sum()} of {of} {what}", why, checks.format_list([*part["file"]], 3))
         )
-    return f"\nLeft out:{table_text(cells)}" if cells else ""
+    return f"\nExcluded:{table_text(cells)}" if cells else ""
 
 
 def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Return rows of a table as indented lines, at most twelve."""
-    shown = cells[:_MOST_LINES]
+    """Format the rows of a table as indented lines, with at most twelve lines."""
+    shown = cells[:_MAX_LINES]
     first, second = (max((len(cell[i]) for cell in shown), default=0) for i in (0, 1))
     lines = [f"{a:{first}}  {b:{second}}  {c}" for a, b, c in shown]
-    lines += [f"and {len(cells) - len(shown)} other reasons"] if len(cells) > len(shown) else []
+    lines += [f"and {len(cells) - len(shown)} more reasons"] if len(cells) > len(shown) else []
     return "".join(f"\n  {line}" for line in lines)
 
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
 ) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.ExcludedItem], list[str]]:
-    """Return the windows of a recording, or why it cannot be read, and what is left out of it.
+    """Read the windows of a recording.
 
-    The last are its warnings, which would not leave a process of a worker.
+    Returns
+    -------
+    windows : EEGWindowsDataset | None
+        Windows; None if the recording contains no window or cannot be read.
+    problem : str | None
+        Reason why the recording cannot be read.
+    excluded_items : list of ExcludedItem
+        Excluded labels, windows and signals.
+    messages : list of str
+        Warnings, which would otherwise be lost in a worker process.
     """
     if problem := search.why_unreadable(recording.file):
         return None, problem, [], []
     windows, problem = None, None
-    with cutting.collected_omissions() as omissions, warnings.catch_warnings(record=True) as w:
+    with (
+        cutting.collect_excluded_items() as excluded_items,
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always", UserWarning)
         try:
             windows = read(recording)
-        except Exception as error:  # the caller names the file, whatever error a reader raises
+        except Exception as error:  # the caller adds the file name to any error of a reader
             problem = f"{error or type(error).__name__}"
-    said = [str(warning.message) for warning in w if issubclass(warning.category, UserWarning)]
-    return windows, problem, [] if problem else omissions, said
+    messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    return windows, problem, [] if problem else excluded_items, messages
 
 
 def split_subjects(
     subjects: Iterable, shares: Mapping[str, float], seed: int = 0
 ) -> dict[object, str]:
-    """Divide subjects at random into splits.
+    """Randomly divide subjects into splits, such as training, validation and test.
 
-    The same subjects and seed give the same splits. The order of the subjects and repetitions do
-    not matter.
+    The splits depend only on the set of subjects and the seed. The order of the subjects and
+    duplicates do not matter.
 
     Parameters
     ----------
     subjects : iterable
         Subjects to divide.
     shares : mapping of str to float
-        Share of the subjects in each split, for example ``{"train": 0.8, "valid": 0.2}``.
+        Proportion of subjects in each split, for example ``{"train": 0.8, "valid": 0.2}``.
     seed : int
-        Seed of the random division.
+        Seed of the random number generator.
 
     Returns
     -------
@@ -364,7 +390,7 @@ def split_subjects(
     Raises
     ------
     ValueError
-        When a share is negative, or when the shares do not sum to 1.
+        If a proportion is negative, or if the proportions do not sum to 1.
 
     Examples
     --------
@@ -377,8 +403,8 @@ def split_subjects(
     """
     values = tables.numbers_of("shares", list(shares.values()))
     if not np.isclose(values.sum(), 1) or values.min() < 0:
-        raise ValueError(f"shares must not be negative and must sum to 1, got {dict(shares)}.")
-    # Sorted first, so that only the seed determines the order.
+        raise ValueError(f"shares must be non-negative and sum to 1, got {dict(shares)}.")
+    # Sort the subjects first, so that only the seed determines the order.
     shuffled = sorted(set(subjects), key=str)
     shuffled = [shuffled[i] for i in np.random.RandomState(seed).permutation(len(shuffled))]
     ends = np.round(np.cumsum(list(shares.values())) * len(shuffled)).astype(int)
@@ -389,19 +415,20 @@ def split_subjects(
 def set_splits(
     windows_ds: BaseConcatDataset, splits: Mapping[Any, str] | str | Path
 ) -> BaseConcatDataset:
-    """Set the split of every recording: the entry ``split`` of its description, by subject.
+    """Assign each recording to a training, validation or test split by its subject.
 
-    ``PARSClassifier(validation="split")`` and the protocols use the splits "train", "valid" and
-    "test"; ``windows_ds.split("split")`` divides the data by them.
+    The split is stored in the entry ``split`` of the description of each recording.
+    ``PARSClassifier(validation="split")`` and the evaluation protocols use the splits "train",
+    "valid" and "test". ``windows_ds.split("split")`` divides the dataset accordingly.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
         Windows with ``subject`` in the descriptions. The descriptions are changed in place.
     splits : mapping | path
-        Split by subject, or a table of them: a file ``.csv`` or ``.tsv`` with the columns
-        ``subject`` (or BIDS' ``participant_id``) and ``split``. Spellings of one name, such as
-        "sub-01" and "1", are one subject. A name may have its corpus in front, as in
+        Mapping of subjects to splits, or path of a ``.csv`` or ``.tsv`` file with the columns
+        ``subject`` (or ``participant_id``, as in BIDS) and ``split``. Different spellings, such as
+        "sub-01" and "1", refer to the same subject. A subject may have a corpus prefix, as in
         "tuab:aaaaaaab".
 
     Returns
@@ -412,9 +439,10 @@ def set_splits(
     Raises
     ------
     FileNotFoundError
-        When the file does not exist.
+        If the file does not exist.
     ValueError
-        When a subject of the data has no split, or two; or when the file lacks a column.
+        If a subject of ``windows_ds`` has no split or more than one, or if a column is missing in
+        the file.
 
     Examples
     --------
@@ -428,59 +456,64 @@ def set_splits(
     pairs: Iterable[tuple[Any, str]]
     if isinstance(splits, Mapping):
         pairs = splits.items()
-    else:  # subjects without a split in a file are left out
+    else:  # ignore subjects without a split in the file
         table = read_table(splits, Path())
         column = "participant_id" if "participant_id" in table else "subject"
         tables.check_table(table, str(splits), (column, "split"))
         table = table.dropna(subset=["split"])
         pairs = zip(table[column], table["split"], strict=True)
-    split_of = by_subject(pairs, "The splits")
-    # Keys of each subject; a name with the corpus in front decides before the name alone.
+    split_of = by_subject(pairs, "splits")
+    # Keys of each subject; a name with a corpus prefix takes precedence over the name alone.
     names = [
         (subject_key(in_corpus(desc.get("corpus"), desc["subject"])), subject_key(desc["subject"]))
         for desc in (part.description for part in windows_ds.datasets)
     ]
     new_splits = [split_of.get(qualified, split_of.get(name)) for qualified, name in names]
-    without = {name for (_, name), split in zip(names, new_splits, strict=True) if split is None}
-    if without:
+    assigned = zip(names, new_splits, strict=True)
+    without_split = {name for (_, name), split in assigned if split is None}
+    if without_split:
         raise ValueError(
-            f"The splits do not name {len(without)} subjects of the data: "
-            f"{checks.format_list(sorted(without))}; add them to the splits, or leave them out of "
-            "the data."
+            f"Subjects of the dataset without a split in splits ({len(without_split)}): "
+            f"{checks.format_list(sorted(without_split))}. Add these subjects to splits, or "
+            "exclude them from the dataset."
         )
     windows_ds.set_description({"split": new_splits}, overwrite=True)
     return windows_ds
 
 
 def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
-    """Return what a table has for each subject, by :func:`subject_key`.
+    """Return the value of each subject, with the keys of :func:`subject_key`.
 
     Raises
     ------
     ValueError
-        When a subject has two values.
+        If a subject has two different values.
     """
     values: dict[str, str] = {}
     for subject, value in pairs:
-        if (before := values.setdefault(subject_key(subject), value)) != value:
-            raise ValueError(f"{where} has the subject {subject} with {before!r} and {value!r}.")
+        if (first := values.setdefault(subject_key(subject), value)) != value:
+            raise ValueError(
+                f"{where} contains two values for subject {subject}: {first!r} and {value!r}. "
+                "Remove one of them."
+            )
     return values
 
 
-#: What a text in UTF-16 begins with.
+#: First bytes of a text in UTF-16.
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
-    """Read a table; all values are texts without blanks around them, and empty cells are missing.
+    """Read a CSV or TSV file as a DataFrame of strings; empty cells are NaN.
 
-    Empty are also "n/a", "NaN" and "null", in any case. Names of columns are in lower case.
+    Leading and trailing whitespace is removed. "n/a", "NaN" and "null" count as empty, in upper or
+    lower case. Column names are converted to lower case.
 
     Parameters
     ----------
     file : path
-        Table with commas, semicolons or tabs between its columns, in UTF-8, UTF-16 or Latin-1. A
-        relative path is one below ``folder``, or else below the working directory.
+        Table with commas, semicolons or tabs as separators, in UTF-8, UTF-16 or Latin-1. A
+        relative path refers to ``folder``, or, if there is no such file, to the working directory.
     folder : Path
         Folder of the recordings.
 
@@ -492,10 +525,10 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        When the file does not exist.
+        If the file does not exist.
     ValueError
-        When it is no table, or has a column twice; or when both folders have another table of this
-        name.
+        If the file is not a table, if a column name occurs twice, or if ``folder`` and the working
+        directory contain different tables of this name.
 
     Examples
     --------
@@ -511,10 +544,11 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     path = folder / here if (folder / here).is_file() or not here.is_file() else here
     if not os.path.lexists(path):
         places = dict.fromkeys(map(str, (path, here.absolute())))
-        raise FileNotFoundError(f"There is no table {' or '.join(places)}.")
+        raise FileNotFoundError(f"The table {' or '.join(places)} does not exist.")
     if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
         raise ValueError(
-            f"{path} and {here.absolute()} are two tables; pass the whole path of one of them."
+            f"{path} and {here.absolute()} are different tables. Pass the absolute path of one of "
+            "them."
         )
     if problem := search.why_unreadable(path):
         raise ValueError(f"{path} cannot be read: {problem}")
@@ -522,7 +556,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     try:
         try:
             text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:  # UTF-16, which has a mark at its begin, or Western of Windows
+        except UnicodeDecodeError:  # UTF-16 with a byte order mark, or Windows-1252
             text = content.decode("utf-16" if content[:2] in _UTF_16 else "cp1252")
         header = text.strip("\r\n").partition("\n")[0]
         table = pd.read_csv(
@@ -533,7 +567,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
             keep_default_na=False,
             skipinitialspace=True,
         )
-    except ValueError as error:  # also pandas' own errors
+    except ValueError as error:  # also errors of pandas
         raise ValueError(f"{path} is not a table: {error}") from error
     table = table.apply(lambda cells: cells.str.strip().replace(tables.EMPTY, np.nan, regex=True))
     header = table.iloc[0]
@@ -542,88 +576,98 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 
 
 def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
-    """Return a table whose names of columns are texts in lower case; empty ones are left out.
+    """Return a table with column names in lower case, without empty columns that have no name.
 
     Raises
     ------
     ValueError
-        When two columns have one name.
+        If two columns have the same name.
     """
     table = table.set_axis([tables.label_text(name).casefold() for name in table], axis=1)
     table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
-    if (doubled := table.columns[table.columns.duplicated()]).size:
-        raise ValueError(f"{where} has the column {doubled[0]!r} twice; rename or remove one.")
+    if (duplicated := table.columns[table.columns.duplicated()]).size:
+        raise ValueError(
+            f"{where} contains the column {duplicated[0]!r} twice. Rename or remove one of them."
+        )
     return table
 
 
-#: Words in names of columns that say when something begins, and when it ends.
+#: Words in column names that indicate the start of an event.
 _BEGIN = "beg|begin|beginning|start|onset|time|stamp|epoch|latency|sample|second|sec"
+#: Words in column names that indicate the end or the duration of an event.
 _EXTENT = "end|ending|stop|finish|offset|length|duration|dur"
-#: Columns that are no more than such words, as "start_time".
+#: A word of either kind.
 _TIME = f"({_BEGIN}|{_EXTENT})"
+#: Column names that contain only these words, such as "start_time".
 TIME = re.compile(rf"{_TIME}({_TIME}|m?s|idx|[^a-z])*|from|to|until|first|last|t(0|1|min|max)?")
 
 
 def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the onsets and durations of a table in seconds, NaN where cells are empty.
+    """Return the onsets and durations in a table, in seconds; NaN for empty cells.
 
     Parameters
     ----------
     table : DataFrame
-        Table of :func:`read_table` or :func:`with_plain_columns`, perhaps with the columns
+        Table of :func:`read_table` or :func:`with_plain_columns`, with the optional columns
         ``onset`` and ``duration``.
     where : Any
-        What the table is called in messages.
+        Name of the table in error messages.
 
     Raises
     ------
     ValueError
-        When another column looks like a missing one of these, such as "start_time" or "end"; when
-        a cell is neither empty nor a number, a duration is negative, or one has no onset.
+        If ``onset`` or ``duration`` is missing and another column appears to contain times, such as
+        "start_time" or "end". If a cell is neither empty nor a number, if a duration is negative,
+        or if a duration has no onset.
     """
     texts = table.reindex(columns=["onset", "duration"]).map(tables.label_text)
     filled_columns = [*table.dropna(axis=1, how="all")]
-    looks = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
+    pattern = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
     if "onset" not in filled_columns:
-        looks = rf"(?<![a-z]){_TIME}+s?(?![a-z])|^({TIME.pattern})$"
-    others = [repr(name) for name in filled_columns if name not in texts and re.search(looks, name)]
-    if others and not {*texts} <= {*filled_columns}:
+        pattern = rf"(?<![a-z]){_TIME}+s?(?![a-z])|^({TIME.pattern})$"
+    further = [name for name in filled_columns if name not in texts and re.search(pattern, name)]
+    if further and not {*texts} <= {*filled_columns}:
         raise ValueError(
-            f"{where} has {checks.format_list(others)}, which look like times and are not read. Read "
-            "are 'onset' and 'duration', in seconds from the first sample: rename or remove others."
+            f"{where} has the columns {checks.format_list([*map(repr, further)])}, which appear to "
+            "contain times but are not read. Times are read from the columns 'onset' and "
+            "'duration', in seconds relative to the first sample. Rename or remove other columns "
+            "with times."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
-    is_wrong = (texts != "") & ~np.isfinite(numbers)
-    is_wrong["duration"] |= numbers["duration"] < 0
-    is_wrong["onset"] |= (texts["onset"] == "") & (numbers["duration"] > 0)
-    for row, column in np.argwhere(is_wrong.to_numpy())[:1].tolist():
+    is_invalid = (texts != "") & ~np.isfinite(numbers)
+    is_invalid["duration"] |= numbers["duration"] < 0
+    is_invalid["onset"] |= (texts["onset"] == "") & (numbers["duration"] > 0)
+    for row, column in np.argwhere(is_invalid.to_numpy())[:1].tolist():
         raise ValueError(
-            f"{where} has the {texts.columns[column]} {texts.iloc[row, column]!r} in row "
-            f"{texts.index[row] + 2}; write seconds, such as 90.5. A duration may be n/a, and one "
-            "without an onset has no place."
+            f"{where} contains the {texts.columns[column]} {texts.iloc[row, column]!r} in row "
+            f"{texts.index[row] + 2}, expected seconds, such as 90.5. A duration may be empty or "
+            "n/a, but a row with a duration must have an onset."
         )
     return numbers["onset"].to_numpy(), numbers["duration"].to_numpy()
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Return the events of a BIDS table, or only the gaps and bad times among them.
+    """Read the events of a BIDS table, or only the gaps and bad segments among them.
 
-    Onsets are in seconds from the first sample.
+    Onsets are in seconds relative to the first sample.
     """
     events = read_table(table, table.parent)
     absent = [name for name in ("onset", "trial_type") if name not in events]
     if absent and not marks_only:
-        raise ValueError(f"{table} has no column {absent[0]!r}.")
+        raise ValueError(
+            f"{table} must have a column {absent[0]!r}, got the columns "
+            f"{checks.format_list([*events])}."
+        )
     if "onset" not in events:
         return mne.Annotations([], [], [])
     texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(
         tables.label_text, "ignore"
     )
-    if marks_only:  # EEGLAB writes a gap as a value, also beside another text
+    if marks_only:  # EEGLAB writes a gap in the column value, even if trial_type is not empty
         value = events.get("value", texts).astype(object)
         texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
         texts = texts[texts.map(marks.kind_of_text) != "label"]
     texts = texts.dropna()
-    events = events.loc[texts.index].fillna({"onset": "none"})  # not to be empty
+    events = events.loc[texts.index].fillna({"onset": "none"})  # an empty onset is an error
     onsets, durations = times_in(events, table)
-    return mne.Annotations(onsets, np.nan_to_num(durations), texts.tolist())  # NaN: unknown
+    return mne.Annotations(onsets, np.nan_to_num(durations), texts.tolist())

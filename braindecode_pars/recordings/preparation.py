@@ -1,7 +1,7 @@
-"""Preprocessing of the paper: channels, sampling rate and filters (appendix A.3).
+"""Preprocess recordings as in the paper: channels, sampling rate, filters (appendix A.3).
 
-MNE's info does not tell every step. So what is done here is remembered in it, for
-:func:`~braindecode_pars.windows.recorded_steps.recorded`.
+MNE does not store all preprocessing steps in the measurement info. Therefore, the functions of this
+module add their steps to it, for :func:`~braindecode_pars.windows.recorded_steps.recorded`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from braindecode_pars.windows import marks
 from braindecode_pars.windows.preprocessing import AVERAGE
 from braindecode_pars.windows.recorded_steps import remember_steps, rename_channels
 
-#: Channels that all corpora of Temple University have.
+#: Channels shared by all corpora of Temple University Hospital.
 COMMON_CHANNELS = (
     *("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "C3", "C4", "Cz"),
     *("P3", "P4", "Pz", "O1", "O2", "T3", "T4", "T5", "T6"),
@@ -35,26 +35,28 @@ SFREQ = 200.0
 
 
 def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRaw:
-    """Pick the channels of electrodes, in the given order, and rename them to the electrodes.
+    """Pick channels by electrode names, in the requested order, and rename them.
 
-    Channels are matched as in the estimators: ``EEG FP1-REF`` is of ``Fp1``, and ``T7`` of ``T3``.
+    Channel names are matched as in the estimators: the channel ``EEG FP1-REF`` matches ``Fp1``,
+    and ``T7`` matches ``T3``.
 
     Parameters
     ----------
     raw : Raw
         Recording; changed in place.
     wanted : sequence of str
-        Names of electrodes, in upper or lower case.
+        Electrode names, in upper or lower case.
 
     Returns
     -------
     Raw
-        The given recording.
+        ``raw`` itself.
 
     Raises
     ------
     ValueError
-        When an electrode has no channel, or several whose names are other ones.
+        If no channel matches an electrode, or if several channels match and none has exactly the
+        requested name.
 
     Examples
     --------
@@ -68,14 +70,14 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
     """
     for name in wanted:
         instance("a list of names", str).check("wanted", name)
-    places = dict(zip(wanted, match_channels(wanted, raw.ch_names), strict=True))
-    missing = [name for name, place in places.items() if place is None]
+    indices = dict(zip(wanted, match_channels(wanted, raw.ch_names), strict=True))
+    missing = [name for name, index in indices.items() if index is None]
     if missing:
         raise ValueError(
-            f"channel {', '.join(missing)} missing, or not the only one of its electrode; the "
-            f"recording has {', '.join(raw.ch_names)}.{other_system(wanted, raw.ch_names)}"
+            f"no channel, or more than one channel, matches {', '.join(missing)}. The recording "
+            f"has the channels {', '.join(raw.ch_names)}.{other_system(wanted, raw.ch_names)}"
         )
-    chosen = {raw.ch_names[place]: name for name, place in places.items() if place is not None}
+    chosen = {raw.ch_names[index]: name for name, index in indices.items() if index is not None}
     # Pick, order, rename, and mark as EEG.
     raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
     rename_channels(raw, chosen)
@@ -84,7 +86,7 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
 
 
 def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
-    """Drop the channels that are not EEG by type or name, such as ECG, EOG and EMG.
+    """Drop channels that are not EEG according to type or name, such as ECG, EOG and EMG.
 
     Parameters
     ----------
@@ -94,17 +96,17 @@ def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        The given recording.
+        ``raw`` itself.
 
     Raises
     ------
     ValueError
-        When no channel is EEG.
+        If no channel is EEG.
 
     Warns
     -----
     UserWarning
-        When a channel is EEG by its type and not by its name.
+        If a channel has the type EEG, but the name of another signal.
 
     Examples
     --------
@@ -117,18 +119,22 @@ def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     """
     eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
     if not eeg:
-        raise ValueError(f"it has no EEG channel, only {', '.join(raw.ch_names)}.")
+        raise ValueError(
+            f"the recording contains no EEG channel, only {', '.join(raw.ch_names)}. Set the type "
+            "of EEG channels with raw.set_channel_types."
+        )
     warn_of_other_names(raw.info["chs"])
     return raw.pick(eeg, verbose="error")
 
 
 def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
-    """Warn of channels, as in ``mne.Info["chs"]``, that are EEG by their type and not by name."""
-    others = [ch["ch_name"] for ch in chs if is_eeg_by_type(ch) and not is_eeg(ch)]
-    if others:
+    """Warn if channels have the type EEG but another name; ``chs`` as in ``mne.Info["chs"]``."""
+    names = [ch["ch_name"] for ch in chs if is_eeg_by_type(ch) and not is_eeg(ch)]
+    if names:
         warn_user(
-            f"{format_list(others)}: EEG by the type and another signal by the name, and not used. "
-            "Rename an EEG channel, or set the type of the others."
+            f"{format_list(names)}: the channel type is EEG, but the name indicates another "
+            "signal. These channels are not used. Rename channels that are EEG, and set the "
+            "channel type of channels that are not EEG."
         )
 
 
@@ -139,22 +145,25 @@ def check_filters(
     high: float | None = None,
     mains: float | None = None,
 ) -> None:
-    """Check the arguments of :func:`filter_and_resample` before a recording is opened.
+    """Validate the arguments of :func:`filter_and_resample`, before a recording is opened.
 
     Parameters
     ----------
     sfreq : float | None
-        New sampling rate in Hz; None keeps the rate of the recording.
-    low, high, mains : float | None
-        Edges of the band-pass and frequency of the notch filter in Hz; None for none.
+        New sampling rate in Hz. If None, the sampling rate is not changed.
+    low, high : float | None
+        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
+        low-pass filter.
+    mains : float | None
+        Frequency of the notch filter in Hz. If None, there is no notch filter.
 
     Raises
     ------
     TypeError
-        When an argument is not a number.
+        If an argument is not a number.
     ValueError
-        When a frequency is not positive, or ``low`` is not less than ``high``: MNE would apply a
-        band-stop filter instead.
+        If a frequency is not positive, or if ``low`` is not less than ``high``, because MNE would
+        apply a band-stop filter.
 
     Examples
     --------
@@ -164,7 +173,7 @@ def check_filters(
     frequencies = dict(sfreq=sfreq, low=low, high=high, mains=mains)
     check_positive(**{name: value for name, value in frequencies.items() if value is not None})
     if low is not None and high is not None and low >= high:
-        raise ValueError(f"low={low:g} Hz must be less than high={high:g} Hz.")
+        raise ValueError(f"low must be less than high, got low={low:g} Hz and high={high:g} Hz.")
 
 
 def filter_and_resample(
@@ -175,7 +184,7 @@ def filter_and_resample(
     high: float | None = 75.0,
     mains: float | None = 60.0,
 ) -> mne.io.BaseRaw:
-    """Resample a recording and apply a band-pass and a notch filter (appendix A.3).
+    """Resample a recording, and apply a band-pass and a notch filter (appendix A.3 of the paper).
 
     Parameters
     ----------
@@ -184,21 +193,21 @@ def filter_and_resample(
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None
-        Edges of the FIR band-pass in Hz; None for no edge. An upper edge at or above the Nyquist
-        frequency is ignored.
+        Cutoff frequencies of the FIR band-pass filter in Hz. If None, there is no high-pass or no
+        low-pass filter. ``high`` is ignored if it is at or above the new Nyquist frequency.
     mains : float | None
-        Frequency of the notch filter in Hz; None for no notch filter. A frequency at or above the
-        Nyquist frequency is ignored.
+        Frequency of the notch filter that removes line noise, in Hz. If None, there is no notch
+        filter. A frequency at or above the new Nyquist frequency is ignored.
 
     Returns
     -------
     Raw
-        The given recording.
+        ``raw`` itself.
 
     Raises
     ------
     ValueError
-        When samples are NaN or infinite. The message names the channels.
+        If samples are NaN or infinite. The message contains the names of the channels.
 
     Examples
     --------
@@ -224,23 +233,27 @@ def filter_and_resample(
 
 
 def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Resample and filter a preloaded recording in place; filters end at its gaps.
+    """Resample and filter a preloaded recording in place, separately between gaps.
 
     Parameters
     ----------
     raw : Raw
-        Preloaded recording.
+        Preloaded recording; changed in place.
     steps : iterable of (str, mapping)
-        ``"resample"``, ``"filter"`` or ``"notch_filter"``, and the arguments of this method.
+        Name of a method of Raw (``"resample"``, ``"filter"`` or ``"notch_filter"``), and its
+        keyword arguments. Only the filters are applied separately between gaps.
 
     Raises
     ------
     ValueError
-        When samples are NaN or infinite. The message names the channels.
+        If samples are NaN or infinite. The message contains the names of the channels.
     """
     bad = np.array(raw.ch_names)[~np.isfinite(raw.get_data()).all(axis=1)]
     if len(bad):
-        raise ValueError(f"channel {', '.join(bad)} contains NaN or infinite samples.")
+        raise ValueError(
+            f"channel {', '.join(bad)} contains NaN or infinite samples. Correct the samples, or "
+            "exclude the channel."
+        )
     for name, kwargs in steps:
         with _gaps_marked(raw) as gap:
             skip = {} if name == "resample" else dict(skip_by_annotation=gap)
@@ -249,21 +262,25 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
 
 @contextmanager
 def _gaps_marked(raw: mne.io.BaseRaw) -> Iterator[str]:
-    """Mark gaps by one text inside; MNE takes the duration of some for that of missing samples."""
-    gap, notes, start = "braindecode_pars gap", raw.annotations, 0
+    """Mark all gaps by annotations with the same description, which MNE can skip.
+
+    Some annotations of gaps have the duration of removed samples. MNE would skip recorded samples
+    of this duration.
+    """
+    gap, annotations, start = "braindecode_pars gap", raw.annotations, 0
     for first, stop in [*marks.continuous_segments(raw), (raw.n_times, 0)]:
         if first > 0 and start < raw.n_times:
             duration = (first - start) / raw.info["sfreq"]
-            notes.append(start / raw.info["sfreq"] + raw.first_time, duration, gap)
+            annotations.append(start / raw.info["sfreq"] + raw.first_time, duration, gap)
         start = stop
     try:
         yield gap
     finally:
-        notes.delete(np.flatnonzero(notes.description == gap))
+        annotations.delete(np.flatnonzero(annotations.description == gap))
 
 
 def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io.BaseRaw:
-    """Reference the channels of a recording to their average, or to some of them.
+    """Re-reference a recording to the average of its channels or to selected channels.
 
     Parameters
     ----------
@@ -275,12 +292,12 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     Returns
     -------
     Raw
-        The given recording.
+        ``raw`` itself.
 
     Raises
     ------
     ValueError
-        When the average is that of one channel, which would be zero.
+        If there is only one EEG channel, which would be zero after average referencing.
 
     Examples
     --------
@@ -294,7 +311,10 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     """
     good = np.array(raw.ch_names)[mne.pick_types(raw.info, eeg=True)]
     if len(good) == 1 and reference in (AVERAGE, [*good]):
-        raise ValueError(f"its only EEG channel, {good[0]}, is zero against the average.")
+        raise ValueError(
+            f"the recording has only one EEG channel, {good[0]}, which would be zero after average "
+            "referencing. Use reference=None, or more channels."
+        )
     raw.set_eeg_reference(reference, verbose="error")
     remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])
     return raw

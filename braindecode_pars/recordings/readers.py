@@ -1,8 +1,8 @@
-"""Open a recording, whatever its format, with the tables of BIDS that belong to it.
+"""Read recordings (EDF, BDF, WFDB and formats of MNE) together with their BIDS tables.
 
-EDF, BDF, WFDB and files of MNE are read; signals that are not EEG are marked by their labels. The
-table ``_channels.tsv`` has types of channels and which are bad, ``_events.tsv`` bad times. Its
-labels are in ``label_files``.
+Channels that are not EEG are recognized by their labels and units. Channel types and bad channels
+are read from the table ``_channels.tsv``, bad segments from ``_events.tsv``. Labels are read by
+``label_files``.
 """
 
 import re
@@ -23,13 +23,13 @@ from braindecode_pars._common import channel_names, checks, subjects
 from braindecode_pars.recordings import cutting, loading, search
 from braindecode_pars.windows import marks, recorded_steps
 
-#: Endings that MNE and wfdb do not read in upper case.
+#: Extensions that MNE and wfdb do not accept in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
 
-#: Units of voltage in volts. MNE takes any other unit of an EDF or BDF file as volts.
+#: Conversion factors to volts. MNE reads any other unit of an EDF or BDF file as volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
 
-#: Units of other quantities, such as oxygen saturation and pulse: such a signal is not EEG.
+#: Units of other quantities, such as oxygen saturation or pulse, of signals that are not EEG.
 _OTHER_UNITS = {
     *("%", "bpm", "BPM", "1/min", "Hz", "s", "ms", "deg", "dB", "lux", "g", "m/s^2", "NU"),
     *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
@@ -38,31 +38,32 @@ _OTHER_UNITS = {
 
 
 def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
-    """Read a recording of EDF, BDF, WFDB, or another format of MNE into memory.
+    """Read a recording in EDF, BDF, WFDB or any format of MNE as an MNE Raw object.
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
-    get the channel type "misc"; "bio" if there is no EEG, since a recording of "misc" alone has no
-    types. A signal whose label does not show its type is assumed to be EEG.
+    get the channel type "misc", or "bio" if the recording contains no EEG, because channel types
+    are considered unknown if all channels are "misc". A signal whose label does not indicate a
+    type is assumed to be EEG.
 
     Parameters
     ----------
     file : Path
-        Path that ends with ``.edf``, ``.bdf``, ``.hea``, or as a file that :func:`mne.io.read_raw`
-        reads, such as ``.fif``.
+        Path of a file with the extension ``.edf``, ``.bdf`` or ``.hea``, or with an extension that
+        :func:`mne.io.read_raw` supports, such as ``.fif``.
     preload : bool
-        Whether to read the signals. Without them, those of a WFDB record are zeros.
+        Whether to read the signals. If False, the signals of a WFDB record are zeros.
 
     Returns
     -------
     mne.io.BaseRaw
-        The recording, preloaded or only with its header.
+        The recording, preloaded if ``preload`` is True.
 
     Raises
     ------
     ValueError
-        When the file is missing, damaged or truncated, when the unit of an EEG signal is unknown or
-        missing, or when a WFDB record contains no voltages.
+        If the file is missing, damaged or truncated, if the unit of an EEG signal is unknown or
+        missing, or if a WFDB record contains no voltages.
 
     Examples
     --------
@@ -82,14 +83,16 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     if problem := search.why_unreadable(file):
         raise ValueError(problem)
     if not file.stat().st_size:
-        raise ValueError("it is damaged: it is empty.")
+        raise ValueError("the file is empty (0 bytes). Pass a complete recording.")
     suffix = file.suffix.lower()
     if file.name.endswith(_ONLY_LOWER_CASE):
-        raise ValueError("its format is read with an ending in lower case only; rename the file.")
+        raise ValueError(
+            "files of this format must have a file extension in lower case. Rename the file."
+        )
     if search.has_only_annotations(file):
         raise ValueError(
-            "it has annotations and no signals; pass the recording that they are of, and its "
-            "labels as a table."
+            "the file contains annotations but no signals. Pass the corresponding recording, and "
+            "its labels as a table."
         )
     if suffix in (".edf", ".bdf"):
         return _mark_signals(*_read_edf(file, preload=preload))
@@ -97,24 +100,24 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         return _mark_signals(*_read_wfdb(file, preload=preload))
     with short_errors(file):
         raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    if search.names_part(file, 1):
+    if search.refers_to_split_part(file, 1):
         raise ValueError(
-            "it is a later part of a recording in several files. Pass the first one, by its name "
-            "when it was saved; MNE reads the others with it."
+            "the file is a later part of a recording that was split into several files. Pass the "
+            "first file under its original name; MNE reads the other files together with it."
         )
     return raw
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
-    """Read an EDF, EDF+ or BDF file into memory, and check that it is complete and in volts.
+    """Read an EDF, EDF+ or BDF file, and check that it is complete and that signals are voltages.
 
     Parameters
     ----------
     file : Path
         Path of the file.
     wanted : callable | None
-        Function that receives the name of a signal and returns whether it is used, so that it must
-        be a voltage. None means all signals. All signals are read.
+        Function that receives the name of a signal and returns whether the signal must be a
+        voltage. If None, all signals must be voltages. All signals are read in any case.
 
     Returns
     -------
@@ -124,8 +127,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     Raises
     ------
     ValueError
-        When the file is missing, damaged or truncated, when it has gaps (EDF+D), or when the unit
-        of a wanted signal is not V, mV or uV.
+        If the file is missing, damaged or truncated, if it has gaps (EDF+D), or if the unit of a
+        wanted signal is not V, mV or uV.
 
     Examples
     --------
@@ -133,13 +136,13 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.readers import read_edf
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "night.edf")
+    ...     file = Path(folder, "P01.edf")
     ...     _ = file.write_bytes(b"0       half a header")
     ...     try:
     ...         read_edf(file)
     ...     except ValueError as error:
-    ...         print(str(error)[:35])
-    it is damaged, truncated or missing
+    ...         print(str(error)[:41])
+    the file is damaged, truncated or missing
     """
     raw, signals = _read_edf(file)
     _check_voltages(signals[[wanted is None or wanted(name) for name in raw.ch_names]])
@@ -147,9 +150,10 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
 
 
 def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
-    """Read an EDF or BDF file, and return what its header states of each channel.
+    """Read an EDF or BDF file, and return the header information of each channel as a table.
 
-    MNE has one rate for all, the highest. Signals that are faster than the EEG are left out.
+    MNE resamples all channels to the highest sampling rate. Therefore, signals that are not EEG
+    and have a higher sampling rate than the EEG are not read.
     """
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors(file):
@@ -158,14 +162,14 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         fast = signals["label"][signals["sfreq"] > rates.max()].unique().tolist()
         read_kwargs: dict[str, Any] = dict(exclude=fast, preload=preload, verbose="warning")
-        raw = _in_its_encoding(read, file, **read_kwargs)
-        # As MNE, the header is read with zeros that fill up a text.
+        raw = _read_with_encoding(read, file, **read_kwargs)
+        # MNE does not remove the zero bytes at the end of a text in the header.
         raw.rename_channels({n: n.rstrip("\0 ") for n in raw.ch_names if "\0" in n})
         signals = signals[~signals["label"].isin(fast)].set_axis(raw.ch_names)
     if has_gaps:
         raise ValueError(
-            "it is discontinuous (EDF+D, or its records' times jump) with gaps, which MNE does not "
-            "read. Convert it to continuous files, for example with EDFbrowser."
+            "the file is discontinuous (EDF+D, or the times of its data records have gaps), which "
+            "MNE does not support. Convert it to continuous files, for example with EDFbrowser."
         )
     edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
     recorded_steps.remember_edges(raw.info, edges.T.to_dict("list"))
@@ -173,28 +177,30 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
 
 
 def annotations_in(file: Path) -> mne.Annotations:
-    """Read the annotations of a file, also those outside the recording, which MNE drops or cuts.
+    """Read all annotations of a file, including annotations outside the recording.
+
+    MNE removes or shortens annotations outside the recording when it reads the signals.
 
     Raises
     ------
     ValueError
-        When they cannot be read.
+        If the annotations cannot be read.
     """
     with short_errors(file):
-        return _in_its_encoding(mne.read_annotations, file)
+        return _read_with_encoding(mne.read_annotations, file)
 
 
 def date_of(file: Path) -> datetime | None:
-    """Return the start of an EDF file, also of one with annotations only; None if unknown."""
+    """Return the start date and time of an EDF file, with or without signals; None if unknown."""
     with short_errors():
-        return _in_its_encoding(mne.io.read_raw_edf, file).info["meas_date"]
+        return _read_with_encoding(mne.io.read_raw_edf, file).info["meas_date"]
 
 
-def _in_its_encoding(read: Callable[..., Any], file: Path, **settings: Any) -> Any:
-    """Read a file whose annotations are in UTF-8, as EDF+ demands, or in Latin-1."""
+def _read_with_encoding(read: Callable[..., Any], file: Path, **settings: Any) -> Any:
+    """Read a file with annotations in UTF-8, as required by EDF+, or in Latin-1."""
     try:
         return read(file, **settings)
-    except Exception as error:  # MNE raises no other class for a recording
+    except Exception as error:  # MNE raises no more specific class
         if not isinstance(error, UnicodeDecodeError) and "encoding" not in str(error):
             raise
         return read(file, encoding="latin1", **settings)
@@ -205,12 +211,12 @@ _ANNOTATIONS = ("EDF Annotations", "BDF Annotations")
 #: Start of a data record in seconds, at the beginning of its first annotation signal.
 _ONSET = re.compile(rb"([+-]\d+\.?\d*)\x14")
 
-#: Start times are written with few decimals; a smaller difference in seconds is no gap.
+#: Smallest gap between data records in seconds, because start times have few decimals.
 _RESOLUTION = 1e-3
 
 
 def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
-    """Return what the header of an EDF or BDF file tells of each signal, and whether it has gaps.
+    """Read the header of an EDF or BDF file: properties of each signal, and whether it has gaps.
 
     Parameters
     ----------
@@ -220,31 +226,34 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Returns
     -------
     signals : DataFrame
-        A row for each channel of MNE: without annotation signals. Columns ``label``, ``unit``
-        (physical dimension), ``is_scaled`` (whether it has a physical and a digital range),
-        ``highpass``, ``lowpass`` and ``sfreq`` in Hz; NaN without a filter.
+        One row per channel of MNE, without annotation signals. Columns: ``label``, ``unit``
+        (physical dimension), ``is_scaled`` (whether the physical and the digital range are valid),
+        ``highpass`` and ``lowpass`` (cutoff frequencies in Hz, NaN without a filter), and
+        ``sfreq`` (sampling rate in Hz).
     has_gaps : bool
-        Whether records are apart by more than a sample, also in a file that is called continuous.
+        Whether there is a gap of more than one sample between data records, even if the header
+        declares the file as continuous.
 
     Raises
     ------
     ValueError, TypeError
-        When a number in the header is invalid, records have no length, or the time of a record of a
-        discontinuous file cannot be read.
+        If a number in the header is invalid, the duration of data records is zero, or the time of
+        a data record of a discontinuous file cannot be read.
     """
     with file.open("rb") as stream:
         start = stream.read(256).decode("latin-1")
         n_signals = int(start[252:256])
         head = stream.read(256 * n_signals).decode("latin-1")
-    seconds = _number(start[244:252].rstrip(), "length of a record in seconds")
+    seconds = _number(start[244:252].rstrip(), "duration of a data record in seconds")
 
     def column(first: int, width: int) -> list[str]:
-        # The entries of all signals follow each other; ``first`` counts the bytes before.
+        # The header stores each field for all signals in turn; ``first`` is the number of bytes
+        # per signal in the preceding fields.
         begin = first * n_signals
         return [head[begin + i * width : begin + (i + 1) * width].strip() for i in range(n_signals)]
 
     limits = [
-        [_number(x, "smallest or largest value of a signal") for x in column(first, 8)]
+        [_number(x, "minimum or maximum of a signal") for x in column(first, 8)]
         for first in range(104, 136, 8)
     ]
     filters = column(136, 80)
@@ -260,20 +269,23 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     )
     is_annotation = signals["label"].isin(_ANNOTATIONS).to_numpy()
     if not seconds > 0 and not is_annotation.all():
-        raise ValueError(f"its records last {seconds:g} s by the header, so the rate is unknown")
+        raise ValueError(
+            f"the duration of a data record is {seconds:g} s in the header, so that the sampling "
+            "rate is unknown"
+        )
     signals = signals.assign(sfreq=counts / (seconds or 1.0))
     channels = signals[~is_annotation].reset_index(drop=True)
     if start[192:196] not in ("EDF+", "BDF+") or (not is_annotation.any() and start[196] != "D"):
         return channels, False
-    # The first annotation signal of each record begins with its time.
+    # The first annotation signal of each data record begins with the start time of the record.
     widths = counts * (3 if start[192] == "B" else 2)
-    place = is_annotation.tolist().index(True)
-    stop, width = widths[: place + 1].sum(), widths.sum()
+    signal = is_annotation.tolist().index(True)
+    stop, width = widths[: signal + 1].sum(), widths.sum()
     content = np.memmap(file, np.uint8, "r", offset=int(start[184:192]))
     records = content[: len(content) // width * width].reshape(-1, width)
-    matches = [_ONSET.match(record[stop - widths[place] : stop].tobytes()) for record in records]
+    matches = [_ONSET.match(record[stop - widths[signal] : stop].tobytes()) for record in records]
     tolerance = max(_RESOLUTION, 1 / channels["sfreq"].max())
-    if start[196] != "D":  # a clock that drifts is no gap there, and times may be missing
+    if start[196] != "D":  # allow clock drift and missing times
         onsets = np.array([float(match[1]) if match else np.nan for match in matches])
         return channels, bool((np.abs(np.diff(onsets) - seconds) > tolerance).any())
     onsets = np.array([float(match[1]) for match in matches])  # type: ignore[index]
@@ -281,45 +293,45 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     return channels, bool((np.abs(onsets - expected) > tolerance).any())
 
 
-def _number(text: str, what: str) -> float:
+def _number(text: str, quantity: str) -> float:
     with suppress(ValueError):
         return float(text.partition("\0")[0].replace(",", "."))
-    raise ValueError(f"its header has {text!r} as the {what}")
+    raise ValueError(f"the header contains {text!r} as the {quantity}, expected a number")
 
 
 def _edge(text: str, name: str) -> float:
-    """Return the edge of a filter in a header, as "HP:0.1Hz"; NaN for none."""
+    """Return the cutoff frequency in a text such as "HP:0.1Hz"; NaN if there is none."""
     matches = re.findall(rf"{name}:\s*(\d*[.,]?\d+)\s*([a-z]*)", text, re.IGNORECASE)
-    # Not a time constant, and not in another unit
+    # Ignore time constants and other units.
     edges = [edge for edge, unit in matches if unit.lower() not in ("s", "sec", "ms", "mhz", "khz")]
     return float(edges[-1].replace(",", ".")) if edges else np.nan
 
 
 def _are_volts(signals: pd.DataFrame) -> pd.Series:
-    """Return whether the header of each signal states its scale in volts."""
+    """Return whether the header of each signal contains a unit of voltage and a valid range."""
     return signals["unit"].isin(VOLTS) & signals["is_scaled"]
 
 
 def _check_voltages(signals: pd.DataFrame) -> None:
-    """Check that signals are in volts."""
+    """Check that all signals are voltages."""
     if names := _with_units(signals[~_are_volts(signals)]):
         raise ValueError(
-            f"its signal {checks.format_list(names, max_items=5)} must have a scale, and be in uV, mV or V, "
-            "to be read as EEG. Correct the header; or, if you know the unit of an EDF file, read "
-            "it with mne.io.read_raw_edf(file, units='uV') and use the Raw."
+            "EEG signals must have the unit uV, mV or V and a valid physical and digital range, "
+            f"got {checks.format_list(names, max_items=5)}. Correct the header. If you know the unit of "
+            "an EDF file, read it with mne.io.read_raw_edf(file, units='uV') and pass the Raw."
         )
 
 
 def _with_units(signals: pd.DataFrame) -> list[str]:
     units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
-    units = units.where(signals["is_scaled"], "no scale")
+    units = units.where(signals["is_scaled"], "no valid range")
     return [f"{name} ({unit})" for name, unit in units.items()]
 
 
 def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
-    """Set the types of channels by label and unit; EEG must have a unit of voltage.
+    """Set channel types by label and unit. EEG must have a unit of voltage.
 
-    If some have one, signals of an unknown unit are left out of the EEG.
+    If at least one EEG signal has a unit of voltage, signals with an unknown unit are not EEG.
     """
     others = _other_kinds(raw.ch_names, signals["unit"])
     eeg = signals[~signals.index.isin(others)]
@@ -327,22 +339,23 @@ def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
     if len(unknown) == len(eeg):
         _check_voltages(unknown)
     names = checks.format_list(_with_units(unknown), 5)
-    cutting.omit("signals", f"without a known unit of voltage: {names}", len(unknown), len(signals))
+    reason = f"no known unit of voltage: {names}"
+    cutting.record_excluded("signals", reason, len(unknown), len(signals))
     not_volts = signals.index[~_are_volts(signals)].tolist()
     raw.info["temp"] = {**(raw.info.get("temp") or {}), _NOT_VOLTS: not_volts}
     return mark_as_other(raw, [*others, *unknown.index])
 
 
 def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
-    """Read the voltages of a WFDB record into memory.
+    """Read the voltages of a WFDB record as an MNE Raw object.
 
     Parameters
     ----------
     file : Path
-        A file of the record, with any ending.
+        A file of the record, with any extension.
     wanted : callable | None
-        Function that receives the name of a signal and returns whether to read it. None reads all
-        voltages and ignores signals of other quantities, such as percent.
+        Function that receives the name of a signal and returns whether to read it. If None, read
+        all voltages and ignore signals in other units, such as percent.
 
     Returns
     -------
@@ -352,9 +365,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     Raises
     ------
     ValueError
-        When the record is missing or damaged, when ``wanted`` selects no signal, when a selected
-        signal is not a voltage, when the unit of another signal is unknown, or when no signal is a
-        voltage.
+        If the record is missing or damaged, if ``wanted`` selects no signal, if a selected signal
+        is not a voltage, or, if ``wanted`` is None, if no signal is a voltage.
 
     Examples
     --------
@@ -364,9 +376,9 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     >>> import wfdb
     >>> from braindecode_pars.recordings.readers import read_wfdb
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     wfdb.wrsamp("night", 100, ["uV", "NU"], ["C3", "flow"], np.ones((500, 2)),
+    ...     wfdb.wrsamp("P01", 100, ["uV", "NU"], ["C3", "flow"], np.ones((500, 2)),
     ...                 fmt=["16", "16"], write_dir=folder)
-    ...     read_wfdb(Path(folder, "night.hea")).ch_names
+    ...     read_wfdb(Path(folder, "P01.hea")).ch_names
     ['C3']
     """
     raw, signals = _read_wfdb(file, wanted)
@@ -379,26 +391,28 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
 def _read_wfdb(
     file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
 ) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
-    """Read a WFDB record, and return what its header states of each channel.
+    """Read a WFDB record, and return the header information of each channel as a table.
 
-    The rate is that of the EEG; signals of other rates are left out.
+    Only signals with the sampling rate of the EEG are read.
     """
-    record = str(file.with_suffix(""))  # wfdb expects a path without ending
+    record = str(file.with_suffix(""))  # wfdb expects a path without extension
     with short_errors(file):
         header = wfdb.rdheader(record)
         names = header.sig_name or []
         lines = Path(f"{record}.hea").read_bytes().splitlines()
     lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
-    if odd := [line for line in lines if not line.isascii()]:
-        raise ValueError(  # wfdb leaves out such letters, and reads a micro sign and V as V
-            f"its header has {odd[0].decode('utf-8', 'replace')!r}; write it in ASCII, such as uV."
+    if non_ascii := [line for line in lines if not line.isascii()]:
+        raise ValueError(  # wfdb ignores these characters: it would read a micro sign and V as V
+            "the header must be in ASCII, got "
+            f"{non_ascii[0].decode('utf-8', 'replace')!r}. Replace other characters, for example "
+            "the micro sign by u, as in uV."
         )
     if header.sig_len is None or not names or None in names:
         raise ValueError(
-            "its header lacks the number of samples or the name of a signal, or has no signals; of "
-            "several segments, pass the file of each."
+            "the header lacks the number of samples, lacks the name of a signal, or contains no "
+            "signals. For a record with several segments, pass the header of each segment."
         )
-    # wfdb reads a gain of 0, of an uncalibrated signal, as 200.
+    # wfdb replaces a gain of 0, which means that a signal is not calibrated, by 200.
     gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")
     gains = [gain.match(line) for line in lines[1 : len(names) + 1]]
     signals = pd.DataFrame(
@@ -408,20 +422,23 @@ def _read_wfdb(
     if wanted is not None:
         signals = signals[[wanted(name) for name in names]]
     if not len(signals):
-        raise ValueError(f"it has none of the wanted signals, only {', '.join(names)}.")
+        raise ValueError(
+            f"the record contains none of the requested signals, only {', '.join(names)}."
+        )
     rates = signals["n"][~signals.index.isin(_other_kinds(signals.index, signals["unit"]))]
     if rates.nunique() > 1:
         raise ValueError(
-            "its EEG signals have different sampling rates: "
-            f"{', '.join(f'{header.fs * n:g}' for n in sorted(set(rates)))} Hz; convert it to one."
+            "the EEG signals have different sampling rates: "
+            f"{', '.join(f'{header.fs * n:g}' for n in sorted(set(rates)))} Hz. Resample them to "
+            "one sampling rate."
         )
     n = int(rates.max() if len(rates) else signals["n"].max())
     signals = signals[signals["n"] == n]
-    # Signals that are recorded with a delay have no samples at the end.
+    # Signals that were recorded with a delay (skew) have no samples at the end.
     n_frames = header.sig_len - max(skew or 0 for skew in header.skew)
     data = np.zeros((len(signals), n_frames * n))
     if preload:
-        with short_errors(file):  # not averaged over the samples of a frame
+        with short_errors(file):  # without averaging over the samples of a frame
             places = signals["place"].tolist()
             read = wfdb.rdrecord(record, channels=places, smooth_frames=False)
         for row, values, unit in zip(data, read.e_p_signal, read.units, strict=True):
@@ -434,7 +451,8 @@ def _read_wfdb(
 def _other_kinds(labels: Iterable[str], units: Iterable[str]) -> list[str]:
     """Return the labels of signals that are not EEG, by label and unit."""
     labels = list(labels)
-    # If some labels begin with "EEG", as EDF+ requires ("EEG Fp1"), the other signals are not EEG.
+    # If some labels begin with "EEG", as required by EDF+ ("EEG Fp1"), all other signals are not
+    # EEG.
     eeg = [label for label in labels if label.upper().startswith("EEG")] or labels
     others = [label for label in labels if channel_names.is_other_kind(label) or label not in eeg]
     return others + [la for la, u in zip(labels, units, strict=True) if u in _OTHER_UNITS]
@@ -442,40 +460,42 @@ def _other_kinds(labels: Iterable[str], units: Iterable[str]) -> list[str]:
 
 def mark_as_other(raw: mne.io.BaseRaw, others: Iterable[str]) -> mne.io.BaseRaw:
     """Set the type of channels that are not EEG to "misc", or to "bio" if there is no EEG."""
-    # Where all channels are "misc", it means that nothing is known of them.
+    # If all channels are "misc", their types are considered unknown.
     kind = "misc" if {*others} < {*raw.ch_names} else "bio"
     kinds = dict.fromkeys(others, kind)
     return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
 
 
-#: Warnings of MNE on what is understood here: names, dates and filters of each signal, which are
-#: read from the header; gaps; units of signals that are not EEG; and labels outside, counted later.
-_UNDERSTOOD = re.compile(
+#: Warnings of MNE that are not passed on, because this module handles their causes: channel names,
+#: dates and filters, which are read from the header; gaps; and units of signals that are not EEG.
+_HANDLED = re.compile(
     "This filename|Channels contain different|Highpass cutoff|The data contains 'boundary'"
     "|Invalid (measurement date|patient)|Physical range|Scaling factor"
     "|Loading an EDF with mixed|Channel names are not unique|Online software filter|No coordinate"
     "|Not setting position|Estimated head radius"
 )
+#: Warnings of MNE about annotations outside the recording, which are counted later.
 _OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
-#: Endings of files whose annotations are read with those outside the recording.
+#: Extensions of files whose annotations outside the recording can be read.
 WITH_OUTSIDE = (".edf", ".bdf", ".set")
 
-_DAMAGED = "it is damaged, truncated or missing: "
-#: Patterns in errors of MNE and Python, and what they mean in a file.
-_PLAIN = {
-    "No raw data in|Could not find measurement data|It must be 1 for raw": "it has no continuous "
-    "recording, but epochs, averages, events or the like; pass the recording that they were made "
-    "of",
-    "Number of records from": f"{_DAMAGED}its header tells of another number of records",
-    r"invalid literal for int\(": f"{_DAMAGED}its header has no number where one belongs",
+_DAMAGED = "the file is damaged, truncated or missing: "
+#: Regular expressions for errors of MNE and Python, and the corresponding message of this package.
+_REPLACEMENTS = {
+    "No raw data in|Could not find measurement data|It must be 1 for raw": "the file contains no "
+    "continuous recording, but other data such as epochs, averages or events. Pass the recording "
+    "from which they were derived",
+    "Number of records from": f"{_DAMAGED}the header contains a different number of records",
+    r"invalid literal for int\(": f"{_DAMAGED}the header contains no number where one is expected",
 }
 
 
 @contextmanager
 def short_errors(file: Path | None = None) -> Iterator[None]:
-    """Convert any error of a reader to a short ValueError; the caller adds the name of the file.
+    """Convert any error of a reader to a short ValueError, without the file name.
 
-    Warnings that are not understood here are passed on, with the file.
+    The caller adds the file name. Warnings are passed on with the file name, except for warnings
+    whose causes are handled by this module.
     """
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -485,34 +505,34 @@ def short_errors(file: Path | None = None) -> Iterator[None]:
             yield
     except Exception as error:
         text = str(error).rstrip(".")
-        known = (plain for pattern, plain in _PLAIN.items() if re.search(pattern, text))
-        raise ValueError(f"{next(known, _DAMAGED + text)}.") from error
+        texts = (new for pattern, new in _REPLACEMENTS.items() if re.search(pattern, text))
+        raise ValueError(f"{next(texts, _DAMAGED + text)}.") from error
     reader_warnings = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     for text in dict.fromkeys(str(w.message) for w in reader_warnings):
-        counted = file and file.suffix in WITH_OUTSIDE and _OUTSIDE.match(text)
-        if file is not None and not counted and not _UNDERSTOOD.match(text):
+        is_counted = file and file.suffix in WITH_OUTSIDE and _OUTSIDE.match(text)
+        if file is not None and not is_counted and not _HANDLED.match(text):
             checks.warn_user(f"{file.name}: {text}")
 
 
 def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
-    """Read a recording, with the types, bad channels and bad times in the tables of BIDS.
+    """Read a recording with the channel types, bad channels and bad segments of its BIDS tables.
 
     Parameters
     ----------
     file : Path
-        The recording, as for :func:`read_recording`.
+        The recording, as in :func:`read_recording`.
     preload : bool
         Whether to read the signals.
 
     Returns
     -------
     mne.io.BaseRaw
-        The recording. Its annotations are its own and the bad times of ``_events.tsv``.
+        The recording, with the annotations of the file and the bad segments of ``_events.tsv``.
 
     Raises
     ------
     ValueError
-        When it cannot be read, or a table: the message has the path of the table.
+        If the recording or a table cannot be read. The message contains the path of the table.
 
     Examples
     --------
@@ -524,9 +544,9 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     >>> info = mne.create_info(["C3", "C4"], 250.0, "eeg")
     >>> raw = mne.io.RawArray(np.zeros((2, 500)), info, verbose="error")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "night_eeg.fif")
+    ...     file = Path(folder, "P01_eeg.fif")
     ...     _ = raw.save(file, verbose="error")
-    ...     table = Path(folder, "night_channels.tsv")
+    ...     table = Path(folder, "P01_channels.tsv")
     ...     _ = table.write_text("name\\ttype\\tstatus\\nC4\\tEEG\\tbad\\n")
     ...     read_with_tables(file).info["bads"]
     ['C4']
@@ -535,86 +555,93 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
 
 
 def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
-    """Set types, bad channels and bad times of a recording as the tables of BIDS say."""
+    """Set channel types, bad channels and bad segments according to the BIDS tables."""
     if table := search.table_beside(file, "channels"):
-        facts = _facts_of_channels(table, raw.ch_names)
-        types = facts["type"][facts["type"].isin(_BRAIN)].str.lower()
+        rows = _read_channels_table(table, raw.ch_names)
+        types = rows["type"][rows["type"].isin(_BRAIN)].str.lower()
         no_eeg = [*(raw.info.get("temp") or {}).get(_NOT_VOLTS, ())]
         no_eeg += [n for n, t in types.items() if t == "eeg" and channel_names.is_other_kind(n)]
         types = types[~types.index.isin(no_eeg)].to_dict()
         raw.set_channel_types(types, on_unit_change="ignore")
-        mark_as_other(raw, facts.index[facts["type"].notna() & ~facts["type"].isin(_BRAIN)])
-        is_bad_in_raw = facts.index.isin(raw.info["bads"]) & facts["status"].isna()
-        raw.info["bads"] = facts.index[(facts["status"] == "BAD") | is_bad_in_raw].tolist()
+        mark_as_other(raw, rows.index[rows["type"].notna() & ~rows["type"].isin(_BRAIN)])
+        is_bad_in_raw = rows.index.isin(raw.info["bads"]) & rows["status"].isna()
+        raw.info["bads"] = rows.index[(rows["status"] == "BAD") | is_bad_in_raw].tolist()
     table = search.table_beside(file, "events")
     if table and len(bad := loading.events_in(table, marks_only=True)):
         raw.annotations.append(bad.onset + raw.first_time, bad.duration, bad.description)
     return raw
 
 
-#: Our entry in ``info["temp"]`` of a recording: channels that are not in volts.
+#: Key in ``info["temp"]`` of a recording for the list of channels that are not voltages.
 _NOT_VOLTS = "braindecode_pars_not_volts"
-#: Types of BIDS that are signals of the brain.
+#: BIDS channel types of brain signals.
 _BRAIN = ("EEG", "ECOG", "SEEG", "DBS")
 
 
-def _facts_of_channels(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
-    """Return type and status of channels in a table, in upper case; NaN where it has none."""
+def _read_channels_table(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
+    """Read type and status of channels from a BIDS table, in upper case; NaN if missing."""
     table = loading.read_table(file, file.parent)
     if "name" not in table:
-        raise ValueError(f"{file} has no column 'name'; it has {checks.format_list(list(table))}.")
-    table = table.dropna(subset=["name"]).set_index("name")
-    facts = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
-    facts = facts.apply(lambda column: column.str.upper())
-    facts["status"] = facts["status"].mask(facts["status"].str.startswith("BAD", na=False), "BAD")
-    odd = facts["status"][~facts["status"].isin(["GOOD", "BAD"])].dropna()
-    why = f"of channels.tsv whose status is neither good nor bad: {checks.format_list([*odd.index], 5)}"
-    cutting.omit("rows", why, len(odd), len(facts))
-    facts = facts[~facts.reset_index().duplicated().to_numpy()]
-    if (doubled := facts.index[facts.index.duplicated()]).size:
         raise ValueError(
-            f"{file} has the channel {doubled[0]!r} twice, with another type or status."
+            f"{file} must have a column 'name', got the columns {checks.format_list(list(table))}."
         )
-    # Those that only the table has matter if they may be others of the file, or would be used.
-    ch_facts = facts.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
-    unlisted = [name for name in ch_names if subjects.normalized(name) not in facts.index]
-    absent = facts[~facts.index.isin([*map(subjects.normalized, ch_names)])]
+    table = table.dropna(subset=["name"]).set_index("name")
+    rows = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
+    rows = rows.apply(lambda column: column.str.upper())
+    rows["status"] = rows["status"].mask(rows["status"].str.startswith("BAD", na=False), "BAD")
+    unknown = rows["status"][~rows["status"].isin(["GOOD", "BAD"])].dropna()
+    names = checks.format_list([*unknown.index], 5)
+    reason = f"channels.tsv: the status is neither good nor bad: {names}"
+    cutting.record_excluded("rows", reason, len(unknown), len(rows))
+    rows = rows[~rows.reset_index().duplicated().to_numpy()]
+    if (duplicated := rows.index[rows.index.duplicated()]).size:
+        raise ValueError(
+            f"{file} contains the channel {duplicated[0]!r} twice, with a different type or "
+            "status. Correct or remove one of the rows."
+        )
+    # Rows without a channel are reported if they may refer to an unlisted channel of the recording
+    # by another name, or if they describe brain signals or bad channels.
+    ch_rows = rows.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
+    unlisted = [name for name in ch_names if subjects.normalized(name) not in rows.index]
+    absent = rows[~rows.index.isin([*map(subjects.normalized, ch_names)])]
     if not unlisted:
         absent = absent[absent["type"].isin(_BRAIN) | (absent["status"] == "BAD")]
-    why = f"of channels.tsv that name no channel: {checks.format_list(list(absent.index), 5)}"
-    why += f" (the file has {checks.format_list(unlisted, 5)})" if unlisted else ""
-    cutting.omit("rows", why, len(absent), len(facts))
-    return ch_facts
+    names = checks.format_list(list(absent.index), 5)
+    reason = f"channels.tsv: no such channel in the recording: {names}"
+    reason += f" (unlisted channels: {checks.format_list(unlisted, 5)})" if unlisted else ""
+    cutting.record_excluded("rows", reason, len(absent), len(rows))
+    return ch_rows
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
-    """Return a recording, with the tables of BIDS that belong to it, and its name.
+    """Open a recording from a Raw object or a file, with its BIDS tables, and return its name.
 
     Parameters
     ----------
     raw : Raw | path
-        Continuous recording, or a file to read. A Raw is returned as it is.
+        Continuous recording, or a file to read. A Raw is returned unchanged.
 
     Returns
     -------
     raw : Raw
         The recording.
     name : str
-        Name of the file, without its folder; ``"recording"`` for a Raw without a file.
+        Name of the file without its folder; ``"recording"`` for a Raw without a file.
 
     Raises
     ------
     TypeError
-        When ``raw`` is neither.
+        If ``raw`` has another type.
     ValueError
-        When the file does not exist, is not a recording, may not be read, or is damaged.
+        If the file does not exist, is not a recording, cannot be opened, or is damaged.
 
     Warns
     -----
     UserWarning
-        When a Raw is of a discontinuous file with gaps, which MNE does not read; or when the tables
-        of its file state bad channels or times that it does not have. When a table names other
-        channels, or a header files of another name.
+        If a Raw was read from a discontinuous file, because MNE ignores the gaps. If the BIDS
+        tables of the file of a Raw contain bad channels or bad segments that are missing in the
+        Raw. If a table contains channels that the recording does not have. If a header refers to
+        files with a different name.
 
     Examples
     --------
@@ -631,52 +658,54 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
         edf = [file for file in files if file.suffix.lower() in (".edf", ".bdf") and file.is_file()]
         if gaps := [path.name for path in edf if edf_signals(path)[1]]:
             checks.warn_user(
-                f"{gaps[0]} is discontinuous (EDF+D) with gaps, and MNE reads it without them: "
-                "windows may span a gap, and times after it are too early."
+                f"{gaps[0]} is discontinuous (EDF+D), but MNE ignores the gaps: windows may span a "
+                "gap, and all times after a gap are too early. Convert it to continuous files, for "
+                "example with EDFbrowser."
             )
         if not files:
             return raw, "recording"
         _warn_of_tables(raw, files[0])
         return raw, files[0].name
     if not isinstance(raw, (str, PathLike)):
-        raise TypeError(f"raw must be an mne.io.Raw or a path, got a {type(raw).__name__}.")
+        raise TypeError(f"raw must be an mne.io.Raw or a path, got {type(raw).__name__}.")
     file = Path(raw).expanduser()
     try:
         if file.is_file() and not file.name.lower().endswith(search.ENDINGS):
             raise ValueError(
-                "its name does not end as that of a recording, with "
-                f"{', '.join(search.ENDINGS)}; read it with mne.io.read_raw and pass the Raw."
+                "the file extension is not one of the supported recording formats "
+                f"({', '.join(search.ENDINGS)}). Read the file with mne.io.read_raw and pass the "
+                "Raw."
             )
-        with cutting.collected_omissions() as omissions:
+        with cutting.collect_excluded_items() as excluded_items:
             opened = read_with_tables(file)
         search.check_signal_files([file])
     except ValueError as error:
         raise ValueError(f"{file} cannot be used: {error}") from error
-    for omission in omissions:
-        checks.warn_user(f"Left out of {file.name}: {omission}.")
+    for item in excluded_items:
+        checks.warn_user(f"Excluded from {file.name}: {item}.")
     return opened, file.name
 
 
 def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]:
-    """Return the names of channels, as in ``mne.Info["chs"]``, that are EEG and not bad."""
+    """Return the names of EEG channels that are not bad; ``chs`` is as in ``mne.Info["chs"]``."""
     return [ch["ch_name"] for ch in chs if channel_names.is_eeg(ch) and ch["ch_name"] not in bads]
 
 
 def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
-    """Warn of bad channels, other signals and bad times in the tables of a file, not in its Raw."""
+    """Warn if a Raw lacks bad channels, channel types or bad segments of the BIDS tables."""
     header = search.header_of(file)
     if not search.tables_beside(header):
         return
     raw_copy = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
-    with cutting.collected_omissions():
+    with cutting.collect_excluded_items():
         _apply_tables(raw_copy, header)
     good, good_by_tables = (good_eeg(i["chs"], i["bads"]) for i in (raw.info, raw_copy.info))
-    lacking = [name for name in good if name not in good_by_tables]
+    not_good = [name for name in good if name not in good_by_tables]
     n_bad = len(raw_copy.annotations)
-    if lacking or n_bad > len(marks.marks_of(raw)):
-        said = [f"{checks.format_list(lacking)} as bad or as another signal"] * bool(lacking)
-        said += [f"{n_bad} times as bad"] * (n_bad > 0)
+    if not_good or n_bad > len(marks.marks_of(raw)):
+        texts = [f"mark {checks.format_list(not_good)} as bad or as not EEG"] * bool(not_good)
+        texts += [f"contain {n_bad} bad segment{'s' * (n_bad != 1)}"] * (n_bad > 0)
         checks.warn_user(
-            f"The tables beside {header.name} have {' and '.join(said)}, and the Raw has not: a "
-            "Raw is used as it is. To have the tables read, pass the path of the file."
+            f"The BIDS tables of {header.name} {' and '.join(texts)}, but the Raw does not. A Raw "
+            "is used as it is. To apply the tables, pass the path of the file instead."
         )

@@ -1,8 +1,9 @@
-"""A corpus as a value: how its recordings are found, prepared and cut into windows.
+"""Recipes of corpora: functions that list, preprocess and window the recordings of a corpus.
 
-:meth:`Recipe.load` returns all windows; :meth:`Recipe.continuous` and :meth:`Recipe.labeled` hand
-recordings to a store, which reads each as a whole when its turn comes. A store for pretraining is
-without held-out splits, and without people that another corpus of the same store leaves out.
+:meth:`Recipe.load` returns all windows of a corpus. :meth:`Recipe.continuous` and
+:meth:`Recipe.labeled` return the list of recordings for a store, which reads one recording at a
+time. A store for pretraining contains neither validation and test subjects nor subjects that are
+excluded from another corpus of the same store.
 """
 
 from __future__ import annotations
@@ -26,17 +27,18 @@ from braindecode_pars.recordings.loading import Recording, read_corpus
 
 log = logging.getLogger(__name__)
 
-#: Splits of a corpus that are not trained on.
+#: Splits of a corpus that are not used for pretraining.
 HELD_OUT = ("valid", "test")
-#: Split of recordings whose labels are not published, such as the test set of YSYW's challenge.
+#: Split of recordings whose labels are not published, such as the test set of YSYW.
 _UNLABELED = "unlabeled"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a corpus is found, prepared and cut; ``datasets.RECIPES`` has one for each corpus.
+    """Functions that list, preprocess and window the recordings of a corpus.
 
-    Arguments of the functions with a default are the settings of the recipe.
+    ``datasets.RECIPES`` contains the recipe of each supported corpus. The settings of a recipe are
+    all arguments of its functions that have a default value.
 
     Attributes
     ----------
@@ -45,27 +47,27 @@ class Recipe:
     card : mapping
         Description of the corpus: ``name``, ``version``, number of ``subjects`` and ``classes``.
     recordings : callable
-        Function of the folder, and of the subjects to find (None for all), that lists the
-        recordings without opening them.
+        Function of the folder and the requested subjects (None for all) that lists the recordings
+        without opening them.
     prepare : callable
-        Function of a Recording that returns the prepared Raw.
+        Function of a Recording that returns the preprocessed Raw.
     cut : callable | None
-        Function of a Recording that returns its labeled windows, or None if it has none. It takes
-        the settings of ``prepare``, too. None for a corpus without labels. For parallel reading
-        and for stores, ``prepare`` and ``cut`` must be functions of a module.
+        Function of a Recording that returns its labeled windows, or None if it has no windows. It
+        also accepts the settings of ``prepare``. None for a corpus without labels. For parallel
+        reading and for stores, ``prepare`` and ``cut`` must be module-level functions.
     check : callable | None
-        Function that checks settings of ``prepare`` and ``cut`` before a file is opened.
+        Function that validates settings of ``prepare`` and ``cut`` before a file is opened.
     class_names : callable | None
-        Function of settings of ``cut`` that returns the names of the targets; None for those of the
-        card.
+        Function of settings of ``cut`` that returns the class names of the targets. If None, the
+        class names are ``card["classes"]``.
     expected : callable | None
-        Function of the recordings that returns the classes that must have a window, as in
-        :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        Function of the recordings that returns the classes that must have at least one window, as
+        in :func:`~braindecode_pars.recordings.loading.read_corpus`.
     leave_out : callable | None
-        Function of recordings and of ``exclude`` that separates the recordings of people of other
-        corpora; for a corpus that contains them.
+        Function of recordings and ``exclude`` that separates the recordings of excluded subjects,
+        for a corpus that contains subjects of other corpora.
     overlap : str
-        Warning when such a corpus is read and no subject is excluded.
+        Warning that is issued if such a corpus is read and ``exclude`` is empty.
 
     Examples
     --------
@@ -107,47 +109,49 @@ class Recipe:
         verbose: int = 1,
         **settings: Any,
     ) -> BaseConcatDataset:
-        """Return the windows of a corpus, labeled if it has labels.
+        """Load the windows of a corpus, with labels if the corpus has labels.
 
         Parameters
         ----------
         path : path
             Folder of the corpus.
         subjects : iterable | None
-            Subjects to read. None reads every subject in the folder that has labels.
+            Subjects to read. If None, read all subjects in the folder whose labels are published.
         exclude : sequence
-            Lists of subjects to leave out, in any spelling; for TUEG also folders, as in
-            :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`. A subject in
-            both ``subjects`` and ``exclude`` is excluded.
+            Lists of subjects to exclude, in any spelling. For TUEG also folders of TUAB and TUSZ,
+            as in :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`. A
+            subject in both ``subjects`` and ``exclude`` is excluded.
         n_jobs, on_error, verbose
             As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
         **settings
-            Settings of the recipe: arguments of ``recordings``, ``prepare`` and ``cut`` of its
-            module.
+            Settings of the recipe: arguments of the functions ``recordings``, ``prepare`` and
+            ``cut`` in the module of the corpus.
 
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Signals in volts. Targets are as the module says, with the descriptions of
-            ``recordings``; -1, which means unlabeled, for a corpus without labels.
+            Windows with signals in volts and the descriptions of their recordings. Targets are
+            documented in the module of the corpus. For a corpus without labels, all targets are
+            -1, which means unlabeled.
 
         Raises
         ------
         FileNotFoundError
-            When the folder contains no recording of the corpus, or none of a requested subject.
+            If the folder contains no recording of the corpus, or no recording of a requested
+            subject.
         TypeError
-            When a setting is not one of the recipe, or ``exclude`` is a path instead of a list.
+            If the recipe has no such setting, or if ``exclude`` is a path instead of a list.
         ValueError
-            When a recording is damaged or lacks a channel or labels; the message names the file.
-            When a setting is invalid, the labels of a requested subject are not published, every
-            subject is excluded, or ``exclude`` has a folder for a corpus that shares no subjects
-            with others.
+            If a recording is damaged, or a channel or labels are missing (the message contains the
+            file name). If a setting is invalid. If the labels of a requested subject are not
+            published. If all subjects are excluded. If ``exclude`` contains a folder, but the
+            corpus shares no subjects with other corpora.
 
         Warns
         -----
         UserWarning
-            When the corpus has subjects of others, and none is excluded. When subjects in
-            ``exclude`` have no recording.
+            If the corpus contains subjects of other corpora and ``exclude`` is empty. If subjects
+            in ``exclude`` have no recording.
 
         Examples
         --------
@@ -160,8 +164,9 @@ class Recipe:
         included, excluded, absent = self._excluding(recordings, exclude)
         if absent:
             warn_user(
-                f"{len(absent)} subjects in exclude have no recording: {format_list([*absent])}. Check "
-                "their spelling, or they are trained on."
+                f"Subjects in exclude without a recording ({len(absent)}): "
+                f"{format_list([*absent])}. Check their spelling, because misspelled subjects are "
+                "not excluded."
             )
         if self.overlap and not exclude:
             warn_user(self.overlap)
@@ -170,7 +175,8 @@ class Recipe:
             log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
         if not included:
             raise ValueError(
-                f"exclude removes all of {count_subjects(recordings)}; none is left to read."
+                f"exclude contains all subjects: {count_subjects(recordings)}. Remove the subjects "
+                "to read from exclude."
             )
         if self.cut is not None:
             included = self._with_labels(included, are_requested=subjects is not None)
@@ -193,22 +199,21 @@ class Recipe:
         exclude: Sequence[str | PathLike | Iterable] = (),
         **settings: Any,
     ) -> ContinuousCorpus:
-        """Find the recordings of a corpus to pretrain on. No file is opened.
+        """List the recordings of a corpus for pretraining, without opening the files.
 
-        Subjects in a validation or test split of the corpus are left out, since a store of them is
-        for pretraining.
+        Subjects in the validation or test split of the corpus are excluded.
 
         Parameters
         ----------
         path : path
             Folder of the corpus.
         exclude : sequence
-            Lists of subjects to leave out, in any spelling. People without a recording are
-            tolerated; they are in :attr:`ContinuousCorpus.absent`. For TUEG also folders of TUAB
-            and TUSZ, as in
+            Lists of subjects to exclude, in any spelling. Subjects without a recording do not raise
+            an error; they are listed in :attr:`ContinuousCorpus.absent`. For TUEG also folders of
+            TUAB and TUSZ, as in
             :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`.
         **settings
-            Arguments of the functions ``recordings`` and ``prepare`` of the recipe.
+            Settings of the recipe: arguments of the functions ``recordings`` and ``prepare``.
 
         Returns
         -------
@@ -219,17 +224,17 @@ class Recipe:
         Raises
         ------
         FileNotFoundError
-            When the folder contains no recording of the corpus.
+            If the folder contains no recording of the corpus.
         TypeError
-            When ``exclude`` is a path instead of a list, or a setting is not one of the recipe.
+            If ``exclude`` is a path instead of a list, or if the recipe has no such setting.
         ValueError
-            When all recordings are left out, or ``exclude`` has a folder for a corpus that shares
-            no subjects with others.
+            If all recordings are excluded. If ``exclude`` contains a folder, but the corpus shares
+            no subjects with other corpora.
 
         Warns
         -----
         UserWarning
-            When the corpus has subjects of others, and none is excluded.
+            If the corpus contains subjects of other corpora and ``exclude`` is empty.
         """
         finding, preparing = self._divided(self.prepare, settings)
         recordings = self.recordings(path, **finding)
@@ -242,8 +247,10 @@ class Recipe:
             warn_user(self.overlap)
         if not included:
             raise ValueError(
-                f"{path} has recordings of {count_subjects(recordings)} of {self.card['name']}, "
-                "but all of them are excluded or in its validation and test sets."
+                f"No recordings remain for pretraining: {path} contains "
+                f"{count_subjects(recordings)} of {self.card['name']}, but all subjects are "
+                "excluded, or in the validation or test set. Exclude fewer subjects, or add "
+                "recordings of training subjects."
             )
         return ContinuousCorpus(
             self.name,
@@ -260,19 +267,21 @@ class Recipe:
     def labeled(
         self, path: str | Path, subjects: Iterable | None = None, **settings: Any
     ) -> ContinuousCorpus:
-        """Find the labeled recordings of a corpus, of all splits. No file is opened.
+        """List the labeled recordings of a corpus in all splits, without opening the files.
 
-        A store of them is for fine-tuning; :func:`runs.pretrain <braindecode_pars.runs.pretrain>`
-        leaves out its validation and test subjects.
+        A store of labeled recordings is intended for fine-tuning. If it is used for pretraining,
+        :func:`runs.pretrain <braindecode_pars.runs.pretrain>` excludes the validation and test
+        subjects.
 
         Parameters
         ----------
         path : path
             Folder of the corpus.
         subjects : iterable | None
-            Subjects to keep; None keeps all.
+            Subjects to include. If None, include all subjects.
         **settings
-            Arguments of the functions ``recordings``, ``prepare`` and ``cut`` of the recipe.
+            Settings of the recipe: arguments of the functions ``recordings``, ``prepare`` and
+            ``cut``.
 
         Returns
         -------
@@ -283,16 +292,17 @@ class Recipe:
         Raises
         ------
         FileNotFoundError
-            When the folder contains no recording of the corpus, or none of a subject.
+            If the folder contains no recording of the corpus, or no recording of a requested
+            subject.
         TypeError
-            When a setting is not one of the recipe.
+            If the recipe has no such setting.
         ValueError
-            When the corpus has no labels, or those of a requested subject are not published.
+            If the corpus has no labels, or the labels of a requested subject are not published.
         """
         if self.cut is None:
             raise ValueError(
-                f"{self.card['name']} has no labels: its recipe has no function cut. Store it "
-                "without labels, for pretraining."
+                f"{self.card['name']} has no labels: its recipe has no function cut. Store the "
+                "corpus without labels, for pretraining."
             )
         finding, cutting = self._divided(self.cut, settings)
         recordings = self.recordings(path, subjects, **finding)
@@ -311,12 +321,12 @@ class Recipe:
     def _excluding(
         self, recordings: list[Recording], exclude: Sequence[str | PathLike | Iterable]
     ) -> tuple[list[Recording], list[Recording], tuple[str, ...]]:
-        """Return kept and excluded recordings, and the people in lists who have none."""
+        """Return included and excluded recordings, and listed subjects without recordings."""
         folders, lists = folders_and_lists(exclude)
         if folders and self.leave_out is None:
             raise ValueError(
-                f"exclude has the folder {folders[0]}, but {self.card['name']} shares no "
-                "subjects with other corpora; pass a list of its subjects."
+                f"exclude contains the folder {folders[0]}, but {self.card['name']} shares no "
+                "subjects with other corpora. Pass lists of subjects instead."
             )
         listed_subjects = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
         present = SubjectKeys(recording.corpus_subject for recording in recordings)
@@ -333,14 +343,15 @@ class Recipe:
     def _divided(
         self, read: Callable[..., Any], settings: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Divide settings into those of ``recordings`` and of a reading function; check them."""
+        """Validate settings, and divide them by function: ``recordings``, or ``read``."""
         finding = _keywords(self.recordings)
         reading = _keywords(self.prepare) | _keywords(read)
         unknown = [name for name in settings if name not in finding | reading]
         if unknown:
             accepted = ", ".join(sorted(finding | reading)) or "none"
             raise TypeError(
-                f"{self.card['name']} has no setting {unknown[0]}; its settings are {accepted}."
+                f"The recipe of {self.card['name']} has no setting {unknown[0]}. Available "
+                f"settings: {accepted}."
             )
         reading_kwargs = {name: value for name, value in settings.items() if name in reading}
         if self.check is not None:
@@ -348,21 +359,21 @@ class Recipe:
         return {name: value for name, value in settings.items() if name in finding}, reading_kwargs
 
     def _classes(self, cutting: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the targets, which may depend on settings."""
+        """Return the class names of the targets, which may depend on settings."""
         if self.class_names is None:
             return tuple(self.card.get("classes", ()))
         known = _keywords(self.class_names)
         return tuple(self.class_names(**{n: v for n, v in cutting.items() if n in known}))
 
     def _with_labels(self, recordings: list[Recording], *, are_requested: bool) -> list[Recording]:
-        """Leave out the subjects whose labels are not published; a requested one is an error."""
+        """Exclude subjects whose labels are not published. Requested subjects raise an error."""
         labeled = [r for r in recordings if r.description.get("split") != _UNLABELED]
         if not labeled or (are_requested and len(labeled) < len(recordings)):
             unlabeled = [str(r.subject) for r in recordings if r not in labeled]
             raise ValueError(
-                f"No labels are published for {format_list(unlabeled)}. Request other subjects, or "
-                f"store these for pretraining: braindecode-pars store --recipe {self.name}=FOLDER "
-                "STORE."
+                f"No labels are published for subject {format_list(unlabeled)}. Request other "
+                "subjects, or store these subjects without labels for pretraining: "
+                f"braindecode-pars store --recipe {self.name}=FOLDER STORE."
             )
         return labeled
 
@@ -374,16 +385,17 @@ def _unlabeled_windows(
 
 
 def _keywords(function: Callable[..., Any]) -> set[str]:
-    """Return the names of the settings of a function of a recipe: arguments with a default."""
+    """Return the settings of a function of a recipe: the names of arguments with a default."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name for p in parameters if p.default is not p.empty} - {"subjects"}
 
 
 @dataclass(frozen=True)
 class ContinuousCorpus:
-    """Whole recordings of a corpus, for :meth:`SignalStore.create`. No file is opened yet.
+    """List of the recordings of a corpus, for :meth:`SignalStore.create`.
 
-    Made by :meth:`Recipe.continuous`, or with labels by :meth:`Recipe.labeled`.
+    The files have not been opened. Created by :meth:`Recipe.continuous`, or with labels by
+    :meth:`Recipe.labeled`.
 
     Attributes
     ----------
@@ -394,15 +406,17 @@ class ContinuousCorpus:
     recordings : tuple of Recording
         Recordings to store.
     read : callable
-        Function that returns the prepared Raw of a Recording; with labels its windows, an
-        EEGWindowsDataset, or None if it has none.
+        Function of a Recording that returns the preprocessed Raw. With labels, it returns the
+        windows (an EEGWindowsDataset), or None if the recording has no windows.
     settings : mapping
-        Name, version and settings of the preparation, as values that JSON supports; with labels
-        also ``classes``, the names of the targets 0, 1, ...
-    held_out, excluded : tuple of Recording
-        Recordings of validation and test subjects, and of the other excluded subjects.
+        Name and version of the corpus, and settings of the recipe, as values supported by JSON.
+        With labels also ``classes``, the class names of the targets 0, 1, ...
+    held_out : tuple of Recording
+        Recordings of validation and test subjects.
+    excluded : tuple of Recording
+        Recordings of other excluded subjects.
     absent : tuple of str
-        People in lists in ``exclude`` who have no recording in the folder.
+        Subjects in the lists of ``exclude`` that have no recording in the folder.
     n_published : int | None
         Number of subjects of the complete corpus.
     has_labels : bool
@@ -428,37 +442,43 @@ class ContinuousCorpus:
 
     @property
     def excluded_subjects(self) -> list:
-        """Validation, test and excluded subjects, once for each of their recordings."""
+        """Subjects of validation, test and excluded recordings, with one entry per recording."""
         return [recording.corpus_subject for recording in (*self.held_out, *self.excluded)]
 
     @property
     def summary(self) -> str:
-        """A line that counts who is stored and who is left out, with the reasons."""
-        total = "" if self.n_published is None else f" of the {self.n_published:,} published"
+        """Number of included subjects, and number of excluded subjects by reason, in one line."""
+        total = "" if self.n_published is None else f" of {self.n_published:,} in the full corpus"
         line = f"{self.name}: {count_subjects(self.recordings)}{total}."
-        reasons = {"in its validation and test sets": self.held_out, "excluded": self.excluded}
-        phrases = [f"{count_subjects(who)} {reason}" for reason, who in reasons.items() if who]
-        return f"{line} Left out: {'; '.join(phrases)}." if phrases else line
+        reasons = {
+            "in the validation and test sets": self.held_out,
+            "excluded by request": self.excluded,
+        }
+        phrases = [f"{count_subjects(part)} {reason}" for reason, part in reasons.items() if part]
+        return f"{line} Excluded: {'; '.join(phrases)}." if phrases else line
 
 
 def folders_and_lists(
     exclude: Sequence[str | PathLike | Iterable],
 ) -> tuple[list[str | PathLike], list[list]]:
-    """Divide what is excluded into folders of other corpora and lists of subjects.
+    """Divide the entries of ``exclude`` into folders of other corpora and lists of subjects.
 
     Raises
     ------
     TypeError
-        When ``exclude`` is a path, or has an entry that is neither.
+        If ``exclude`` is a path, or if an entry is neither a path nor a list.
     """
     if isinstance(exclude, str | PathLike):
-        raise TypeError(f"exclude is the path {str(exclude)!r}; pass a list of folders and lists.")
+        raise TypeError(
+            "exclude must be a list of folders and lists of subjects, got the path "
+            f"{str(exclude)!r}. Pass [{str(exclude)!r}] instead."
+        )
     folders = [item for item in exclude if isinstance(item, str | PathLike)]
     return folders, [list(item) for item in exclude if not isinstance(item, str | PathLike)]
 
 
 def count_subjects(recordings: Sequence[Recording]) -> str:
-    """Return numbers for a sentence, such as "1 subject (2 recordings)"."""
+    """Return the number of subjects and recordings as a text: "1 subject (2 recordings)"."""
     subjects, files = len({recording.subject for recording in recordings}), len(recordings)
     return (
         f"{subjects:,} subject{'' if subjects == 1 else 's'} "
@@ -467,9 +487,10 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Leave people that one corpus leaves out also out of the others, and log how many they are.
+    """Exclude subjects that are excluded from one corpus also from the other corpora of a store.
 
-    A test subject of TUAB is also in TUEG, and would be trained on from there.
+    For example, test subjects of TUAB are also contained in TUEG, and would otherwise be used for
+    pretraining. The number of excluded recordings is logged.
 
     Parameters
     ----------
@@ -479,12 +500,7 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     Returns
     -------
     list of ContinuousCorpus
-        The corpora; the recordings of these people are in ``excluded``.
-
-    Raises
-    ------
-    ValueError
-        When no recording of a corpus is left.
+        The corpora without the excluded subjects, whose recordings are moved to ``excluded``.
     """
     exclusions = [corpus.excluded_subjects for corpus in corpora]
     remaining_corpora = []
@@ -493,7 +509,10 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
         dropped = tuple(r for r in corpus.recordings if r.corpus_subject in keys)
         included = tuple(r for r in corpus.recordings if r.corpus_subject not in keys)
         if dropped:
-            message = "%s: left out %d recordings of people that the other corpora leave out."
+            message = (
+                "%s: excluded %d recordings of subjects that are excluded from another corpus of "
+                "the store."
+            )
             log.warning(message, corpus.name, len(dropped))
             corpus = replace(corpus, recordings=included, excluded=(*corpus.excluded, *dropped))
         remaining_corpora.append(corpus)

@@ -1,6 +1,7 @@
-"""The files that a recording consists of, and the subject of each recording.
+"""Find the files of each recording in a folder, and derive the subject from the file path.
 
-For files that cannot be read there is a reason. Names that do not show subjects are an error.
+:func:`why_unreadable` returns the reason why a file cannot be read. An error is raised if the
+subjects cannot be derived from the paths.
 """
 
 import os
@@ -18,23 +19,23 @@ import wfdb
 
 from braindecode_pars._common import checks, subjects
 
-#: Endings of the names of recordings that are read, in lower case.
+#: File extensions of supported recording formats, in lower case.
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
-#: Endings of recordings that are folders, in formats that are not read.
-_FOLDERS = (".mff", ".mefd")
-#: What MNE makes of a recording, by the end of its name.
-_MADE_OF_RECORDINGS = re.compile(
+#: Extensions of folders that contain one recording, in unsupported formats.
+_FOLDER_ENDINGS = (".mff", ".mefd")
+#: File names of data that MNE derives from a recording, such as epochs and averages.
+_DERIVED_FILES = re.compile(
     r"[-_](epo|ave|eve|annot|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$",
     re.IGNORECASE,
 )
-#: Endings of files of signals and markers that a header names.
-_SIGNALS = (".eeg", ".vmrk", ".fdt", ".dat", ".mat")
-#: Tables of BIDS beside a recording that are read.
+#: Extensions of signal and marker files that a header file refers to.
+_SIGNAL_ENDINGS = (".eeg", ".vmrk", ".fdt", ".dat", ".mat")
+#: Suffixes of the BIDS tables that are read together with a recording.
 TABLES = ("events", "channels")
 
 
 def has_only_annotations(file: Path) -> bool:
-    """Whether an EDF or BDF file has annotations and no signals."""
+    """Return whether an EDF or BDF file contains annotations but no signals."""
     if file.suffix.lower() in (".edf", ".bdf"):
         with suppress(OSError, ValueError), file.open("rb") as stream:
             n_signals = int(stream.read(256)[252:])
@@ -43,23 +44,24 @@ def has_only_annotations(file: Path) -> bool:
     return False
 
 
-def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
-    """Return the files below a folder, in the order of their paths; a dead link is one of them.
+def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+    """List the files in a folder and all its subfolders, sorted by path.
 
-    Hidden files and folders are left out. Links to folders outside ``root`` are followed; those
-    into a folder that is searched are not, since its files are found under their own path.
+    Broken links are included. Hidden files and hidden folders are excluded. Links to folders
+    outside ``root`` are followed. Links to folders inside ``root`` are not followed, because the
+    files in these folders are already listed under their own paths.
 
     Parameters
     ----------
     root : Path
         Folder to search, at any depth.
-    wanted : callable
-        Function that receives the name of a file and returns whether it is wanted.
+    is_wanted : callable
+        Function that receives a file name and returns whether to list the file.
 
     Raises
     ------
     PermissionError
-        When a folder may not be listed: files of unknown subjects would be missing.
+        If a folder cannot be listed, because files of unknown subjects would be missing.
 
     Examples
     --------
@@ -79,50 +81,54 @@ def list_files(root: Path, wanted: Callable[[str], bool]) -> list[Path]:
             raise error
 
     for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
-        files += [name for name in folders if name.lower().endswith(_FOLDERS)]
+        files += [name for name in folders if name.lower().endswith(_FOLDER_ENDINGS)]
         folders[:] = [
             name
             for name in folders
             if not name.startswith(".")
-            and not name.lower().endswith(_FOLDERS)
+            and not name.lower().endswith(_FOLDER_ENDINGS)
             and not ((path := Path(folder, name)).is_symlink() and _leads_back(path, root))
         ]
-        wanted_files += [Path(folder, name) for name in files if wanted(name) and name[0] != "."]
+        wanted_files += [Path(folder, name) for name in files if is_wanted(name) and name[0] != "."]
     return sorted(wanted_files)
 
 
 def _leads_back(link: Path, root: Path) -> bool:
-    """Whether a link leads into a folder above it, below ``root``, or to one that contains it."""
+    """Return whether a link points into ``root``, or to a folder that contains ``root``."""
     target = link.resolve()
-    above = [folder.resolve() for folder in link.parents if folder.is_relative_to(root)]
-    return any(target.is_relative_to(real) or real.is_relative_to(target) for real in above)
+    parents = [folder.resolve() for folder in link.parents if folder.is_relative_to(root)]
+    return any(target.is_relative_to(real) or real.is_relative_to(target) for real in parents)
 
 
 def find_named(
-    path: str | Path, pattern: re.Pattern, what: str, example: str
+    path: str | Path, pattern: re.Pattern, not_found: str, example: str
 ) -> list[tuple[Path, re.Match]]:
-    """Find recordings whose names tell what they are, in whichever folders they are.
+    """Find recordings by a regular expression for the file name, in all subfolders.
 
     Parameters
     ----------
     path : path
         Folder to search, at any depth.
     pattern : re.Pattern
-        Regular expression of a whole name, such as ``S(\\d{3})R(\\d{2})\\.edf``.
-    what, example : str
-        What a folder without them contains ("no night"), and a name, for the error message.
+        Regular expression that matches the whole file name, such as
+        ``S(\\d{3})R(\\d{2})\\.edf``.
+    not_found : str
+        Continuation of "The folder contains ..." in the error message if no file matches, for
+        example "no recording of EEGMAT".
+    example : str
+        Example of a matching file name, for the error message.
 
     Returns
     -------
     list of (Path, re.Match)
-        Files and the matches of their names, in the order of the names.
+        Files and the matches of their names, sorted by file name.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If no file name matches.
     ValueError
-        When two files have the same name.
+        If two files have the same name.
 
     Examples
     --------
@@ -132,7 +138,7 @@ def find_named(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "S007R04.edf").touch()
     ...     pattern = re.compile(r"S(\\d{3})R(\\d{2})\\.edf")
-    ...     [(file, match)] = find_named(folder, pattern, "no run", "S001R04.edf")
+    ...     [(file, match)] = find_named(folder, pattern, "no recording", "S001R04.edf")
     >>> file.name, match.groups()
     ('S007R04.edf', ('007', '04'))
     """
@@ -141,177 +147,189 @@ def find_named(
     for first, file in pairwise(files):
         if first.name == file.name:
             raise ValueError(
-                f"{path} has two recordings with the name {file.name}: {first} and {file}. Pass a "
-                "folder that has one of them."
+                f"{path} contains two recordings named {file.name}: {first} and {file}. Remove "
+                "one of them, or pass a folder that contains only one of them."
             )
     named_files = [(file, match) for file in files if (match := pattern.fullmatch(file.name))]
     if not named_files:
-        raise FileNotFoundError(f"{path} contains {what}; expected files such as {example}.")
+        raise FileNotFoundError(f"{path} contains {not_found}. Expected files such as {example}.")
     return named_files
 
 
 def is_recording(file: Path) -> bool:
-    """Whether a file is a recording of its own, not a part of another one or made of it.
+    """Return whether a file is a complete recording.
 
-    A file that cannot be opened is one, so that reading it reports it.
+    False for later parts of a split recording and for files derived from a recording, such as
+    epochs. True for a file that cannot be opened, so that an attempt to read it reports the error.
     """
     if file.name.lower().endswith(".hea"):
-        # The header of a multi-segment record, "name/n_segments ...", is skipped: each segment
-        # has a header of its own.
+        # Skip the header of a multi-segment record, which begins with "name/n_segments": each
+        # segment has a separate header.
         with suppress(OSError):
             return "/" not in (file.read_text(errors="replace").split() or [""])[0]
         return True
-    if _MADE_OF_RECORDINGS.search(file.name) or has_only_annotations(file):
+    if _DERIVED_FILES.search(file.name) or has_only_annotations(file):
         return False
-    # A FIF file may be a later part of a split recording, which MNE reads with the first one:
-    # name-1.fif follows name.fif, and split-02 follows split-01.
-    firsts = {
+    # A FIF file may be a later part of a split recording, which MNE reads together with the first
+    # part: name-1.fif follows name.fif, and split-02 follows split-01.
+    first_names = {
         re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
         re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
     }
-    # Names may look alike by chance.
-    has_next = any(names_part(file.with_name(name), 2) for name in firsts - {file.name})
-    return not (has_next and names_part(file, 1))
+    # The names alone are not sufficient, because they may be similar by chance.
+    has_next = any(
+        refers_to_split_part(file.with_name(name), 2) for name in first_names - {file.name}
+    )
+    return not (has_next and refers_to_split_part(file, 1))
 
 
-def names_part(file: Path, role: int) -> bool:
-    """Whether a file is a part of a FIF recording, and names the part before (1) or after it (2).
+def refers_to_split_part(file: Path, role: int) -> bool:
+    """Return whether a FIF file refers to the previous part (role 1) or the next part (role 2).
 
-    That is the tag 115 of such a file, the role of the other part.
+    The tag 115 of a FIF file stores the role of the other part of a split recording.
     """
     if file.name.endswith((".fif", ".fif.gz")):
-        # Of many types; reading it raises the full message.
+        # MNE raises many types of errors; reading the recording raises the full message.
         with suppress(Exception), warnings.catch_warnings(action="ignore"):
             return f" = [{role}]" in mne.io.show_fiff(file, tag=115)
     return False
 
 
-#: What a file begins with that stands for content elsewhere, and how to get that.
+#: First bytes of a pointer file of Git LFS or git-annex, and the command that downloads it.
 _POINTERS = {b"version https://git-lfs": "git lfs pull", b"annex/objects/": "datalad get"}
 
 
 def why_unreadable(file: Path) -> str | None:
-    """Return the reason why a path is not a file that can be opened; None if it is one."""
+    """Return the reason why a file cannot be read; None if it can be read."""
     if file.is_symlink() and not file.exists():
-        return "it is a link to a file that does not exist; download the file first (datalad get)."
+        return (
+            "the file is a link to a file that does not exist. Download the content first (datalad "
+            "get)."
+        )
     if not file.exists():
-        return "it does not exist."
+        return "the file does not exist."
     if not file.is_file():
-        return "it is not a file."
-    if file.stat().st_size < 1024:  # as large as a pointer may be
-        with suppress(OSError):  # reading it raises the full message
+        return "the path is not a file."
+    if file.stat().st_size < 1024:  # pointer files are small
+        with suppress(OSError):  # reading the recording raises the full message
             start = file.read_bytes()
             for mark, command in _POINTERS.items():
                 if mark in start[:200]:
-                    return f"its content is not here; download it first ({command})."
+                    return (
+                        "the file is a placeholder for content that has not been downloaded. "
+                        f"Download the content first ({command})."
+                    )
     header, *parts = signal_files(file)
     for part in parts if file == header else ():
         if problem := why_unreadable(part):
-            return f"its header names the file {part.name}, and {problem}"
+            return f"the header refers to {part.name}, which cannot be read: {problem}"
     return None
 
 
 def signal_files(file: Path) -> list[Path]:
-    """Return the header of a recording and the files of signals and markers that it names.
+    """Return the header file of a recording, and the signal and marker files it refers to.
 
-    The file is the header, or one of signals.
+    ``file`` is the header file or one of the signal files.
     """
     header = header_of(file)
-    if not header.is_file() or not header.name.endswith(ENDINGS[2:]):  # of several files
+    if not header.is_file() or not header.name.endswith(ENDINGS[2:]):  # one file
         return [header]
-    state = header.stat()
+    stat = header.stat()
     try:
-        named = _named_files(header, state.st_mtime_ns, state.st_size)
+        parts = _referenced_files(header, stat.st_mtime_ns, stat.st_size)
     except Exception as error:  # of many types; reading the recording raises the full message
-        named = [Path(name)] if (name := getattr(error, "filename", None)) else []
-    return [header, *named]
+        parts = [Path(name)] if (name := getattr(error, "filename", None)) else []
+    return [header, *parts]
 
 
 def header_of(file: Path) -> Path:
-    """Return the header that names a file of signals; the file itself if there is none."""
-    if file.suffix.lower() not in _SIGNALS:
+    """Return the header file of a signal file; the file itself if no header refers to it."""
+    if file.suffix.lower() not in _SIGNAL_ENDINGS:
         return file
     headers = [path for path in file.parent.glob("*") if path.suffix in (".vhdr", ".set", ".hea")]
-    headers.sort(key=lambda path: path.stem != file.stem)  # that of its name is read first
+    headers.sort(key=lambda path: path.stem != file.stem)  # the header of the same name first
     return next((header for header in headers if file in signal_files(header)), file)
 
 
 @lru_cache(maxsize=100_000)
-def _named_files(header: Path, *state: int) -> list[Path]:
-    """Return the files that a header names; it is read once in each of its states."""
-    named: Iterable[Any]
+def _referenced_files(header: Path, *version: int) -> list[Path]:
+    """Return the files that a header refers to; ``version`` is the key of the cache."""
+    names: Iterable[Any]
     if header.suffix == ".hea":
-        named = getattr(wfdb.rdheader(str(header.with_suffix(""))), "file_name", None) or ()
+        names = getattr(wfdb.rdheader(str(header.with_suffix(""))), "file_name", None) or ()
     else:
-        named = [*mne.io.read_raw(header, verbose="error").filenames]
-        if header.suffix == ".vhdr":  # MNE does not return the name of the file of markers
-            marks = re.search(rb"(?im)^MarkerFile\s*=\s*(.+?)\s*$", header.read_bytes())
-            named += [os.fsdecode(marks[1])] if marks else []
-    places = (os.path.relpath(header.parent / name, header.parent) for name in named)
-    paths = [header.parent / place for place in dict.fromkeys(places)]
-    # Without the markers that it names, MNE reads those of its own name, and says so.
+        names = [*mne.io.read_raw(header, verbose="error").filenames]
+        if header.suffix == ".vhdr":  # MNE does not return the name of the marker file
+            marker_file = re.search(rb"(?im)^MarkerFile\s*=\s*(.+?)\s*$", header.read_bytes())
+            names += [os.fsdecode(marker_file[1])] if marker_file else []
+    relative_paths = (os.path.relpath(header.parent / name, header.parent) for name in names)
+    paths = [header.parent / path for path in dict.fromkeys(relative_paths)]
+    # If the marker file does not exist, MNE warns and reads the marker file named like the header.
     return [p for p in paths if p != header and (p.suffix != ".vmrk" or os.path.lexists(p))]
 
 
 def check_signal_files(recordings: Iterable[Path]) -> None:
-    """Check that each file of signals or markers is named by one header, of the same name.
+    """Check that each signal or marker file belongs to one header file with the same name.
 
     Raises
     ------
     ValueError
-        When two headers name one file: one of them was copied or renamed.
+        If two headers refer to the same file, because one of them was copied or renamed.
 
     Warns
     -----
     UserWarning
-        When a header names only files of another name.
+        If a header refers to files with a different name.
     """
     headers: dict[str, Path] = {}
     renamed = []
     for recording in recordings:
         header, *parts = signal_files(recording)
-        if header.suffix not in (".vhdr", ".set", ".hea"):  # the parts of a FIF file name others
+        if header.suffix not in (".vhdr", ".set", ".hea"):  # FIF parts refer to each other
             continue
         for part in parts:
             first = headers.setdefault(os.path.abspath(part), recording)
             if first != recording:
                 raise ValueError(
-                    f"{first} and {recording} both name the file {part.name}. Correct the name in "
-                    "the header that was copied or renamed, or remove this header."
+                    f"{first} and {recording} both refer to the file {part.name}. Correct the file "
+                    "name in the header that was copied or renamed, or remove this header."
                 )
-        others = [part.name for part in parts if part.stem != header.stem]
+        differently_named = [part.name for part in parts if part.stem != header.stem]
         # The signals of a WFDB record may be in several files.
-        if others and (header.suffix != ".hea" or len(others) == len(parts)):
-            renamed.append(f"{recording.name} ({checks.format_list(others)})")
+        if differently_named and (header.suffix != ".hea" or len(differently_named) == len(parts)):
+            renamed.append(f"{recording.name} ({checks.format_list(differently_named)})")
     if renamed:
         checks.warn_user(
-            f"{len(renamed)} headers name files of another name, which are read: "
-            f"{checks.format_list(renamed, max_items=8)}. Check that they belong together."
+            f"Header files that refer to signal or marker files with a different name "
+            f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files are "
+            "read. Check that they belong to the header files."
         )
 
 
 def tables_beside(recording: Path) -> list[Path]:
-    """Return the tables of BIDS for a recording that are read, see :func:`table_beside`."""
+    """Return the BIDS tables that are read for a recording, see :func:`table_beside`."""
     return [table for name in TABLES if (table := table_beside(recording, name))]
 
 
 def table_beside(recording: Path, suffix: str) -> Path | None:
-    """Return the table of BIDS for a recording, such as sub-01_task-rest_events.tsv.
+    """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
 
-    It has the name of the recording; or, by the inheritance principle of BIDS, its name states a
-    part of what that of the recording does, and it is in the same folder or one above, up to the
-    folder of the data set. That of the nearest folder counts, and there the one that states most.
+    The table has the same name as the recording. Otherwise, the inheritance principle of BIDS
+    applies: the file name of the table contains a subset of the entities of the recording, such as
+    ``task-rest``, and the table is in the folder of the recording or in a folder above, up to the
+    folder of the dataset. The nearest folder takes precedence, and within a folder the table with
+    the largest number of entities.
 
     Raises
     ------
     ValueError
-        When a folder has two that state the same number of things.
+        If a folder contains two matching tables with the same number of entities.
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
     entities = {part for part in stem.split("_") if "-" in part}
     if os.path.lexists(table) or not stem.startswith("sub-"):
-        return table if os.path.lexists(table) else None  # a dead link is one
+        return table if os.path.lexists(table) else None  # a broken link counts
     folder = recording.parent.absolute()
     while True:
         tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
@@ -321,8 +339,9 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
         matches = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
         if len(matches) != 1 and almost:
             raise ValueError(
-                f"{' and '.join(map(str, matches or almost))} may belong to {recording.name}; keep "
-                f"or rename one, or give the recording its own table, {table.name}."
+                f"{' and '.join(map(str, matches or almost))} may belong to {recording.name}. "
+                "Remove or rename the tables that do not belong to this recording, or add a table "
+                f"named {table.name}."
             )
         if matches:
             return matches[0]
@@ -332,70 +351,75 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
 
 
 def _plain(entities: Iterable[str]) -> set[str]:
-    """Return entities of BIDS without zeros in front and upper case: Run-01 as run-1."""
+    """Return BIDS entities in lower case and without leading zeros: Run-01 becomes run-1."""
     return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
 
 
-#: Subject of a file: a function of its path, or a regular expression of one group.
+#: How to derive the subject: a function of the path, or a regular expression with one group.
 Subject = Callable[[Any], Any] | str | None
 
-#: What numbers the recordings of one person at the end of a name. Other names, such as SC4001E0 and
-#: SC4002E0, show no such rule.
+#: Endings of file names that number the recordings of a subject. Other names, such as SC4001E0 and
+#: SC4002E0, do not follow such a rule.
 _COUNTS = (
     # anna_night1, P07-run-2
-    r"(?P<person>.+)(?P<what>[ _-](session|sess|ses|night|run|rec|visit|day|block)[ _-]?)\d+",
-    r"(?P<person>[A-Za-z]+\d+)(?P<what>R)\d+",  # S001R03, of PhysioNet
-    r"(?P<person>.*\d.*)(?P<what>[_-])\d",  # Subject00_1; the recording has one digit
+    r"(?P<subject>.+)(?P<ending>[ _-](session|sess|ses|night|run|rec|visit|day|block)[ _-]?)\d+",
+    r"(?P<subject>[A-Za-z]+\d+)(?P<ending>R)\d+",  # S001R03, of PhysioNet
+    r"(?P<subject>.*\d.*)(?P<ending>[_-])\d",  # Subject00_1; the number has one digit
 )
 _ENDING = r"([_-](raw|eeg|psg))?"
-#: What may be said of a recording at the end of a name, such as "closed".
-_WORD = r"(?P<person>.+?)[ _-](?P<what>[A-Za-z]+)"
+#: A word at the end of a file name that may describe the recording, such as "closed".
+_WORD = r"(?P<subject>.+?)[ _-](?P<ending>[A-Za-z]+)"
 
-#: At most so many first folders for at least so many recordings are no names of subjects.
-_FEW_SUBJECTS, _MANY_RECORDINGS = 2, 10
+#: If at least 10 recordings are in at most 2 top-level folders, the folder names are not taken as
+#: subjects: maximum number of folders.
+_MAX_FOLDERS = 2
+#: Minimum number of recordings for this rule.
+_MIN_RECORDINGS = 10
 
 _WHERE_TO_PASS = (
-    "Pass it as --subject, as --load subject= of evaluate, or in Python as subject=, which may "
-    "also be a function of the path."
+    "Pass it with --subject (in evaluate: --load subject=), or in Python as the argument subject, "
+    "which may also be a function of the path."
 )
 
 
-def compiled(argument: str, pattern: str) -> re.Pattern:
-    """Return a regular expression that is given as an argument.
+def compile_pattern(argument: str, pattern: str) -> re.Pattern:
+    """Compile a regular expression that was passed as an argument.
 
     Raises
     ------
     ValueError
-        When the text is none.
+        If the text is not a valid regular expression.
     """
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"{argument}={pattern!r} is not a regular expression: {error}.") from error
+        raise ValueError(
+            f"{argument} must be a valid regular expression, got {pattern!r} ({error})."
+        ) from error
 
 
 def subject_finder(subject: Subject) -> Callable[[Any], Any]:
-    """Return a function that finds the subject in the path of a file.
+    """Return a function that derives the subject from the path of a file.
 
     Parameters
     ----------
     subject : callable | str | None
-        Such a function, which is returned as it is; a regular expression that is searched for in
-        the path, of which one group is the subject; or None for
+        A function, which is returned unchanged; or a regular expression that is searched for in
+        the path and whose only group matches the subject. If None, use
         :func:`~braindecode_pars._common.subjects.subject_of_path`.
 
     Returns
     -------
     callable
-        Function of a path relative to the folder of all recordings.
+        Function of the path of a file, relative to the folder of all recordings.
 
     Raises
     ------
     TypeError
-        When ``subject`` is something else.
+        If ``subject`` has another type.
     ValueError
-        When the text is no regular expression with one group. The function raises it when it
-        finds no subject.
+        If ``subject`` is not a valid regular expression, or does not have exactly one group. The
+        returned function raises this error if the regular expression does not match the path.
 
     Examples
     --------
@@ -409,43 +433,50 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     if callable(subject):
         return subject
     if not isinstance(subject, str):
-        raise TypeError(f"subject must be a function, a pattern or None, got {subject!r}.")
-    expression = compiled("subject", subject)
+        raise TypeError(
+            f"subject must be a function, a regular expression or None, got {subject!r}."
+        )
+    expression = compile_pattern("subject", subject)
     if expression.groups != 1:
         raise ValueError(
-            f"The pattern '{subject}' of the subject has {expression.groups} groups; put "
-            "parentheses around the subject only."
+            f"subject={subject!r} has {expression.groups} groups, expected 1. Put parentheses only "
+            "around the part of the regular expression that matches the subject."
         )
 
     def find(file: PurePath) -> str:
         match = expression.search(subjects.normalized(file.as_posix()))
         if match is None or not match[1]:
-            raise ValueError(f"The pattern '{subject}' finds no subject in {file}; correct it.")
+            raise ValueError(
+                f"subject={subject!r} does not match the path {file}. Change the regular "
+                "expression so that its group matches the subject in every path."
+            )
         return match[1]
 
     return find
 
 
 def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
-    """Check that neither first folders such as ``edf`` nor names of recordings become subjects.
+    """Check that subjects guessed from paths are not top-level folders or single recordings.
 
-    Only names that would be taken for subjects as they are are checked: not those of files in a
-    folder for each subject, and those of BIDS only where two data sets have one.
+    Only subjects that are a complete folder name or file name are checked. If each subject has a
+    folder, file names are not checked. BIDS subjects are checked only if two datasets contain the
+    same subject.
 
     Parameters
     ----------
     root : PurePath
         Folder that contains all recordings, for the error message.
     paths : iterable of PurePath
-        Paths of recordings relative to this folder.
+        Paths of recordings relative to ``root``.
 
     Raises
     ------
     ValueError
-        When one or two first folders would be the subjects of ten or more recordings, or when two
-        names are obviously of one person, such as Subject00_1 and Subject00_2, or P01_open and
-        P01_closed if another person has both, too. When two data sets of BIDS have one name. The
-        message has the argument that decides.
+        If one or two top-level folders, such as ``edf``, would be the subjects of ten or more
+        recordings. If two file names obviously belong to the same subject, such as Subject00_1 and
+        Subject00_2, or P01_open and P01_closed if another subject has both endings as well. If two
+        BIDS datasets contain a subject with the same name. The message suggests a value for the
+        argument ``subject``.
 
     Examples
     --------
@@ -460,31 +491,32 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
         for path in paths
         if subjects.known_subject_of_path(path) is None
     }
-    below = {path.as_posix(): name for path, name in guesses.items() if len(path.parts) > 1}
-    folders = sorted(set(below.values()))
-    if len(folders) <= _FEW_SUBJECTS and len(below) >= _MANY_RECORDINGS:
+    in_folders = {path.as_posix(): name for path, name in guesses.items() if len(path.parts) > 1}
+    folders = sorted(set(in_folders.values()))
+    if len(folders) <= _MAX_FOLDERS and len(in_folders) >= _MIN_RECORDINGS:
         raise ValueError(
-            f"{len(below)} recordings in {root} would be of {' and '.join(folders)} by their "
-            f"first folder, such as {next(iter(below))}. State the subject by a regular "
-            "expression with one group: '([^/]+)/[^/]+$' for the folder of a file, '^([^/]+)/' for "
-            f"the first folder. {_WHERE_TO_PASS}"
+            f"The subject of {len(in_folders)} recordings in {root}, such as "
+            f"{next(iter(in_folders))}, would be the name of the top-level folder: "
+            f"{' or '.join(folders)}. Specify the subject by a regular expression with one group: "
+            "'([^/]+)/[^/]+$' for the folder that contains the file, '^([^/]+)/' for the top-level "
+            f"folder. {_WHERE_TO_PASS}"
         )
     first_recordings: dict[str, tuple[str, PurePath]] = {}
     for path, name in guesses.items():
         rules = (re.fullmatch(rule + _ENDING, name, re.IGNORECASE) for rule in _COUNTS)
         if match := next(filter(None, rules), None):
-            first, other = first_recordings.setdefault(match["person"], (name, path))
+            first, other = first_recordings.setdefault(match["subject"], (name, path))
             if first != name:
-                what = rf"{re.escape(match['what'])}\d"
-                raise _several_files_of_subject(match["person"], other, path, what)
-    # The same words behind several names, as in P01_open, P01_closed, P02_open and P02_closed.
+                ending = rf"{re.escape(match['ending'])}\d"
+                raise _several_files_of_subject(match["subject"], other, path, ending)
+    # The same words after several names, as in P01_open, P01_closed, P02_open and P02_closed.
     words: dict[str, dict[str, PurePath]] = {}
     for path, name in guesses.items():
         if match := re.fullmatch(_WORD + _ENDING, name, re.IGNORECASE):
-            words.setdefault(match["person"], {})[match["what"].lower()] = path
+            words.setdefault(match["subject"], {})[match["ending"].lower()] = path
     several = [(subject, files) for subject, files in words.items() if len(files) > 1]
-    for (subject, files), (_, others) in combinations(several, 2):
-        if files.keys() == others.keys():
+    for (subject, files), (_, other_files) in combinations(several, 2):
+        if files.keys() == other_files.keys():
             file, other_file, *_ = files.values()
             raise _several_files_of_subject(
                 subject, file, other_file, f"[ _-](?:{'|'.join(sorted(files))})"
@@ -492,25 +524,25 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
 
 
 def _check_data_sets(paths: Iterable[PurePath]) -> None:
-    """Check that no folder of BIDS, such as sub-01, is in two data sets."""
-    of_bids: dict[str, tuple[str, PurePath]] = {}
+    """Check that no BIDS subject, such as sub-01, is in two datasets."""
+    datasets: dict[str, tuple[str, PurePath]] = {}
     for path in paths:
         if match := re.match(r"((?:.+?/)??)(sub-[^/_]+)/", subjects.normalized(path.as_posix())):
-            above, first = of_bids.setdefault(match[2], (match[1], path))
-            if above != match[1]:
+            dataset, first = datasets.setdefault(match[2], (match[1], path))
+            if dataset != match[1]:
                 raise ValueError(
-                    f"{first} and {path} are of {match[2]} in two data sets: is it one person in "
-                    "both? State the subject by a regular expression with one group: "
-                    "'(?:^|/)sub-([^/_]+)/' if it is, '^((?:.+?/)??sub-[^/_]+)/' for a person of "
-                    f"each data set. {_WHERE_TO_PASS}"
+                    f"Two BIDS datasets contain {match[2]}: {first} and {path}. Specify the "
+                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' if "
+                    "this is the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' if "
+                    f"these are different subjects. {_WHERE_TO_PASS}"
                 )
 
 
 def _several_files_of_subject(
-    subject: str, first: PurePath, second: PurePath, what: str
+    subject: str, first: PurePath, second: PurePath, ending: str
 ) -> ValueError:
     return ValueError(
-        f"{first} and {second} look like two recordings of one person, {subject}. State the "
-        f"subject by a regular expression with one group, such as '(?i)([^/]+){what}' for "
-        f"one person. {_WHERE_TO_PASS}"
+        f"{first} and {second} appear to be two recordings of the same subject, {subject}. "
+        "Specify the subject by a regular expression with one group, such as "
+        f"'(?i)([^/]+){ending}' if they are from the same subject. {_WHERE_TO_PASS}"
     )

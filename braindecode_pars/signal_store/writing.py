@@ -477,7 +477,7 @@ def read_all(
 
 def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded | Unusable]:
     try:
-        with cutting.collected_omissions() as omissions:
+        with cutting.collect_excluded_items() as omissions:
             raw, labels = source.open()
         pieces = cutting.split_at_gaps(raw)
         if not pieces:
@@ -488,7 +488,7 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
     except Exception as error:  # readers raise many types; the caller adds the recording
         return [_unusable(source, source.name, error)]
     for omission in omissions:
-        cutting.omit(*omission[:4], is_asked=omission.is_asked)
+        cutting.record_excluded(*omission[:4], is_requested=omission.is_requested)
     names = [source.name]
     if len(pieces) > 1:
         names = [f"{source.name}#{i + 1}" for i in range(len(pieces))]

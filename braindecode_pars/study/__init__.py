@@ -1,4 +1,4 @@
-"""Does pretraining help on these recordings? A plan, scores, tests and a report."""
+"""Study whether self-supervised pretraining improves classification on a dataset."""
 
 from braindecode_pars.study.study import study
 from braindecode_pars.study.study_results import Study

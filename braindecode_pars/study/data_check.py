@@ -1,7 +1,7 @@
-"""What labeled recordings can tell before anything is trained: what is there, and what is odd.
+"""Check labeled recordings for confounds, duplicates and implausible amplitudes before training.
 
-A score means little where the classes differ in something that is not brain activity: the site, the
-amplifier, the time of the recording, or a file that is there twice.
+A score does not reflect brain activity if the classes differ in other properties, such as the site,
+the amplifier or the time of recording, or if recordings are duplicated.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,19 +20,21 @@ from braindecode_pars._common.checks import choice, format_list
 from braindecode_pars.windows import Windows, amplitudes, convert, duplicates, labels, table
 from braindecode_pars.windows.preprocessing import agreed
 
-#: Fewest subjects of each class, where a subject has one class; and of all, where it has several.
-_FEWEST_OF_A_CLASS, _FEWEST = 4, 6
-#: Windows that are read of each recording, of many recordings fewer: about so many in all.
-_READ, _READ_IN_ALL = 8, 2000
-#: Probability that a window of one class has more of something than a window of another class, from
-#: which the two hardly overlap.
-_APART = 0.95
-#: Balanced accuracy of the classes that a property of the recordings identifies, from which a
-#: method could reach its score by this property alone.
+#: Minimum number of subjects of each class, if each subject has one class.
+_MIN_SUBJECTS_PER_CLASS = 4
+#: Minimum number of subjects with several classes, if classes vary within subjects.
+_MIN_SUBJECTS = 6
+#: Maximum number of windows that are read per recording.
+_MAX_READ_PER_RECORDING = 8
+#: Approximate maximum number of windows that are read over all recordings.
+_MAX_READ = 2000
+#: AUC above which a single variable is considered to separate two classes.
+_SEPARATING_AUC = 0.95
+#: Balanced accuracy above which a property of the recordings alone identifies the classes.
 _CONFOUNDED = 0.9
-#: Topic of findings that a study can continue in spite of.
+#: Topic of findings that can be overridden with ``in_spite_of``.
 CONFOUNDS = "confounds"
-#: Properties of recordings that classes should not follow, and what one of their values is called.
+#: Properties of recordings that may be confounded with the classes, with their names in messages.
 _PROPERTIES = {
     "site": "site",
     "recorded_sfreq": "recorded sampling rate",
@@ -41,24 +43,25 @@ _PROPERTIES = {
     "recorded_channels": "set of channels in the files",
     "corpus": "corpus",
 }
-#: Columns by which recordings are ordered, and what they are called.
-_ORDERS = {"date": "their dates", "file": "their file names", None: "the data set"}
-#: What a recording's description may tell besides.
+#: Columns by which recordings are ordered, with their names in messages.
+_ORDERS = {"date": "recording dates", "file": "file names", None: "order in the dataset"}
+#: Optional properties in the description of a recording.
 _DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
 
 
 class Finding(NamedTuple):
-    """Something in the data that a reader of the scores has to know.
+    """Finding of the data check.
 
     Attributes
     ----------
     kind : "stop" | "warning" | "note"
-        Whether no answer is possible, the scores are to be distrusted, or neither.
+        Severity: "stop" (the question cannot be answered), "warning" (scores may be confounded) or
+        "note".
     text : str
-        What was found, why it matters, and what would be needed.
+        Message with the finding, its consequence, and a remedy.
     topic : str
-        Subject matter: "labels", "subjects", "confounds" (classes that follow a property of the
-        recordings), "copies", "amplitudes", or "order".
+        Topic: "labels", "subjects", "confounds" (class is confounded with a property of the
+        recordings), "copies" (duplicate recordings), "amplitudes" or "order" (order of recording).
     """
 
     kind: str
@@ -71,19 +74,19 @@ _stop, _warning, _note = (partial(Finding, kind) for kind in ("stop", "warning",
 
 @dataclass(frozen=True, eq=False)
 class DataCheck:
-    """What was found in labeled recordings.
+    """Result of the data check.
 
     Attributes
     ----------
     facts : dict of str to str
-        What there is, in the order of a table: subjects, recordings, hours, windows, and others.
+        Properties of the dataset, such as the numbers of subjects, recordings, hours and windows.
     classes : pandas.DataFrame
-        One row a class: ``class``, ``windows``, ``recordings``, ``subjects``.
+        One row per class: ``class``, ``windows``, ``recordings``, ``subjects``.
     by_subject : bool
-        Whether a subject has one class, such as a diagnosis. Otherwise classes change within
-        subjects. It is true if this holds for 90 % of the labeled subjects.
+        Whether at least 90 % of the labeled subjects have one class, such as a diagnosis. Otherwise
+        classes vary within subjects.
     findings : list of Finding
-        What is odd, the gravest first.
+        Findings in order of severity, stops first.
     """
 
     facts: dict[str, str]
@@ -93,17 +96,27 @@ class DataCheck:
 
     @property
     def stops(self) -> list[str]:
-        """Why no answer is possible; empty if one is."""
+        """Messages of the findings that stop a study; empty if it can be run."""
         return [finding.text for finding in self.findings if finding.kind == "stop"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """The tables that the checks look at.
+    """Tables that the checks use.
 
-    ``recordings`` has one row a recording, ``labeled`` one row a labeled window, and ``sampled``
-    one row a window that was read, with its ``level`` (decimal logarithm of the standard deviation,
-    the median of its channels) and the ``levels`` of the channels.
+    Attributes
+    ----------
+    windows : Windows
+        All windows.
+    recordings : DataFrame
+        One row per recording.
+    labeled : DataFrame
+        One row per labeled window.
+    sampled : DataFrame
+        One row per window that was read, with its ``log_amplitude`` (decimal logarithm of the
+        standard deviation, median over channels) and the array ``channel_log_amplitudes``.
+    by_subject : bool
+        Whether each subject has one class.
     """
 
     windows: Windows
@@ -114,30 +127,30 @@ class _Data:
 
     @property
     def names(self) -> list[str]:
-        """Names of the classes in their order."""
+        """Names of the classes, in the order of their labels."""
         return list(self.labeled["class"].cat.categories)
 
     @property
-    def one_class_each(self) -> bool:
+    def has_one_class_per_recording(self) -> bool:
         """Whether every labeled recording has one class."""
         return bool((self.labeled.groupby("recording")["class"].nunique() == 1).all())
 
 
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
-    """Look at labeled windows before methods are compared on them.
+    """Check labeled windows for confounds, duplicates, amplitudes and order of recording.
 
-    At most eight windows of each recording and class are read. A check of what is not known, such
-    as the site, is left out; :func:`braindecode_pars.datasets.folder.load` tells what it knows in
-    the descriptions of the recordings.
+    At most eight windows per recording and class are read. Checks of unknown properties, such as
+    the site, are skipped; :func:`braindecode_pars.datasets.folder.load` stores the known properties
+    in the descriptions of the recordings.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labeled windows, or another source of windows as the estimators take it. The label -1 means
-        unlabeled, unless it is the label of a name.
+        Labeled windows, or any other source of windows that the estimators accept. The label -1
+        means unlabeled, unless a class name is assigned to -1.
     in_spite_of : collection of str
-        Topics whose stops become warnings: ``("confounds",)``, for classes that follow the site,
-        sampling rate, reference or channels of the recordings.
+        Topics whose stops become warnings. Supported: ``("confounds",)``, for classes that are
+        confounded with the site, sampling rate, reference or channels of the recordings.
 
     Returns
     -------
@@ -146,7 +159,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Raises
     ------
     ValueError
-        When ``in_spite_of`` has another topic, there are no windows, or a window that is read has
+        If ``in_spite_of`` contains another topic, there are no windows, or a window contains
         samples that are not finite.
 
     Examples
@@ -156,8 +169,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     >>> check = check_data(datasets.mental_arithmetic())
     >>> check.facts["subjects"], check.by_subject, check.stops
     ('24', False, [])
-    >>> [finding.text[:48] for finding in check.findings]
-    ['In all 24 subjects, the recordings come in the s']
+    >>> [finding.text[:47] for finding in check.findings]
+    ['Class is confounded with recording order: in al']
     """
     for topic in in_spite_of:
         choice(CONFOUNDS).check("in_spite_of", topic)
@@ -181,8 +194,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     if n := len(windows) - len(labeled):
         findings.append(
             _note(
-                f"{n} of {len(windows)} windows have no label. They are not scored, and are used "
-                "to pretrain without labels.",
+                f"{n} of {len(windows)} windows are unlabeled. They are used for self-supervised "
+                "pretraining, but not scored.",
                 "labels",
             )
         )
@@ -193,10 +206,10 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
 
 
 def check_confounds(windows_ds: Any) -> list[Finding]:
-    """Return whether the classes follow the site, rate, reference or channels of the recordings.
+    """Check whether classes are confounded with site, sampling rate, reference or channels.
 
-    This part of :func:`check_data` reads no signal, and is for those who only fit a classifier: all
-    findings are warnings.
+    This part of :func:`check_data` does not read samples. It can be used before a single classifier
+    is trained: all findings are warnings.
 
     Parameters
     ----------
@@ -219,7 +232,7 @@ def check_confounds(windows_ds: Any) -> list[Finding]:
 
 
 def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
-    """Return what is known of each recording, None where it is unknown."""
+    """Return the properties of each recording; unknown values are None."""
     rows = windows.recordings
     has_name = table.is_name(rows["subject"].to_numpy())
     parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
@@ -259,20 +272,23 @@ def _labeled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sampled(windows: Windows, labeled: pd.DataFrame) -> pd.DataFrame:
-    """Read some windows of each recording and class, spread over its time."""
+    """Read windows of each recording and class, at equal intervals, and add their amplitudes."""
     chosen = []
     n_classes = labeled.groupby("recording")["class"].nunique()
-    most = min(_READ, _READ_IN_ALL // max(1, len(n_classes)))
+    n_max = min(_MAX_READ_PER_RECORDING, _MAX_READ // max(1, len(n_classes)))
     for (recording, _), rows in labeled.groupby(["recording", "class"], observed=True):
-        n = max(2, most // n_classes[recording])
+        n = max(2, n_max // n_classes[recording])
         chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
     table = pd.concat(chosen) if chosen else labeled
-    # One window at a time in memory
-    levels = [
+    # Only one window is in memory at a time.
+    of_channels = [
         amplitudes.log_amplitudes_of(windows[i].astype(float)) for i in table["window"].tolist()
     ]
-    level = [np.log10(pd.Series(10 ** window_levels[0]).median()) for window_levels in levels]
-    return table.assign(level=np.array(level, float), levels=pd.Series(levels, table.index, object))
+    log_amplitudes = [np.log10(pd.Series(10 ** values[0]).median()) for values in of_channels]
+    return table.assign(
+        log_amplitude=np.array(log_amplitudes, float),
+        channel_log_amplitudes=pd.Series(of_channels, table.index, object),
+    )
 
 
 def _facts(data: _Data) -> dict[str, str]:
@@ -284,7 +300,7 @@ def _facts(data: _Data) -> dict[str, str]:
         f"{len(names[0])}: {format_list(names[0])}" if is_one_set else "differ between recordings"
     )
     steps = windows.recordings["preprocessing"].dropna()
-    level = data.sampled["level"].median()
+    log_amplitude = data.sampled["log_amplitude"].median()
     facts = {
         "subjects": str(recordings["subject"].nunique()),
         "labeled subjects": str(labeled["subject"].nunique()),
@@ -299,8 +315,8 @@ def _facts(data: _Data) -> dict[str, str]:
             for column, what in _PROPERTIES.items()
             if not column.endswith("channels")
         },
-        "amplitude": f"{1e6 * 10**level:.3g} µV (median standard deviation)",
-        "classes": "one a subject" if data.by_subject else "change within subjects",
+        "amplitude": f"{1e6 * 10**log_amplitude:.3g} µV (median standard deviation)",
+        "classes": "one per subject" if data.by_subject else "vary within subjects",
     }
     return {name: text for name, text in facts.items() if text and "nan" not in text.split()}
 
@@ -315,7 +331,7 @@ def _shown(value: Any) -> str:
 
 
 def _counted(values: Any) -> str:
-    """Return different values, with the number of recordings where there are several."""
+    """Return the distinct values, with numbers of recordings if there is more than one value."""
     counts = pd.Series(list(values), dtype=object).dropna().value_counts()
     if len(counts) == 1:
         return str(counts.index[0])
@@ -326,40 +342,40 @@ def _counted(values: Any) -> str:
 
 
 def _too_few(data: _Data) -> Iterator[Finding]:
-    """Yield why there are too few classes or subjects."""
+    """Yield stops for too few classes or subjects."""
     labeled, names = data.labeled, data.names
     if len(names) < 2:
-        problem = f"one class, {names[0]!r}" if names else "no label"
+        problem = f"only one class, {names[0]!r}" if names else "no label"
         yield _stop(
-            f"The windows have {problem}, but two classes are needed to tell them apart. Check "
-            "where the labels are read from; the label -1 means unlabeled.",
+            f"The windows have {problem}; at least two classes are required. Check the source of "
+            "the labels. The label -1 means unlabeled.",
             "labels",
         )
         return
     subjects = labeled.groupby("class", observed=False)["subject"].nunique()
     if n := int(labeled["subject"].isna().sum()):
         yield _stop(
-            f"The subject of {n} of {len(labeled)} labeled windows is not known. Scores are of "
-            "subjects that a method has not seen, so every recording needs its subject: name it in "
-            "the files, or pass subject=.",
+            f"The subject of {n} of {len(labeled)} labeled windows is unknown, but methods are "
+            "scored on held-out subjects. Add the subject of every recording to its file name or "
+            "description, or pass subject=.",
             "subjects",
         )
-    elif data.by_subject and (few := subjects[subjects < _FEWEST_OF_A_CLASS]).size:
-        shown = format_list([f"{name!r} has {n}" for name, n in few.items()])
+    elif data.by_subject and (too_few := subjects[subjects < _MIN_SUBJECTS_PER_CLASS]).size:
+        counts = format_list([f"{name!r} has {n}" for name, n in too_few.items()])
         yield _stop(
-            f"Each subject has one class, and too few subjects are of one: {shown}, and at least "
-            f"{_FEWEST_OF_A_CLASS} subjects of every class are needed, so that there are some to "
-            "learn from and others to test on. Record more, or leave the class out.",
+            f"Each subject has one class, and at least {_MIN_SUBJECTS_PER_CLASS} subjects per "
+            f"class are required for training and testing, but {counts}. Add subjects, or exclude "
+            "the class.",
             "subjects",
         )
     elif not data.by_subject:
         n = int((labeled.groupby("subject")["class"].nunique() > 1).sum())
         total = data.recordings["subject"].nunique()
-        if n < _FEWEST:
+        if n < _MIN_SUBJECTS:
             yield _stop(
-                f"{n} of {total} subjects have labels of at least two classes, and at least "
-                f"{_FEWEST} are needed: with fewer, no difference between methods can be told from "
-                "chance. Label the recordings of more subjects.",
+                f"Only {n} of {total} subjects have labels of two or more classes; at least "
+                f"{_MIN_SUBJECTS} are required to test differences between methods. Label "
+                "recordings of more subjects.",
                 "subjects",
             )
 
@@ -368,16 +384,17 @@ def _confounds(
     recordings: pd.DataFrame, labeled: pd.DataFrame, in_spite_of: Collection[str]
 ) -> Iterator[Finding]:
     """Yield properties of recordings that classes are confounded with."""
-    # The channels that each recording has beside those that all have
+    # Channels of each recording that are not shared by all recordings
     sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
     shared = set.intersection(*sets) if len(sets) else set()
-    beside = sets.map(lambda channels: ", ".join(sorted(channels - shared)) or "no channel more")
-    recordings = recordings.assign(recorded_channels=beside.reindex(recordings.index))
-    for column, what in _PROPERTIES.items():
+    further = sets.map(lambda channels: ", ".join(sorted(channels - shared)))
+    further = further.map(lambda text: f"with {text}" if text else "shared channels only")
+    recordings = recordings.assign(recorded_channels=further.reindex(recordings.index))
+    for column, property_name in _PROPERTIES.items():
         values = recordings[column].reindex(labeled["recording"]).to_numpy()
         table = labeled[["subject", "class"]].assign(value=values).drop_duplicates()
         n_values = table["value"].nunique()
-        # A value for each subject tells who it is, as the subject's name does.
+        # A distinct value for each subject only identifies the subject, not the class.
         if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
             continue
         counts = pd.crosstab(table["value"], table["class"])
@@ -389,126 +406,130 @@ def _confounds(
         for value, row in counts.iterrows():
             name = _shown(value) if len(_shown(value)) <= 40 else f"{_shown(value)[:37]}..."
             class_counts = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
-            texts.append(f"{name} has {class_counts}")
-        shown = format_list(texts, max_items=4)
-        # The best guess of the class from the value, with equal weight of each class
+            texts.append(f"{name}: {class_counts}")
+        counts_text = "; ".join(texts[:4]) + f"; and {len(texts) - 4} more" * (len(texts) > 4)
+        # Balanced accuracy of the best prediction of the class from the value
         accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
         is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
         if not is_stop and (strength <= 0.5 or p >= 0.01):
             continue
         text = (
-            f"The classes are confounded with the {what}, which alone identifies the class with a "
-            f"balanced accuracy of {accuracy:.2f} (Cramér's V {strength:.2f}, p {p:.2g}): {shown}. "
-            f"A score may come from the {what} instead of brain activity"
+            f"Class is confounded with the {property_name}, which alone identifies the class with "
+            f"a balanced accuracy of {accuracy:.2f} (Cramér's V = {strength:.2f}, p = {p:.2g}, "
+            f"chi-squared test). Numbers of subjects: {counts_text}. Scores may reflect the "
+            f"{property_name} instead of brain activity"
         )
         if column == "recorded_channels" and recordings["channels"].nunique() == 1:
-            text += ": the channels in use are the same, but the files may be of two amplifiers"
-        text += f". Add recordings of all classes with the same {what}"
+            text += ". The selected channels are the same, but amplifiers may differ between files"
+        text += f". Add recordings of all classes with the same {property_name}"
         if is_stop and CONFOUNDS not in in_spite_of:
-            advice = f"or pass in_spite_of={CONFOUNDS!r} (--in-spite-of {CONFOUNDS})"
+            advice = f"or pass in_spite_of={CONFOUNDS!r} (--in-spite-of {CONFOUNDS}) to continue"
             yield _stop(f"{text}, {advice}.", CONFOUNDS)
         else:
-            yield _warning(f"{text}, or compare the classes within one {what}.", CONFOUNDS)
+            advice = f"or compare the classes within one {property_name}"
+            yield _warning(f"{text}, {advice}.", CONFOUNDS)
 
 
 def _copies(data: _Data) -> Iterator[Finding]:
-    """Yield recordings that contain the same signals."""
+    """Yield findings for duplicate recordings."""
     pairs: dict[bool, list[str]] = {True: [], False: []}
     for numbers in duplicates.find_duplicates(data.windows):
         rows = data.recordings.loc[list(numbers)]
         pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
     if pairs[True]:
         yield _stop(
-            f"Recordings of different subjects contain the same signals: {format_list(pairs[True])}. "
-            "Remove one, or give both one subject: training and test data would overlap.",
+            "Duplicate recordings across subjects, which contain identical samples: "
+            f"{format_list(pairs[True])}. Training and test data would overlap. Remove the "
+            "duplicates, or assign them to the same subject.",
             "copies",
         )
     if pairs[False]:
         yield _warning(
-            f"Recordings of one subject contain the same signals: {format_list(pairs[False])}. They "
-            "count twice, and if their labels differ, one of them is wrong. Remove the duplicates.",
+            "Duplicate recordings within one subject, which contain identical samples: "
+            f"{format_list(pairs[False])}. They count twice, and if their labels differ, one label "
+            "is wrong. Remove the duplicates.",
             "copies",
         )
 
 
 def _auc(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the probability that a class has the larger value; NaN without two classes."""
+    """Return the AUC of a value for one class against all others; NaN without two classes."""
     return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
 
 
 def _amplitudes(data: _Data) -> Iterator[Finding]:
-    """Yield classes, recordings or channels of another amplitude, and what EEG cannot have."""
-    sampled = data.sampled.dropna(subset="level")
-    by_recording = sampled.groupby("recording")["level"].median()
-    # The level of a recording, or of a window relative to its recording
-    median_level = sampled["recording"].map(by_recording)
+    """Yield findings for separating, outlying and implausible amplitudes."""
+    sampled = data.sampled.dropna(subset="log_amplitude")
+    by_recording = sampled.groupby("recording")["log_amplitude"].median()
+    # Amplitude of a recording, or of a window relative to its recording
+    median_amplitude = sampled["recording"].map(by_recording)
+    relative_amplitude = sampled["log_amplitude"] - median_amplitude
     rows = sampled.assign(
-        level=median_level if data.one_class_each else sampled["level"] - median_level
+        log_amplitude=(median_amplitude if data.has_one_class_per_recording else relative_amplitude)
     )
-    if data.one_class_each:
+    if data.has_one_class_per_recording:
         rows = rows.drop_duplicates("recording")
     for name in data.names:
         is_class = rows["class"] == name
-        auc = _auc(is_class, rows["level"])
-        if max(auc, 1 - auc) > _APART:
-            medians = rows.groupby(is_class)["level"].median()
+        auc = _auc(is_class, rows["log_amplitude"])
+        if max(auc, 1 - auc) > _SEPARATING_AUC:
+            medians = rows.groupby(is_class)["log_amplitude"].median()
             factor = 10 ** abs(medians[True] - medians[False])
             yield _warning(
-                f"The amplitude alone tells the class {name!r} from the others: it is "
-                f"{factor:.2g} times {'larger' if auc > 0.5 else 'smaller'}, with hardly an "
-                "overlap. This may be physiology, as in deep sleep, but also another amplifier, "
-                "unit or cap. Look at scores with equal amplitudes too.",
+                f"Amplitude alone separates class {name!r} from the other classes ({factor:.2g} "
+                f"times {'larger' if auc > 0.5 else 'smaller'}, almost no overlap). The cause may "
+                "be physiology, as in deep sleep, but also a different amplifier, unit or cap. "
+                "Also evaluate on amplitude-normalized windows (control 'amplitude').",
                 "amplitudes",
             )
             if len(data.names) == 2:
                 break
-    looked_at = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
+    checked = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
     scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
-    if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in looked_at), scale):
+    if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in checked), scale):
         yield _warning(problem, "amplitudes")
     name = data.recordings["name"]
-    if len(far := amplitudes.find_outlier_recordings(by_recording)):
-        text = amplitudes.outlier_recordings_message(name[far].tolist(), len(by_recording))
+    if len(outliers := amplitudes.find_outlier_recordings(by_recording)):
+        text = amplitudes.outlier_recordings_message(name[outliers].tolist(), len(by_recording))
         yield _warning(text, "amplitudes")
     montages, channels = data.windows.recordings["channels"], []
-    for number, levels in sampled.groupby("recording")["levels"]:
-        _, far = amplitudes.find_outlier_channels([*levels], montages[number].names)
-        channels += [f"{format_list(far)} of {name[number]}"] if len(far) else []
+    for number, values in sampled.groupby("recording")["channel_log_amplitudes"]:
+        _, outliers = amplitudes.find_outlier_channels([*values], montages[number].names)
+        channels += [f"{format_list(outliers)} of {name[number]}"] if len(outliers) else []
     if channels:
         text = amplitudes.OUTLIER_CHANNELS_MESSAGE.format(format_list(channels, max_items=5))
         yield _warning(text, "amplitudes")
 
 
 def _order_of_recordings(data: _Data) -> Iterator[Finding]:
-    """Yield a finding where the classes of recordings come in the same order in every subject."""
-    if not data.one_class_each:
+    """Yield a finding if the recordings of all subjects have the same order of classes."""
+    if not data.has_one_class_per_recording:
         return
-    first = data.labeled.drop_duplicates("recording")[["recording", "subject", "class"]]
-    rows = first.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
+    classes = data.labeled.drop_duplicates("recording")[["recording", "subject", "class"]]
+    rows = classes.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
     orders, sources = [], set()
     for _, files in rows.groupby("subject"):
         if files["class"].nunique() < 2:
             continue
-        by = next(
+        column = next(
             (c for c in ("date", "file") if files[c].notna().all() and files[c].is_unique), None
         )
-        sources.add(_ORDERS[by])
-        ordered = files if by is None else files.sort_values(by)
+        sources.add(_ORDERS[column])
+        ordered = files if column is None else files.sort_values(column)
         orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
-    # An order in which a class comes again, such as A B A, balances what changes with time.
+    # An order with repeated classes, such as A B A, partly balances the effects of time.
     if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
         order, source = ", then ".join(map(repr, orders[0])), " and ".join(sorted(sources))
         yield _warning(
-            f"In all {len(orders)} subjects, the recordings come in the same order of classes: "
-            f"{order} (by the order of {source}). If they were recorded so, fatigue or drying "
-            "electrodes tell the classes apart as well as what is studied. Needed are subjects "
-            "with the other order.",
+            f"Class is confounded with recording order: in all {len(orders)} subjects, the order "
+            f"of classes is {order} (according to: {source}). Time effects such as fatigue or "
+            "drying electrodes may explain the scores. Include subjects with the reverse order.",
             "order",
         )
 
 
 def _order_within_recordings(data: _Data) -> Iterator[Finding]:
-    """Yield classes that come early, or late, in nine of ten recordings."""
+    """Yield classes that are early, or late, in at least 90 % of recordings."""
     table = data.labeled[data.labeled["start"] >= 0]
     for name in data.names:
         rows = table.assign(is_class=table["class"] == name)
@@ -519,11 +540,13 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
                 if 2 <= recording_windows["is_class"].sum() <= len(recording_windows) - 2
             ]
         )
-        for when, are in (("late", aucs > _APART), ("early", aucs < 1 - _APART)):
-            if len(aucs) >= 3 and are.mean() >= 0.9:
+        is_late, is_early = aucs > _SEPARATING_AUC, aucs < 1 - _SEPARATING_AUC
+        for position, is_separate in (("late", is_late), ("early", is_early)):
+            if len(aucs) >= 3 and is_separate.mean() >= 0.9:
                 yield _warning(
-                    f"In {are.sum()} of {len(aucs)} recordings, the class {name!r} comes {when}, "
-                    "apart from the others. Fatigue or drying electrodes tell it from them as well "
-                    "as what is studied. Needed are recordings in which the classes alternate.",
+                    f"Class is confounded with time: in {is_separate.sum()} of {len(aucs)} "
+                    f"recordings, the windows of class {name!r} are {position}, separate from the "
+                    "other classes. Time effects such as fatigue or drying electrodes may explain "
+                    "the scores. Include recordings in which the classes alternate.",
                     "order",
                 )

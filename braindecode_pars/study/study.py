@@ -1,4 +1,4 @@
-"""Does pretraining on these recordings help? Check, plan, run, and compare."""
+"""Run a study: check the data, plan the comparison, score all methods, and report the result."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = ["Study", "study"]
 
 log = logging.getLogger(__name__)
 
-#: A pretraining has learned if its held-out loss is below this proportion of that of its sham.
+#: Held-out loss of the pretraining relative to its sham, below which the task counts as learned.
 LEARNED = training.AT_CHANCE
-#: Reason if a step failed, and texts of its warnings.
+#: Reason of the failure of a step (None if it succeeded), and texts of its warnings.
 Outcome = tuple[str | None, list[str]]
-#: Minimum number of seconds between two versions of the report while the study runs.
+#: Minimum time between two updates of the report while the study runs, in seconds.
 REPORT_INTERVAL = 20.0
-#: Seconds between two looks at the worker processes.
+#: Time between two checks of the worker processes, in seconds.
 POLL_INTERVAL = 0.5
 
 
@@ -70,52 +70,58 @@ def study(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> Study:
-    r"""Find out whether pretraining on these recordings helps to classify their windows.
+    r"""Study whether self-supervised pretraining improves classification on a dataset.
 
-    The data are checked first, and the study ends with the reason if it cannot have an answer. The
-    primary comparison is fixed beforehand: a linear probe of an encoder that was pretrained on the
-    subjects who are not tested, minus the same after a sham pretraining, which has the targets of
-    other windows, so that nothing can be learned. In each of two folds there are three pretrainings
-    and twelve draws of labeled subjects; subjects, draws and pretrainings are random factors of the
-    test. If pretraining helps, it is compared with a baseline that is named beforehand, and control
-    analyses show which property of the signals it uses.
+    The data are checked first; if they do not allow an answer, the study stops and returns the
+    reason. The primary comparison is specified in advance: the score of a linear probe on an
+    encoder that was pretrained on this dataset, without the test subjects, minus the score of a
+    linear probe on an encoder after sham pretraining (targets of other windows), in which nothing
+    can be learned. Each of two folds has three pretrainings and twelve draws of labeled subjects;
+    subjects, draws and pretrainings are crossed random effects of the test. If the improvement is
+    significant, the pretrained encoder is also tested against a baseline that is specified in
+    advance, and control analyses show which signal properties the improvement depends on.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions; also of subjects without labels.
+        Labeled windows with ``subject`` in the descriptions. It may contain subjects without
+        labels, which are used for pretraining.
     methods : dict of str to estimator | None
-        Further classifiers of windows, which take part as baselines.
+        Further classifiers of windows, which are included as baselines.
     effort : "quick" | "default" | "thorough"
-        Quick: the primary comparison and the baselines, with short pretrainings. Default: also
-        further tasks, bundled encoders, an ensemble, and networks. Thorough: longer pretrainings,
-        and published networks.
+        Extent of the study. "quick" runs the primary comparison and the baselines, with short
+        pretrainings. "default" adds further pretext tasks, bundled encoders, the feature ensemble
+        and networks. "thorough" runs longer pretrainings, and adds published networks.
     tasks : sequence of str
-        Pretext tasks; the first one is that of the primary comparison.
+        Pretext tasks. The first task is used in the primary comparison.
     encoders : dict of str to path, name or fitted estimator | None
-        Encoders that were pretrained on other data. If None, ``small`` and, for windows of 20 s or
-        more, ``pars-sleep``.
+        Encoders pretrained on other data. If None, ``small`` and, for windows of 20 s or longer,
+        ``pars-sleep``.
     n_train_subjects : int | None
-        Number of labeled subjects. If None, four, or as many as can be dealt into three disjoint
-        sets; where each subject has one class, two of each class, or one.
+        Number of labeled subjects. If None, 4, or the largest number for which the training
+        subjects of a fold can be divided into three disjoint sets. If each subject has one class,
+        a set has two subjects of each class, or one.
     draws : int
-        Number of draws of labeled subjects.
+        Number of draws (random subsets of labeled subjects). It must be even.
     minutes : float | None
-        Maximum number of minutes of a pretraining. If None, 5, 8 or 60, by the effort.
-    only, without : sequence of str
+        Maximum duration of a pretraining in minutes. If None, 5, 8 or 60 for the efforts "quick",
+        "default" and "thorough".
+    only : sequence of str
         Groups ("primary", "baselines", "tasks", "bundled", "ensemble", "networks", "controls",
-        "published") or names of methods that alone take part, or do not.
+        "published") or names of methods to run. If empty, all groups of the effort.
+    without : sequence of str
+        Groups or names of methods to exclude.
     in_spite_of : sequence of str
-        ``"confounds"``: continue although the classes follow the site, the channels, the reference
-        or the sampling rate of the recordings.
+        ``("confounds",)`` continues although the classes are confounded with the site, channels,
+        reference or sampling rate of the recordings.
     dataset : str
-        Name of the recordings in the report.
+        Name of the dataset in the report.
     unlabeled_label
         As in :func:`~braindecode_pars.evaluation.label_efficiency`.
     out : path | None
-        Folder for all results: ``report.html`` and ``scores.csv``, which are written while the
-        study runs, ``study.json``, and ``model``, the recommended classifier. After an interruption
-        the same call continues.
+        Folder for all results: ``report.html`` and ``scores.csv``, which are updated while the
+        study runs, ``study.json``, and ``model``, the recommended classifier. The same call resumes
+        an interrupted study. If None, no files are written.
     n_jobs : int | None
         Number of processes. If None, the number of cores, or 1 with CUDA.
     verbose : int
@@ -128,8 +134,8 @@ def study(
     Raises
     ------
     ValueError
-        When an argument is out of range, a name is unknown, there are fewer subjects than
-        ``n_train_subjects`` needs, or ``out`` has something else.
+        If an argument is out of range, a name is unknown, there are too few subjects for
+        ``n_train_subjects``, or ``out`` contains other files.
 
     Examples
     --------
@@ -149,17 +155,19 @@ def study(
     check = data_check.check_data(windows_ds, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
-    place: Any = nullcontext(out)
+    folder_context: Any = nullcontext(out)
     if out is None:
-        place = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
-    with place as folder:
-        names: dict[str, Any] = dict(dataset=dataset, unlabeled_label=unlabeled_label)
-        plan = study_plan.plan_study(windows_ds, check, settings, methods, out=folder, **names)
+        folder_context = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
+    with folder_context as folder:
+        plan_kwargs: dict[str, Any] = dict(dataset=dataset, unlabeled_label=unlabeled_label)
+        plan = study_plan.plan_study(
+            windows_ds, check, settings, methods, out=folder, **plan_kwargs
+        )
         return run_study(plan, save=out is not None, n_jobs=n_jobs, verbose=verbose)
 
 
 def unanswered(dataset: str, check: data_check.DataCheck, out: str | Path | None) -> Study:
-    """Return the study of recordings that cannot have an answer, and write its report."""
+    """Return the study of a dataset that failed the data check, and write its report."""
     result = Study(dataset, study_design.METRIC, check)
     write(result, None if out is None else Path(out).expanduser())
     return result
@@ -168,7 +176,7 @@ def unanswered(dataset: str, check: data_check.DataCheck, out: str | Path | None
 def run_study(
     plan: StudyPlan, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
 ) -> Study:
-    """Run all steps; with ``save``, write the report after each of them, and the model."""
+    """Run all steps of a plan; if ``save``, also write the report and the recommended model."""
     folder = plan.folder if save else None
     failures: dict[str, str] = {}
     messages = plan.about.setdefault("warnings", [])
@@ -187,7 +195,7 @@ def run_study(
     if plan.effort.controls and result.has_gain:
         steps = control_steps(plan)
         outcomes = list(run_steps(plan, steps, n_jobs, verbose))
-        notes = [f"{step.name}: left out ({reason})." for step, (reason, _) in outcomes if reason]
+        notes = [f"{step.name}: not run ({reason})." for step, (reason, _) in outcomes if reason]
         gains = primary_control_gains(plan, steps)
         result = replace(result, controls=gains, control_notes=[describe_controls(gains), *notes])
     if (chosen := result.recommendation) is not None:
@@ -199,11 +207,11 @@ def run_study(
 
 
 def write(result: Study, folder: Path | None) -> None:
-    """Write scores, values and report of a study, finished or not, unless there is no folder."""
+    """Write scores, values and report of a study, finished or not. Without a folder, do nothing."""
     if folder is None:
         return
-    names = ("primary", "initialization", "baseline")
-    comparisons = {name: getattr(result, name) for name in names}
+    comparison_names = ("primary", "initialization", "baseline")
+    comparisons = {name: getattr(result, name) for name in comparison_names}
     chosen = result.recommendation
     content = study_design.FORMAT | dict(
         answers=result.answers,
@@ -221,30 +229,30 @@ def write(result: Study, folder: Path | None) -> None:
 def run_steps(
     plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int | None, verbose: int
 ) -> Iterator[tuple[StudyStep, Outcome]]:
-    """Run unfinished steps side by side; yield each with the reason of a failure, and warnings.
+    """Run unfinished steps in parallel; yield each step with its failure reason and warnings.
 
-    Networks begin with encoders of the primary comparison, so they wait for it.
+    Networks start from encoders of the primary comparison, so they run after it.
     """
     n_jobs = number_of_processes(n_jobs)
     steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
-    first = [step for step in steps if step.group in ("baselines", "primary")]
-    others = [step for step in steps if step not in first]
-    run = _run_here if n_jobs == 1 else _run_side_by_side
+    initial_steps = [step for step in steps if step.group in ("baselines", "primary")]
+    later_steps = [step for step in steps if step not in initial_steps]
+    run = _run_sequentially if n_jobs == 1 else _run_in_parallel
     with training.ProgressBar(total=len(steps), desc="study", disable=not verbose) as bar:
-        for part in (first, others):
-            for finished in run(part, plan, n_jobs, bar):
+        for group in (initial_steps, later_steps):
+            for finished in run(group, plan, n_jobs, bar):
                 bar.update()
                 yield finished
 
 
 def number_of_processes(n_jobs: int | None) -> int:
-    """Return the number of processes of a study; None is one for each core, or one with CUDA."""
+    """Return the number of processes of a study. If None, one per core, or one with CUDA."""
     if n_jobs is None:
         n_jobs = 1 if torch.cuda.is_available() else joblib.cpu_count(only_physical_cores=True)
     return int(joblib.effective_n_jobs(n_jobs))
 
 
-def _run_here(
+def _run_sequentially(
     steps: Sequence[StudyStep], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
 ) -> Iterator[tuple[StudyStep, Outcome]]:
     for step in steps:
@@ -253,9 +261,10 @@ def _run_here(
 
 
 def _attempt(step: StudyStep, plan: StudyPlan, report: study_scores.Report) -> Outcome:
-    """Run a step; return the reason if it fails, and its warnings.
+    """Run a step; return the reason of a failure, or None, and its warnings.
 
-    That a training has not converged, or learned nothing, is in its table.
+    Warnings that a training did not converge or learn are omitted: the table of pretrainings has
+    the losses.
     """
     reason = None
     with warnings.catch_warnings(record=True) as caught:
@@ -273,22 +282,22 @@ _WORKER: dict[str, Any] = {}
 
 
 def _start_worker(plan: StudyPlan, n_threads: int) -> None:
-    """Prepare a worker: Ctrl-C is for the main process, which then ends the workers."""
+    """Initialize a worker process. It ignores Ctrl-C, because the main process ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(n_threads)
     _WORKER["plan"] = plan
 
 
-def _work(step: StudyStep, progress_file: Path) -> Outcome:
+def _run_in_worker(step: StudyStep, progress_file: Path) -> Outcome:
     outcome = _attempt(step, _WORKER["plan"], lambda text: files.replace_file(progress_file, text))
     progress_file.unlink(missing_ok=True)
     return outcome
 
 
-def _run_side_by_side(
+def _run_in_parallel(
     steps: Sequence[StudyStep], plan: StudyPlan, n_jobs: int, bar: training.ProgressBar
 ) -> Iterator[tuple[StudyStep, Outcome]]:
-    """Run steps in worker processes; the bar shows what the trainings report."""
+    """Run steps in worker processes; the progress bar shows the reports of the trainings."""
     n_threads = max(1, joblib.cpu_count() // n_jobs)
     progress = plan.folder / "progress"
     progress.mkdir(parents=True, exist_ok=True)
@@ -300,10 +309,10 @@ def _run_side_by_side(
     finished: list[tuple[StudyStep, Outcome]] = []
     try:
         while waiting or running or finished:
-            # With more steps than processes, loky does not end quietly after Ctrl-C.
+            # If more steps than processes are submitted, loky prints errors after Ctrl-C.
             while waiting and len(running) < n_jobs:
                 step = waiting.pop(0)
-                running[executor.submit(_work, step, progress / f"{step.slug}.txt")] = step
+                running[executor.submit(_run_in_worker, step, progress / f"{step.slug}.txt")] = step
             yield from finished  # the report is written while the next steps run
             done = [future for future in running if future.done()]
             finished = [(running.pop(future), future.result()) for future in done]
@@ -349,11 +358,11 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
 
 
 def _with_scores(result: Study, table: pd.DataFrame, plan: StudyPlan) -> Study:
-    """Return the study with the scores of all methods that are finished, and what they say."""
+    """Return the study with the scores of all finished methods, and their comparisons."""
     scores, finished = study_tests.Scores(table, plan.design), {*table["method"]}
     levels = scores.levels()
-    others = [m for step in plan.steps if step.group != "primary" for m in step.methods]
-    pairs = dict.fromkeys((m.name, reference) for m in others for reference in m.references)
+    secondary = [m for step in plan.steps if step.group != "primary" for m in step.methods]
+    pairs = dict.fromkeys((m.name, reference) for m in secondary for reference in m.references)
     result = replace(
         result,
         scores=table,
@@ -362,19 +371,20 @@ def _with_scores(result: Study, table: pd.DataFrame, plan: StudyPlan) -> Study:
         recommendation=scores.recommend(levels),
         decisions=decisions_of(table) if plan.design.by_subject else None,
     )
-    first = plan.primary
-    if first is None or not {first.name, study_design.SHAM} <= finished:
+    primary_method = plan.primary
+    if primary_method is None or not {primary_method.name, study_design.SHAM} <= finished:
         return result
-    runs = result.pretrainings[result.pretrainings["task"] == first.task]
+    name = primary_method.name
+    runs = result.pretrainings[result.pretrainings["task"] == primary_method.task]
     losses = runs.groupby("is_sham")["held_out_loss"].mean()
     has_learned = bool(losses[False] < LEARNED * losses[True])
-    primary = scores.compare(first.name, study_design.SHAM)
+    primary = scores.compare(name, study_design.SHAM)
     result = replace(result, primary=primary, has_learned=has_learned)
     if study_design.RANDOM in finished:
-        result = replace(result, initialization=scores.compare(first.name, study_design.RANDOM))
+        result = replace(result, initialization=scores.compare(name, study_design.RANDOM))
     baseline = study_design.baseline_name(len(plan.design.corpus.X[0]))
     if baseline in finished:
-        comparison = scores.compare(first.name, baseline, is_tested=result.has_gain)
+        comparison = scores.compare(name, baseline, is_tested=result.has_gain)
         result = replace(result, baseline=comparison)
     return result
 
@@ -392,7 +402,7 @@ def _table_of_methods(plan: StudyPlan, failures: Mapping[str, str]) -> pd.DataFr
 
 
 def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
-    """Return how the pretrainings ended, those of the primary comparison first."""
+    """Return the table of pretrainings, starting with the primary comparison."""
     columns = ["task", "is_sham", "fold", "seed", "n_steps", "held_out_loss", "reason"]
     records = [
         study_scores.record_of(method, plan, step.fold)
@@ -405,7 +415,7 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
 
 
 def confusion_of(result: Study, chosen: Recommendation, plan: StudyPlan) -> pd.DataFrame:
-    """Return true and predicted classes of the recommended method, a row for each prediction."""
+    """Return true and predicted classes of the recommended method, one row per prediction."""
     rows = result.scores[result.scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
     pairs = pd.DataFrame(product(ordered_class_names(plan), repeat=2))
@@ -423,9 +433,9 @@ def ordered_class_names(plan: StudyPlan) -> list[str]:
 
 
 def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how well each method decides the class of subjects, by the mean of probabilities.
+    """Return the accuracy of each method in classifying subjects by mean class probabilities.
 
-    The columns are those of ``Study.decisions``; the best method is the first.
+    The columns are those of ``Study.decisions``, sorted by balanced accuracy in descending order.
     """
     probabilities = table.filter(regex=r"^p_\d").to_numpy()
     n_classes = probabilities.shape[1]
@@ -445,7 +455,7 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def control_steps(plan: StudyPlan) -> list[StudyStep]:
-    """Return the control analyses of the primary comparison, with all its pretrainings."""
+    """Return the steps of the control analyses of the primary comparison."""
     primary = [method for step in plan.steps if step.group == "primary" for method in step.methods]
     pairs = dict.fromkeys(method for method in primary if method.kind in ("pretrained", "sham"))
     return [
@@ -455,7 +465,7 @@ def control_steps(plan: StudyPlan) -> list[StudyStep]:
 
 
 def primary_control_gains(plan: StudyPlan, steps: Sequence[StudyStep]) -> pd.DataFrame:
-    """Return what the controls leave of the primary difference."""
+    """Return the table of the primary difference on each control signal."""
     tables = {step.control: study_scores.read_scores(step, plan) for step in steps}
     rows = pd.concat(tables, names=["control"]).rename(columns={"draw": "seed"})
     keys = ["control", "method", "subject", "seed"]
@@ -471,15 +481,15 @@ def primary_control_gains(plan: StudyPlan, steps: Sequence[StudyStep]) -> pd.Dat
 
 
 def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
-    """Train the recommended method on all labeled subjects, and save it if it can be saved.
+    """Train the recommended method on all labeled subjects, and save it if it has ``save``.
 
-    An encoder of the study is pretrained once more, on all subjects.
+    If it uses an encoder pretrained on this dataset, a new encoder is pretrained on all subjects.
     """
     log.info("Training the recommended method on all labeled subjects.")
-    every = [method for step in plan.steps for method in step.methods]
-    method = next(method for method in every if method.name == chosen.method)
+    methods = [method for step in plan.steps for method in step.methods]
+    method = next(method for method in methods if method.name == chosen.method)
     source = method
-    if not study_scores.needs_encoder(method):  # the class has one, which these features do not use
+    if not study_scores.needs_encoder(method):  # required by the class, but not used
         source = Method(study_design.RANDOM, "random", ("encoder",))
     encoder = study_scores.encoder_of(source, plan, None, lambda text: None)
     if method.estimator is None:
@@ -498,7 +508,7 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     estimator.fit(corpus.X[corpus.labeled], corpus.y[corpus.labeled])
     score = {name: getattr(chosen, name) for name in ("score", "low", "high")}
     estimator.expected_score_ = dict(metric=study_design.METRIC.replace("_", " ")) | score
-    if {*model_files.kinds_in(folder)} - {type(estimator).__name__}:  # of an earlier study here
+    if {*model_files.kinds_in(folder)} - {type(estimator).__name__}:  # from an earlier study
         shutil.rmtree(folder)
     estimator.save(folder)
     return str(folder)

@@ -1,4 +1,4 @@
-"""Design of a study: who is tested and who is labeled, the methods, and the steps."""
+"""Design of a study: folds, draws of labeled subjects, methods and steps."""
 
 from __future__ import annotations
 
@@ -24,31 +24,43 @@ from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards
 from braindecode_pars.study import data_check
 
-#: Pretext tasks that are pretrained in a study; the first one is that of the primary comparison.
+#: Pretext tasks of a study. The first task is used in the primary comparison.
 TASKS = ("pars", "features")
-#: Folds of subjects; each subject is tested once in every draw.
+#: Number of folds of subjects. Each subject is tested once in every draw.
 N_FOLDS = 2
-#: Random subsets of labeled subjects in each fold, and maximum number of subjects in one of them.
-DRAWS, MAX_LABELED = 12, 4
-#: Largest proportion of subjects that may be left out so that the others can be centered.
+#: Number of draws (random subsets of labeled subjects) in each fold.
+DRAWS = 12
+#: Maximum number of labeled subjects in a draw.
+MAX_LABELED = 4
+#: Maximum proportion of subjects that are excluded so that the remaining subjects can be centered.
 MAX_LEFT_OUT = 0.2
-#: Number of channels from which the tangent space is the baseline that is named beforehand.
+#: Minimum number of channels for the tangent space to be the baseline specified in advance.
 MIN_CHANNELS_OF_TANGENT_SPACE = 8
-#: Duration of a window in seconds from which the bundled encoder of sleep takes part.
+#: Minimum duration of a window for which the bundled sleep encoder is included, in seconds.
 SLEEP_SECONDS = 20
-#: Maximum number of steps of the task "features", whose loss falls from the first step on.
+#: Maximum number of steps of the task "features", whose loss falls from the first step.
 FEATURES_STEPS = 200
-#: Epochs of published networks, which learn nothing in fewer.
+#: Number of epochs of published networks. With fewer epochs, they do not learn.
 PUBLISHED_EPOCHS = 15
-#: Smallest gain that is worth a pretraining, in balanced accuracy.
-WORTHWHILE_GAIN = 0.02
-#: Metric of all scores, as ``study_scores.count_predictions`` computes it, and format of the JSON.
-METRIC, FORMAT = "balanced_accuracy", {"study": 2}
-#: Names of the methods that the task of the primary comparison is compared with.
-SHAM, RANDOM = "sham pretraining", "random initialization"
-HAND_CRAFTED, TANGENT = "hand-crafted features", "Riemannian tangent space"
-UNLABELED = "unlabeled windows of all subjects who are not tested"
+#: Smallest relevant improvement, in balanced accuracy.
+RELEVANT_DIFFERENCE = 0.02
+#: Metric of all scores, as computed by ``study_scores.count_predictions``.
+METRIC = "balanced_accuracy"
+#: Format version in study.json.
+FORMAT = {"study": 2}
+#: Name of the pretraining with the targets of other windows.
+SHAM = "sham pretraining"
+#: Name of the encoder without pretraining.
+RANDOM = "random initialization"
+#: Name of the baseline specified in advance for few channels.
+HAND_CRAFTED = "hand-crafted features"
+#: Name of the baseline specified in advance for many channels.
+TANGENT = "Riemannian tangent space"
+#: Additional data of methods that are pretrained on this dataset.
+UNLABELED = "unlabeled windows of all subjects except the test subjects"
+#: Additional data of encoders that were pretrained on other data.
 OTHER_SUBJECTS = "recordings of other subjects"
+#: Additional data of subject-centered features.
 TEST_SUBJECT = "unlabeled windows of the test subject"
 
 
@@ -63,12 +75,12 @@ class Effort:
     minutes : float
         Maximum number of minutes of a pretraining.
     groups : tuple of str
-        Groups of methods that take part.
+        Groups of methods that are run.
     n_pretrainings : int
-        Pretrainings of the first task, and random initializations, in each fold; further tasks have
-        one less.
+        Number of pretrainings of the first task, and of random initializations, in each fold.
+        Further tasks have one pretraining less.
     controls : tuple of str
-        Control analyses of a gain.
+        Control analyses, which are run after a significant improvement.
     """
 
     max_steps: int
@@ -88,7 +100,7 @@ EFFORTS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Choices of a study, as the arguments of :func:`~braindecode_pars.evaluation.study`."""
+    """Settings of a study: arguments of :func:`~braindecode_pars.evaluation.study`."""
 
     effort: str = "default"
     tasks: Sequence[str] = TASKS
@@ -102,29 +114,29 @@ class Settings:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a study.
+    """Method that is scored in a study.
 
     Attributes
     ----------
     name : str
-        Name in tables and figures, unique together with ``pretraining``.
+        Name in tables and figures. It is unique together with ``pretraining``.
     kind : str
         "pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network".
     views : tuple of str
         Feature sets of :class:`~braindecode_pars.FewLabelsClassifier`, each with a linear
-        classifier; empty for an ``estimator``.
+        classifier. Empty if the method has an ``estimator``.
     encoder : str | None
-        Bundled or given encoder; None for one that is trained in the study.
+        Encoder pretrained on other data. None for an encoder that is trained in the study.
     task : str | None
-        Pretext task of an encoder that is pretrained in the study.
+        Pretext task of an encoder that is pretrained on this dataset.
     pretraining : int
         Seed of the pretraining or of the random initialization.
     estimator : estimator | None
-        Classifier of windows, which is trained in each fit.
+        Classifier of windows, which is trained in every draw.
     references : tuple of str
-        Names of the methods that it is compared with.
+        Names of the methods with which the method is compared.
     additional_data : str
-        Data that it uses in addition to the labeled subjects.
+        Data that the method uses in addition to the labeled subjects.
     """
 
     name: str
@@ -141,24 +153,26 @@ class Method:
     def digest(self) -> str:
         """Digest of the classifier, encoder or pretext task.
 
-        It is random if the estimator has no description, so that no other study uses its scores.
+        It is random if the estimator cannot be described, so that its scores are never reused.
         """
-        described: Any = self.estimator
-        if described is None:
-            described = PARSEmbedder(self.task, encoder=self.encoder)
+        estimator: Any = self.estimator
+        if estimator is None:
+            estimator = PARSEmbedder(self.task, encoder=self.encoder)
         try:
-            return cache.digest(cache.describe_estimator(described))
+            return cache.digest(cache.describe_estimator(estimator))
         except ValueError as error:
-            checks.warn_user(f"{self.name} is scored again in every call, because {error}.")
+            checks.warn_user(
+                f"The scores of method {self.name!r} cannot be reused in later calls: {error}."
+            )
             return secrets.token_hex(6)
 
 
 @dataclass(frozen=True)
 class StudyStep:
-    """A part of a study that runs in one process, and is repeated as a whole if interrupted.
+    """Unit of work of a study: it runs in one process, and is repeated if it was interrupted.
 
-    It is for one fold or, with None, for all, on the signals of a control analysis or unchanged
-    ones.
+    If ``fold`` is None, the step scores all folds. ``control`` names the control signal; the
+    default is the recorded signal.
     """
 
     name: str
@@ -169,33 +183,37 @@ class StudyStep:
 
     @property
     def slug(self) -> str:
-        """Name of the step as a part of file names."""
+        """Name of the step in file names."""
         return "".join(c if c.isalnum() else "-" for c in self.name.lower())
 
     @cached_property
     def digest(self) -> str:
-        """Digest of its methods."""
+        """Digest of the methods of the step."""
         return cache.digest([method.digest for method in self.methods])
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Who is tested, and who is labeled.
+    """Test subjects and labeled subjects of a study.
 
     Attributes
     ----------
     corpus : Corpus
-        The windows; those of subjects who are left out are unlabeled.
+        All windows. The windows of subjects in ``left_out`` are unlabeled.
     folds : list of (ndarray, ndarray)
-        Training windows of each fold, labeled or not, and its test windows.
-    n_labeled, n_sets, n_draws : int
-        Labeled subjects of a draw, disjoint sets of one shuffle, and draws.
+        For each fold, the training windows (labeled and unlabeled) and the test windows.
+    n_labeled : int
+        Number of labeled subjects in a draw.
+    n_sets : int
+        Number of disjoint sets of labeled subjects in one shuffle of the training subjects.
+    n_draws : int
+        Number of draws of labeled subjects.
     by_subject : bool
         Whether each subject has one class.
     is_centered : bool
-        Whether methods are scored with subject-centered features, too.
+        Whether methods are also scored with subject-centered features.
     left_out : dict of str to int
-        Subjects with too few windows for centering, and their numbers of windows.
+        Number of labeled windows of each subject that has too few windows for centering.
     """
 
     corpus: splitting.Corpus
@@ -209,7 +227,7 @@ class Design:
 
     @cached_property
     def class_of(self) -> pd.Series:
-        """Class of each labeled subject, by subject; 0 where classes vary within subjects."""
+        """Class of each labeled subject, or 0 if classes vary within subjects."""
         classes = main_classes(self.corpus)
         return classes if self.by_subject else pd.Series(0, classes.index)
 
@@ -230,21 +248,21 @@ def make_design(
     n_labeled: int | None = None,
     n_draws: int = DRAWS,
 ) -> Design:
-    """Divide the subjects into two folds, and choose how many are labeled.
+    """Divide the subjects into two folds, and choose the number of labeled subjects.
 
-    Subjects are dealt into disjoint sets, so that draws are independent of each other: at least
-    three, of at most four subjects. Where each subject has one class, a set has two of each class,
-    or one.
+    The training subjects of a fold are divided into disjoint sets, so that draws are independent.
+    If ``n_labeled`` is None, there are at least three sets of at most four subjects. If each
+    subject has one class, a set has two subjects of each class, or one.
 
     Raises
     ------
     ValueError
-        When the training subjects of a fold do not suffice for two sets of ``n_labeled``.
+        If a fold has too few training subjects for two disjoint sets of ``n_labeled`` subjects.
     """
     counts = pd.Series(corpus.groups[corpus.labeled]).value_counts()
-    few = counts[counts < transformers.MIN_WINDOWS]
-    is_centered = not by_subject and len(few) <= MAX_LEFT_OUT * len(counts)
-    left_out = {str(subject): int(n) for subject, n in few.items()} if is_centered else {}
+    too_few = counts[counts < transformers.MIN_WINDOWS]
+    is_centered = not by_subject and len(too_few) <= MAX_LEFT_OUT * len(counts)
+    left_out = {str(subject): int(n) for subject, n in too_few.items()} if is_centered else {}
     labeled = corpus.labeled & ~np.isin(corpus.groups.astype(str), list(left_out))
     corpus = replace(corpus, labeled=labeled)
     folds = folds_of(corpus, by_subject=by_subject)
@@ -256,26 +274,26 @@ def make_design(
         per_class = min(class_of[corpus.subjects_of(pool)].value_counts().min() for pool in pools)
         size = int(per_class) * n_classes
     if n_labeled is None:
-        most = max(MAX_LABELED, 2 * n_classes) if by_subject else MAX_LABELED
-        n_labeled = max(n_classes, min(most, size // 3) // n_classes * n_classes)
+        n_max = max(MAX_LABELED, 2 * n_classes) if by_subject else MAX_LABELED
+        n_labeled = max(n_classes, min(n_max, size // 3) // n_classes * n_classes)
     n_possible = size // n_labeled
     if n_possible < 2:
         raise ValueError(
-            f"n_train_subjects is {n_labeled}, but the {size} training subjects of a fold must "
-            f"make two disjoint sets. Use {size // 2} or fewer."
+            f"n_train_subjects is {n_labeled}, but the {size} training subjects of a fold must be "
+            f"divided into at least two disjoint sets. Use n_train_subjects={size // 2} or fewer."
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
     return Design(corpus, folds, n_labeled, n_sets, n_draws, by_subject, is_centered, left_out)
 
 
 def main_classes(corpus: splitting.Corpus) -> pd.Series:
-    """Return the most frequent class of each labeled subject, since few may have several."""
+    """Return the most frequent class of each labeled subject."""
     y, subjects = corpus.y[corpus.labeled], corpus.groups[corpus.labeled]
     return pd.Series(y).groupby(subjects).agg(lambda labels: labels.mode()[0])
 
 
 def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the labeled subjects into folds; unlabeled windows are in every training set."""
+    """Divide the labeled subjects into folds. Unlabeled windows are in every training set."""
     labeled = np.flatnonzero(corpus.labeled)
     _, codes = np.unique(corpus.groups[labeled].astype(str), return_inverse=True)
     kind = StratifiedGroupKFold if by_subject else GroupKFold
@@ -287,8 +305,8 @@ def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.nda
     return folds
 
 
-def shown_task(task: str) -> str:
-    """Return the name of a pretext task in tables: PARS, MAE, features, or its class in a file."""
+def task_label(task: str) -> str:
+    """Return the name of a pretext task in tables: PARS, MAE, features, or its class name."""
     name = base.find_task(task).__name__
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
 
@@ -296,10 +314,12 @@ def shown_task(task: str) -> str:
 def usable_encoders(
     encoders: Mapping[str, Any] | None, corpus: splitting.Corpus
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the encoders that fit the windows and saw none of the subjects, and why not others.
+    """Return the usable encoders, and the reasons for which encoders were excluded.
 
-    None means ``small`` and, for windows as long as in sleep staging, ``pars-sleep``. One warning
-    says which subjects an encoder may have seen, where a corpus is unknown.
+    An encoder is excluded if it requires another sampling rate, or if its pretraining data include
+    subjects of this dataset. If ``encoders`` is None, they are ``small`` and, for windows as long
+    as in sleep staging, ``pars-sleep``. If a corpus is unknown, a warning lists the subjects on
+    which an encoder may have been pretrained.
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
@@ -311,11 +331,14 @@ def usable_encoders(
         n_seen = sum(subject in seen for subject in corpus.corpus_subjects.values())
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
-                f"Encoder {name}: it requires {card.sfreq:g} Hz, but the windows have "
-                f"{corpus.X.sfreq:g} Hz. Read the recordings with sfreq={card.sfreq:g}."
+                f"Encoder {name!r} requires a sampling rate of {card.sfreq:g} Hz, but the windows "
+                f"have {corpus.X.sfreq:g} Hz. Load the recordings with sfreq={card.sfreq:g}."
             )
         elif n_seen:
-            reasons.append(f"Encoder {name}: it was pretrained on {n_seen} of the subjects.")
+            reasons.append(
+                f"Encoder {name!r} was pretrained on {n_seen} of the subjects of this dataset "
+                "(data leakage)."
+            )
         else:
             usable[name], usable_cards[name] = encoder, [card]
     cards.warn_unknown_corpora(usable_cards, corpus.corpus_subjects.values())
@@ -328,7 +351,7 @@ def step_limit(task: str, max_steps: int) -> int:
 
 
 def baseline_name(n_chans: int) -> str:
-    """Return the baseline that is named beforehand for a number of channels."""
+    """Return the baseline that is specified in advance for a number of channels."""
     return TANGENT if n_chans >= MIN_CHANNELS_OF_TANGENT_SPACE else HAND_CRAFTED
 
 
@@ -339,27 +362,27 @@ def make_steps(
     further: Mapping[str, BaseEstimator],
     n_pretrainings: int = 3,
 ) -> list[StudyStep]:
-    """Return all steps of a study in their order.
+    """Return all steps of a study in the order in which they are run.
 
-    Baselines are the first, since they take seconds, and then the primary comparison.
+    The baselines are first, because they take seconds, followed by the primary comparison.
 
     Parameters
     ----------
     n_chans : int
-        Number of channels; with a single one, there is no tangent space.
+        Number of channels. With one channel, the tangent space is omitted.
     tasks : sequence of str
-        Pretext tasks; the first one is that of the primary comparison, and of the networks.
+        Pretext tasks. The first task is used in the primary comparison and by the networks.
     encoders : mapping of str to encoder
-        Encoders that were pretrained on other data.
+        Encoders pretrained on other data.
     further : mapping of str to estimator
-        Baselines of the user.
+        Additional baselines of the user.
     n_pretrainings : int
-        Pretrainings of the first task in each fold; further tasks have one less.
+        Number of pretrainings of the first task in each fold. Further tasks have one less.
 
     Raises
     ------
     ValueError
-        When two methods have one name.
+        If two methods have the same name.
     """
     steps = [
         *_baseline_steps(n_chans, further),
@@ -369,15 +392,18 @@ def make_steps(
         *_network_steps(n_chans, tasks[0]),
     ]
     names = [step.methods[0].name.lower() for step in steps if step.fold is None]
-    if twice := [name for name in further if names.count(name.lower()) > 1]:
-        raise ValueError(f"Two methods are called {twice[0]!r}. Give one of them another name.")
+    if repeated := [name for name in further if names.count(name.lower()) > 1]:
+        raise ValueError(
+            f"methods contains the name {repeated[0]!r}, which another method of the study has. "
+            "Rename it."
+        )
     return steps
 
 
 def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
-    """Yield a pretraining and its sham, in the primary group also a random initialization."""
-    name = f"{shown_task(task)} pretraining"
-    sham = SHAM if group == "primary" else f"{SHAM} of {shown_task(task)}"
+    """Yield steps of a pretraining and its sham, and a random encoder in the primary group."""
+    name = f"{task_label(task)} pretraining"
+    sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
     for seed in range(n_pretrainings):
         shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
         trained = shared | dict(task=task, additional_data=UNLABELED)
@@ -426,19 +452,19 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
 
 
 def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
-    """Yield a network from scratch and one that is fine-tuned in the same way, in each fold."""
-    alike: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
-    scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **alike))
-    tuned = Method(
-        f"{shown_task(task)}, fine-tuned",
+    """Yield steps of networks: from scratch, fine-tuned with equal settings, and published."""
+    settings: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
+    scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **settings))
+    fine_tuned = Method(
+        f"{task_label(task)}, fine-tuned",
         "network",
         task=task,
-        estimator=PARSClassifier(None, **alike),
+        estimator=PARSClassifier(None, **settings),
         references=(scratch.name,),
         additional_data=UNLABELED,
     )
     for fold in range(N_FOLDS):
-        yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, tuned), fold)
+        yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, fine_tuned), fold)
     names = ["eegnet", *["shallow"] * (n_chans > 1)]
     for name, estimator in make_methods(names, finetune_epochs=PUBLISHED_EPOCHS).items():
         yield StudyStep(name, "published", (Method(name, "network", estimator=estimator),))
@@ -450,28 +476,30 @@ def choose_steps(
     only: Collection[str] = (),
     without: Collection[str] = (),
 ) -> list[StudyStep]:
-    """Return the steps with the methods that take part.
+    """Return the steps with the selected methods.
 
     Parameters
     ----------
     steps : sequence of StudyStep
         All steps.
     groups : collection of str
-        Groups of the effort, where ``only`` does not choose others.
-    only, without : collection of str
-        Names of groups or methods, in any case.
+        Groups of the effort, which are used if ``only`` is empty.
+    only : collection of str
+        Groups or names of methods to run, case-insensitive.
+    without : collection of str
+        Groups or names of methods to exclude, case-insensitive.
 
     Raises
     ------
     ValueError
-        When a name is unknown, nothing is left, or a sham is without its pretraining.
+        If a name is unknown, no method is selected, or a sham is selected without its pretraining.
     """
     known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
     lower = {name.lower(): name for name in known}
     if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
         raise ValueError(
-            f"{checks.format_list(unknown)} is no method of this study. Use names of groups or methods: "
-            f"{', '.join(sorted(known))}."
+            f"only and without got unknown names: {checks.format_list(unknown)}. Use names of "
+            f"groups or methods: {', '.join(sorted(known))}."
         )
     wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
     chosen = []
@@ -480,35 +508,41 @@ def choose_steps(
         methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
-        raise ValueError("No method is left. Change only or without; controls need primary.")
+        raise ValueError(
+            "No method is selected by only and without. Select at least one method; the group "
+            "'controls' requires the group 'primary'."
+        )
     for kinds in ([method.kind for method in step.methods] for step in chosen):
         if "sham" in kinds and "pretrained" not in kinds:
-            raise ValueError(f"{SHAM} needs the pretraining whose steps it has. Choose both.")
+            raise ValueError(
+                f"The method {SHAM!r} requires the pretraining of which it is the control, because "
+                "both have the same number of steps. Select both, or neither."
+            )
     return chosen
 
 
 @dataclass(frozen=True, eq=False)
 class StudyPlan:
-    """A study that can be run.
+    """Plan of a study: data check, design and steps.
 
     Attributes
     ----------
     dataset : str
-        Name of the recordings.
+        Name of the dataset.
     check : DataCheck
-        Findings about the recordings.
+        Result of the data check.
     design : Design
-        Who is tested and who is labeled.
+        Test subjects and labeled subjects.
     effort : Effort
-        Limits of a pretraining, and control analyses of a gain.
+        Limits of a pretraining, and control analyses.
     steps : list of StudyStep
-        The steps in their order.
+        Steps in the order in which they are run.
     minutes : list of float
-        Expected minutes of each step on one core; NaN if they were not estimated.
+        Expected duration of each step on one core, in minutes; NaN if it was not estimated.
     folder : Path
         Folder of the study.
     about : dict
-        Name and value of what the report lists: versions, seeds, digest of the data.
+        Entries that the report lists by name: versions, seeds, digest of the data.
     """
 
     dataset: str
@@ -522,18 +556,18 @@ class StudyPlan:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row for each step: ``step``, ``group``, ``methods`` and ``minutes``."""
+        """One row per step: ``step``, ``group``, ``methods`` and ``minutes``."""
         rows = [(s.name, s.group, ", ".join(m.name for m in s.methods)) for s in self.steps]
         table = pd.DataFrame(rows, columns=["step", "group", "methods"])
         return table.assign(minutes=self.minutes)
 
     @property
     def primary(self) -> Method | None:
-        """The pretraining of the primary comparison; None if it does not take part."""
+        """The pretraining of the primary comparison, or None if it is not selected."""
         methods = (m for step in self.steps if step.group == "primary" for m in step.methods)
         return next((method for method in methods if method.kind == "pretrained"), None)
 
     @property
     def digest(self) -> str:
-        """Digest of the data and the design, which results in the folder belong to."""
+        """Digest of the data and the design, which identifies the results in the folder."""
         return str(self.about["digest"])

@@ -1,4 +1,4 @@
-"""Plan of a study: its steps with their expected duration."""
+"""Plan a study: choose design and methods, and estimate the duration of each step."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def plan_study(
     dataset: str = "recordings",
     unlabeled_label: Any = "auto",
 ) -> StudyPlan:
-    """Choose design and methods, and estimate the duration in about half a minute.
+    """Choose the design and the methods of a study, and estimate its duration.
 
-    The arguments are those of :func:`~braindecode_pars.evaluation.study`; ``check`` has no stops.
+    The estimate takes about half a minute. The arguments are those of
+    :func:`~braindecode_pars.evaluation.study`; ``check`` must have no stops.
     """
     effort = study_design.EFFORTS[settings.effort]
     effort = replace(effort, minutes=settings.minutes or effort.minutes)
@@ -55,46 +56,57 @@ def plan_study(
         n_draws=settings.draws,
     )
     encoders, reasons = study_design.usable_encoders(settings.encoders, corpus)
-    every = study_design.make_steps(
+    all_steps = study_design.make_steps(
         len(corpus.X[0]), settings.tasks, encoders, methods or {}, effort.n_pretrainings
     )
-    steps = study_design.choose_steps(every, effort.groups, settings.only, settings.without)
+    steps = study_design.choose_steps(all_steps, effort.groups, settings.only, settings.without)
     chosen = {name.lower() for name in settings.only or effort.groups}
     if "controls" not in chosen - {name.lower() for name in settings.without}:
         effort = replace(effort, controls=())
-    # What the scores of a step depend on, so that a folder never mixes two settings
+    # All settings that the scores of a step depend on, so that a folder never mixes two settings
     limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
-    used = (settings.draws, design.n_labeled, design.left_out, limits, study_design.FEATURES_STEPS)
+    dependencies = (
+        settings.draws,
+        design.n_labeled,
+        design.left_out,
+        limits,
+        study_design.FEATURES_STEPS,
+    )
     is_network = [method.kind == "network" for step in steps for method in step.methods]
-    networks = f". Networks have {design.n_sets} draws" if any(is_network) else ""
+    networks = f". Networks use {design.n_sets} draws" if any(is_network) else ""
     labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
     about: dict[str, Any] = dict(
-        digest=cache.digest(cache.describe_corpus(corpus), used, cache.versions()),
+        digest=cache.digest(cache.describe_corpus(corpus), dependencies, cache.versions()),
         n_labeled_subjects=design.n_labeled,
         design=(
-            f"{len(design.folds)} folds of subjects; {settings.draws} draws of {labeled}, dealt "
-            f"into {design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings{networks}"
+            f"{len(design.folds)} folds of subjects; {settings.draws} draws of {labeled} from "
+            f"{design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings per fold"
+            f"{networks}"
         ),
         pretraining=(
-            f"until the held-out loss no longer falls, at most {effort.max_steps:,} steps and "
-            f"{effort.minutes:g} minutes; the sham has the same number of steps"
+            "until the held-out loss stops decreasing; maximum "
+            f"{effort.max_steps:,} steps and {effort.minutes:g} minutes; sham pretraining has the "
+            "same number of steps"
         ),
-        regularization="C of each linear classifier is chosen on its labeled subjects",
+        regularization=(
+            "C of each linear classifier is selected by cross-validation on its labeled subjects"
+        ),
         effort=settings.effort,
-        seeds="0, 1, ... of draws and pretrainings; 0 of the folds",
+        seeds="0, 1, ... for draws and pretrainings; 0 for the folds",
         versions=cache.versions(),
         date=time.strftime("%Y-%m-%d"),
         left_out=reasons,
     )
     if design.left_out:
-        names = [f"{subject} ({n})" for subject, n in design.left_out.items()]
+        counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
         reasons.append(
-            f"Subjects with fewer than {transformers.MIN_WINDOWS} labeled windows, which centering "
-            f"requires; their windows are used without labels: {checks.format_list(names, max_items=20)}."
+            f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
+            "per subject. These subjects have fewer and are not scored; their windows are used "
+            f"without labels: {checks.format_list(counts, max_items=20)}."
         )
     elif not (design.is_centered or design.by_subject):
         reasons.append(
-            "Subject-centered features: too many subjects have fewer than "
+            "Subject-wise centering was skipped: too many subjects have fewer than "
             f"{transformers.MIN_WINDOWS} labeled windows."
         )
     folder = Path(out).expanduser()
@@ -106,40 +118,43 @@ def plan_study(
 def check_settings(
     settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
 ) -> None:
-    """Check the arguments of a study, and that its folder has nothing else, before all else."""
+    """Check the arguments of a study, and that its folder contains no other files."""
     checks.choice(*study_design.EFFORTS).check("effort", settings.effort)
-    # Disjoint sets come in equal numbers from each shuffle, so that their variance can be estimated
+    # Each shuffle yields the same number of disjoint sets, so that their variance can be estimated
     is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
     is_even.check("draws", settings.draws)
     checks.optional(checks.positive()).check("minutes", settings.minutes)
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
-    # Several channels and all bundled encoders have all methods that a study may have.
+    # With several channels and all bundled encoders, the list contains every possible method.
     encoders = {"small": "small", "pars-sleep": "pars-sleep", **(settings.encoders or {})}
-    every = study_design.make_steps(2, settings.tasks, encoders, methods or {})
+    all_steps = study_design.make_steps(2, settings.tasks, encoders, methods or {})
     groups = study_design.EFFORTS[settings.effort].groups
-    study_design.choose_steps(every, groups, settings.only, settings.without)
+    study_design.choose_steps(all_steps, groups, settings.only, settings.without)
     if out is not None:
         folder = Path(out).expanduser()
         files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
         kinds = model_files.kinds_in(model := folder / "model")
-        described: Any = model_files.read_model(model).description if kinds else {}
-        if kinds and "expected_score" not in described.get(model_files.ENTRIES.get(kinds[0]), ()):
+        description: Any = model_files.read_model(model).description if kinds else {}
+        if kinds and "expected_score" not in description.get(model_files.ENTRIES.get(kinds[0]), ()):
             raise ValueError(
-                f"{model} contains a {kinds[0]} of no study, which would be replaced. Move it away."
+                f"{model} contains a {kinds[0]} that was not saved by a study, and would be "
+                "overwritten. Move it to another folder, or choose another output folder."
             )
 
 
 # Duration -----------------------------------------------------------------------------------------
 
-#: Windows on which features are timed, and on which steps of a pretraining are.
-TIMED_WINDOWS, TIMED_TRAINING_WINDOWS = 16, 96
+#: Number of windows to estimate the duration of feature extraction.
+TIMED_WINDOWS = 16
+#: Number of windows to estimate the duration of a pretraining step.
+TIMED_TRAINING_WINDOWS = 96
 
 
 def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
-    """Return the expected minutes of each step on one core; NaN where a network is trained.
+    """Return the expected duration of each step on one core in minutes; NaN for networks.
 
-    Steps of a pretraining, features and a linear fit are timed on few windows, and multiplied by
-    their numbers in the study.
+    Pretraining steps, feature extraction and a linear fit are timed on a few windows, and
+    multiplied by their numbers in the study.
     """
     seconds: dict[tuple, float] = {}
     minutes = []
@@ -147,18 +162,18 @@ def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort)
         keys = [(method.views, method.encoder, method.task) for method in step.methods]
         for key, method in zip(keys, step.methods, strict=True):
             if key not in seconds:
-                with warnings.catch_warnings(action="ignore"):  # the steps have them, too
+                with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
                     seconds[key] = _seconds_of(method, design, effort)
         minutes.append(sum(seconds[key] for key in keys) / 60)
     return minutes
 
 
 def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
-    """Return the seconds of the pretraining, the features and all fits of a method."""
+    """Return the expected duration of pretraining, features and all fits of a method in seconds."""
     if method.estimator is not None:
         return math.nan
     corpus, rows = design.corpus, design.labeled_rows(0, 0)
-    few = corpus.X[rows[:TIMED_WINDOWS]]
+    timed_windows = corpus.X[rows[:TIMED_WINDOWS]]
     pretraining = 0.0
     if method.task is not None:
         windows = corpus.X[np.arange(min(len(corpus.X), TIMED_TRAINING_WINDOWS))]
@@ -168,12 +183,13 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
             for n in (1, 1, 4)
         ]
         _, short, long = (timeit(fit, number=1) for fit in fits)
-        of_step = max(0.0, long - short) / (3 * n_steps)
-        limit = study_design.step_limit(method.task, effort.max_steps)
-        pretraining = min(of_step * limit, 60 * effort.minutes)
-    encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(few)
-    features = study_scores.features_of(method, few, encoder)
-    again = timeit(partial(study_scores.features_of, method, few, encoder), number=1)
+        seconds_per_step = max(0.0, long - short) / (3 * n_steps)
+        max_steps = study_design.step_limit(method.task, effort.max_steps)
+        pretraining = min(seconds_per_step * max_steps, 60 * effort.minutes)
+    encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(timed_windows)
+    features = study_scores.features_of(method, timed_windows, encoder)
+    # The first call is not timed, because it includes one-time costs.
+    extraction = timeit(partial(study_scores.features_of, method, timed_windows, encoder), number=1)
     n_features = sum(math.prod(values.shape[1:]) for values in features.values())
     labels = corpus.y[rows]
     noise = np.random.default_rng(0).normal(size=(len(rows), n_features))
@@ -183,4 +199,5 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
     n_fits = design.n_draws * (1 + design.is_centered) * len(design.folds)
     if method.encoder is None and "encoder" in method.views:  # an encoder for each fold
         n_fits //= len(design.folds)
-    return pretraining + again / len(few) * corpus.labeled.sum() + fit * n_fits
+    per_window = extraction / len(timed_windows)
+    return pretraining + per_window * corpus.labeled.sum() + fit * n_fits

@@ -1,4 +1,4 @@
-"""The result of a study as values: scores, comparisons, and the recommended method."""
+"""Result of a study: scores, comparisons and the recommended method."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars.study import data_check
-from braindecode_pars.study.study_design import WORTHWHILE_GAIN
+from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE
 
 #: Outcomes of the primary comparison.
 GAIN, NO_GAIN, UNCLEAR, WORSE = "gain", "no gain worth having", "unclear", "worse"
@@ -17,27 +17,31 @@ GAIN, NO_GAIN, UNCLEAR, WORSE = "gain", "no gain worth having", "unclear", "wors
 
 @dataclass(frozen=True)
 class Comparison:
-    """Difference between two methods on the same subjects, draws and pretrainings.
+    """Paired comparison of two methods on the same subjects, draws and pretrainings.
 
     Attributes
     ----------
     method, reference : str
         Names of the methods. The difference is the score of ``method`` minus that of ``reference``.
     score, reference_score : float
-        Mean score of each, over the features as they are and, where possible, subject-centered.
+        Mean score of ``method`` and of ``reference``, averaged over features without and, where
+        possible, with subject-wise centering.
     difference, ci_low, ci_high : float
-        Mean difference with its 95 % confidence interval.
+        Mean difference and its uncorrected 95 % confidence interval.
     p : float
-        Two-sided p-value, not corrected; NaN if the comparison was not tested.
+        Uncorrected p-value of a two-sided t-test with subjects, draws and pretrainings as crossed
+        random effects; NaN if the comparison was not tested.
     upper : float
-        Upper end of the one-sided 95 % confidence interval, to rule out gains.
+        Upper end of the one-sided 95 % confidence interval, to rule out improvements.
     detectable : float
-        Difference that this test detects with a power of 80 %.
-    n_subjects, n_better : int
-        Number of test subjects, and of those with a higher mean score of ``method``.
+        Minimum detectable difference: the true difference that this test detects with 80 % power.
+    n_subjects : int
+        Number of test subjects.
+    n_better : int
+        Number of test subjects whose mean score is higher with ``method``.
     subjects_needed : float
-        Number of subjects with which a difference of 0.02 would be detected with a power of 80 %;
-        infinity if more subjects alone cannot do it.
+        Number of subjects required to detect a difference of 0.02 with 80 % power; infinity if more
+        subjects alone do not suffice.
     """
 
     method: str
@@ -56,29 +60,31 @@ class Comparison:
 
     @property
     def outcome(self) -> str:
-        """Outcome by the test at the level of 0.05, and by the upper end of the interval."""
+        """Outcome of the test at a significance level of 0.05, and of the upper bound."""
         if self.p < 0.05:
             return GAIN if self.difference > 0 else WORSE
-        return NO_GAIN if self.upper < WORTHWHILE_GAIN else UNCLEAR
+        return NO_GAIN if self.upper < RELEVANT_DIFFERENCE else UNCLEAR
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The method to use for new subjects, and the score to expect.
+    """Method recommended for new subjects, and its expected score.
 
     Attributes
     ----------
     method : str
         Name of the method.
     is_centered : bool
-        Whether features are subject-centered (transductive).
+        Whether features are subject-centered (transductive: unlabeled windows of the test subject
+        are used).
     score : float
-        Expected score of a method that is chosen in this way: the choice is made without the
-        subject that is scored, so that it is not too high.
+        Expected score on a new subject. The method is chosen and scored on different subjects, so
+        that the choice does not bias the score.
     low, high : float
-        95 % prediction interval of the score of one new subject, cut at 0 and 1.
+        95 % prediction interval of the score of one new subject, clipped to 0 and 1.
     equivalent : tuple of str
-        Further methods whose scores are not significantly lower than the highest one.
+        Further methods whose mean score is at most 0.02 below the highest mean and not
+        significantly lower.
     folder : str | None
         Folder of the saved classifier, which was trained with the labels of all subjects.
     """
@@ -94,56 +100,58 @@ class Recommendation:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """The result of a study.
+    """Result of a study of pretraining on a dataset.
 
     Attributes
     ----------
     dataset, metric : str
-        Names of the recordings and of the metric.
+        Names of the dataset and of the metric.
     check : DataCheck
-        Findings about the recordings.
+        Result of the data check.
     plan : DataFrame
-        A row for each step: ``step``, ``methods``, ``minutes`` (NaN if unknown), ``status``
-        ("to come", "finished", or the reason of a failure) and ``is_primary``.
+        One row per step: ``step``, ``methods``, ``minutes`` (expected duration; NaN if unknown),
+        ``status`` ("to come", "finished", or the reason of a failure) and ``is_primary``.
     methods : DataFrame
-        A row for each method: ``method``, ``is_centered``, ``kind`` ("pretrained", "sham",
-        "random", "baseline", "bundled", "ensemble" or "network"), ``additional_data`` (used in
-        addition to
-        the labeled subjects) and ``left_out`` (the reason, or nothing).
+        One row per method, with and without subject-wise centering: ``method``, ``is_centered``,
+        ``kind`` ("pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network"),
+        ``additional_data`` (data used in addition to the labeled subjects) and ``left_out`` (the
+        reason if the method was not run, or an empty string).
     scores : DataFrame
-        A row for each score: ``method``, ``is_centered``, ``kind``, ``pretraining`` (number of the
-        pretraining or random initialization; 0 for other methods), ``fold``, ``draw``,
-        ``subject``, ``value`` and ``chance`` (chance level of the subject).
+        One row per score: ``method``, ``is_centered``, ``kind``, ``pretraining`` (seed of the
+        pretraining or random initialization; 0 for other methods), ``fold``, ``draw``, ``subject``,
+        ``value`` and ``chance`` (chance level of the subject).
     levels : DataFrame
-        A row for each method, plain and subject-centered: ``method``, ``is_centered``, ``kind``,
-        ``mean``, ``ci_low``, ``ci_high``, ``sd`` (across subjects), ``chance`` and ``p_chance``
-        (against the chance level, Holm-corrected over all rows).
+        Mean scores, with one row per method, with and without subject-wise centering: ``method``,
+        ``is_centered``, ``kind``, ``mean``, ``ci_low``, ``ci_high`` (uncorrected 95 % confidence
+        interval), ``sd`` (across subjects), ``chance`` and ``p_chance`` (test against chance level,
+        Holm-corrected over all rows).
     primary, initialization, baseline : Comparison | None
-        Pretraining on this dataset against its sham, against random initialization, and against
-        the baseline that was named beforehand. ``baseline.p`` is NaN unless the primary outcome is
-        a gain. None if it was not computed.
+        Pretraining on this dataset compared with its sham, with random initialization, and with the
+        baseline that was specified in advance. ``baseline.p`` is NaN unless the improvement in the
+        primary comparison is significant. None if the comparison was not computed.
     secondary : DataFrame
-        Other methods against their references: ``method``, ``reference``, ``difference``, and
-        ``ci_low``, ``ci_high``, ``p`` with Bonferroni's correction over the rows.
+        Other methods compared with their references: ``method``, ``reference``, ``difference``, and
+        ``ci_low``, ``ci_high``, ``p`` with Bonferroni correction over the rows.
     recommendation : Recommendation | None
-        The method to use.
+        The recommended method.
     pretrainings : DataFrame
-        A row for each pretraining: ``task``, ``is_sham``, ``fold``, ``seed``, ``n_steps``,
-        ``held_out_loss`` (relative, 1 = chance level) and ``reason`` (why it ended).
+        One row per pretraining: ``task``, ``is_sham``, ``fold``, ``seed``, ``n_steps``,
+        ``held_out_loss`` (relative loss; 1 = chance level) and ``reason`` (why it ended).
     has_learned : bool
-        Whether the held-out loss of the primary task fell below that of its sham.
+        Whether the held-out loss of the primary task fell below the loss of its sham.
     controls : DataFrame | None
         Control analyses of the primary comparison, see
         :func:`~braindecode_pars.evaluation.control_gains`.
     control_notes : list of str
-        What the control analyses show, in sentences.
+        Results of the control analyses in sentences.
     confusion : DataFrame
-        True and predicted classes of the recommended method, all draws.
+        True and predicted classes of the recommended method in all draws.
     decisions : DataFrame | None
-        Where each subject has one class: decisions by subject. For each method ``right`` of
-        ``subjects``, ``balanced_accuracy`` and ``auroc``, means of the draws.
+        Classification of subjects, if each subject has one class. For each method ``right`` (number
+        of correctly classified subjects) of ``subjects``, ``balanced_accuracy`` and ``auroc``,
+        averaged over draws.
     about : dict
-        Design, versions, seeds, digest of the data: name and value.
+        Design, versions, seeds and digest of the data, by name.
 
     Examples
     --------
@@ -176,23 +184,23 @@ class Study:
 
     @property
     def n_labeled(self) -> int:
-        """Number of labeled subjects of each fit."""
+        """Number of labeled subjects in each fit."""
         return int(self.about["n_labeled_subjects"])
 
     @property
     def has_gain(self) -> bool:
-        """Whether pretraining helps: it has learned, and the primary comparison shows a gain."""
+        """Whether the task was learned and the primary improvement is significant."""
         return self.primary is not None and self.primary.outcome == GAIN and self.has_learned
 
     @property
     def answers(self) -> list[str]:
-        """The answers to the three questions of the report, a text each."""
+        """The answers to the three questions of the report, one text per question."""
         from braindecode_pars.study import study_report
 
         return study_report.answers_of(self)
 
     def report(self, path: str | Path) -> Path:
-        """Write a report that needs no scripts and no other files.
+        """Write the report as one HTML file without scripts.
 
         Parameters
         ----------

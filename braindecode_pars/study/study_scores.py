@@ -34,16 +34,16 @@ TRANSFORMERS = {
     "hand_crafted": window_features.ChannelFeatures,
     "tangent_space": window_features.SpatialCovariance,
 }
-#: Reports the progress of a training in words.
+#: Function that receives the progress of a training as text.
 Report = Callable[[str], None]
 
 
 def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> None:
-    """Score the methods of a step, and write the scores into its file.
+    """Score the methods of a step, and write the scores to its file.
 
-    The file has a row for each method, plain and subject-centered, pretraining, fold, draw and
-    subject, with the columns of ``Study.scores``; ``n_I_J``, the number of windows of class I that
-    were predicted as class J; and ``p_J``, the mean probability of class J.
+    The file has one row per method (with and without subject-wise centering), pretraining, fold,
+    draw and subject. The columns are those of ``Study.scores``; ``n_I_J``, the number of windows of
+    class I that were predicted as class J; and ``p_J``, the mean probability of class J.
     """
     rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
     files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
@@ -55,7 +55,7 @@ def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
 
 
 def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
-    """Return the scores of a step; None if it is not finished."""
+    """Return the scores of a step, or None if it is not finished."""
     file = scores_file(step, plan)
     return pd.read_csv(file, dtype={"subject": str}) if file.exists() else None
 
@@ -103,7 +103,7 @@ def control_windows(control: str, design: Design) -> Windows:
 
 
 def needs_encoder(method: Method) -> bool:
-    """Whether a method uses an encoder, made in the study or before."""
+    """Whether a method uses an encoder, trained in the study or pretrained on other data."""
     return "encoder" in method.views or method.task is not None
 
 
@@ -111,10 +111,11 @@ def needs_encoder(method: Method) -> bool:
 
 
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
-    """Return the encoder of a method; pretrain it, without the test subjects, if need be.
+    """Return the encoder of a method; if necessary, pretrain it without the test subjects.
 
-    A sham pretraining has as many steps as the pretraining with the same seed. ``fold`` None uses
-    all windows. A JSON file next to the encoder says how the pretraining ended.
+    A sham pretraining has the same number of steps as the pretraining with the same seed. If
+    ``fold`` is None, all windows are used. A JSON file next to the encoder contains the number of
+    steps, the held-out loss, and the reason for which the pretraining ended.
     """
     if method.encoder is not None:
         return method.encoder
@@ -129,8 +130,8 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
             pretrain_minutes=plan.effort.minutes,
         )
         if method.kind == "sham":
-            twin = record_of(replace(method, kind="pretrained"), plan, fold)
-            limits = dict(pretrain_max_steps=files.read_json(twin)["n_steps"], sham=True)
+            real_record = record_of(replace(method, kind="pretrained"), plan, fold)
+            limits = dict(pretrain_max_steps=files.read_json(real_record)["n_steps"], sham=True)
         progress = Progress(lambda text: report(f"{method.name}: {text}"))
         options |= limits | dict(pretrain_callbacks=[progress])
     windows = plan.design.corpus.X
@@ -147,9 +148,9 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
 
 
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
-    """Return the file that says how a pretraining ended; the folder of this name has the encoder.
+    """Return the JSON file of a pretraining; the folder of the same name contains the encoder.
 
-    A network begins with the encoder of the primary comparison.
+    A network starts from the encoder of the primary comparison.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -170,14 +171,14 @@ class Progress(skorch.callbacks.Callback):
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         loss = net.history[-1].get(tables.RELATIVE, np.nan)
-        self.report(f"{self.n_steps} steps, loss {loss:.2f} of chance")
+        self.report(f"{self.n_steps} steps, relative loss {loss:.2f}")
 
 
 # Features and classifiers -------------------------------------------------------------------------
 
 
 def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.ndarray]:
-    """Return the feature sets of a method: (n_windows, n_features), or covariances."""
+    """Return the feature sets of a method: (n_windows, n_features), or covariance matrices."""
     features = {}
     for view in method.views:
         transformer: Any = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
@@ -195,9 +196,9 @@ def predict_linear(
     *,
     is_centered: bool,
 ) -> np.ndarray:
-    """Return the mean probabilities of a logistic regression on each feature set.
+    """Return class probabilities, averaged over logistic regressions on the feature sets.
 
-    They are those of :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None``.
+    The probabilities equal those of :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None``.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ def predict_linear(
     design : Design
         Design of the study.
     train, test : ndarray
-        Labeled windows to train on and to predict.
+        Labeled windows for training, and windows to predict.
     is_centered : bool
         Whether to subtract the mean of each subject.
 
@@ -220,7 +221,7 @@ def predict_linear(
     subjects = pd.factorize(design.corpus.groups[labeled])[0]
     present, labels = np.unique(codes[train], return_inverse=True)
     probabilities = np.zeros((len(test), len(classes)))
-    if len(present) == 1:  # nothing can be learned from these subjects
+    if len(present) == 1:  # a single class in the training set
         probabilities[:, present] = 1.0
         return probabilities
     folds = linear_probe.folds_by_subject(subjects[train], labels)
@@ -240,7 +241,7 @@ def predict_linear(
 def predict_with(
     method: Method, design: Design, train: np.ndarray, test: np.ndarray, seed: int, encoder: Any
 ) -> np.ndarray:
-    """Return the probabilities of a classifier of windows, which is trained for them."""
+    """Train a classifier of windows, and return its class probabilities for the test windows."""
     corpus = design.corpus
     estimator: BaseEstimator = splitting.with_seed(clone(method.estimator), seed)
     if encoder is not None:
@@ -258,10 +259,10 @@ def predict_with(
 def count_predictions(
     design: Design, test: np.ndarray, probabilities: np.ndarray
 ) -> Iterator[dict[str, Any]]:
-    """Yield the score of each test subject, its chance level, and the counts behind it.
+    """Yield score, chance level, confusion counts and mean probabilities of each test subject.
 
-    The score is the balanced accuracy over the classes of the subject, and chance level one divided
-    by their number.
+    The score is the balanced accuracy over the classes of the subject. The chance level is 1
+    divided by the number of these classes.
     """
     classes = np.unique(design.corpus.y[design.corpus.labeled])
     n, true = len(classes), np.searchsorted(classes, design.corpus.y[test])

@@ -1,4 +1,4 @@
-"""Statistics of a study: comparisons, levels of all methods, and the recommended method."""
+"""Statistics of a study: comparisons, mean scores of all methods, and the recommendation."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
-from braindecode_pars.study.study_design import WORTHWHILE_GAIN, Design
+from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE, Design
 from braindecode_pars.study.study_results import (
     Comparison,
     Recommendation,
 )
 
-#: Level of all tests.
-LEVEL = 0.05
-#: Random halves of the subjects for the expected score of the recommended method.
+#: Significance level of all tests.
+ALPHA = 0.05
+#: Number of random splits of the subjects to estimate the score of the recommended method.
 N_SPLITS = 200
-#: Kinds of methods from the simplest one; among equally good methods the simplest is recommended.
+#: Kinds of methods in order of complexity. Of equivalent methods, the simplest is recommended.
 SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
 
 
@@ -45,8 +45,9 @@ class Scores:
     ) -> list[pd.Series]:
         """Return the scores of a method in each fold, by subject, draw and pretraining.
 
-        ``is_centered`` None averages over plain and subject-centered features. A single pretraining
-        is no level of the index, so that its scores align with each pretraining of another method.
+        If ``is_centered`` is None, scores are averaged over features with and without subject-wise
+        centering. With a single pretraining, the index has no level ``pretraining``, so that the
+        scores align with each pretraining of another method.
         """
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:
@@ -55,7 +56,7 @@ class Scores:
         return [of_fold.groupby(keys)[column].mean() for _, of_fold in rows.groupby("fold")]
 
     def test(self, values: Sequence[pd.Series]) -> MeanTest:
-        """Test the mean of scores or differences against zero, with all factors random."""
+        """Test the mean of scores or differences against zero, with crossed random effects."""
         folds: list[np.ndarray] = []
         strata: list[np.ndarray] = []
         for of_fold in values:
@@ -67,15 +68,16 @@ class Scores:
         return crossed_mean_of_folds(folds, strata)
 
     def weights(self, subjects: pd.Index) -> np.ndarray:
-        """Return weights of subjects that sum to 1; classes have equal weights if subjects do."""
+        """Return weights of subjects, with equal total weight for each class. They sum to 1."""
         classes = self.class_of[subjects]
         return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
 
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
-        """Test the difference of two methods on their common draws; return means of subjects, too.
+        """Test the difference of two methods on their common draws; return subject means, too.
 
-        Plain and subject-centered features are averaged. A method without pretraining has the same
-        score for each pretraining of the other; of two with pretrainings, common ones are used.
+        Scores are averaged over features with and without subject-wise centering. The scores of a
+        method without pretraining are repeated for each pretraining of the other method. If both
+        methods have pretrainings, the pretrainings that both share are used.
         """
         differences, means = [], []
         for a, b in zip(self.values(method), self.values(reference), strict=True):
@@ -85,7 +87,7 @@ class Scores:
         return self.test(differences), pd.concat(means)
 
     def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
-        """Compare two methods; without ``is_tested``, the p-value is NaN."""
+        """Compare two methods; if ``is_tested`` is False, the p-value is NaN."""
         test, means = self.difference(method, reference)
         score, reference_score = self.weights(means.index) @ means.to_numpy()
         return Comparison(
@@ -97,15 +99,15 @@ class Scores:
             ci_low=test.ci_low,
             ci_high=test.ci_high,
             p=test.p if is_tested else np.nan,
-            upper=test.upper_bound(1 - LEVEL),
+            upper=test.upper_bound(1 - ALPHA),
             detectable=test.detectable(),
             n_subjects=len(means),
             n_better=int((means["method"] > means["reference"]).sum()),
-            subjects_needed=test.subjects_needed(WORTHWHILE_GAIN, len(means)),
+            subjects_needed=test.subjects_needed(RELEVANT_DIFFERENCE, len(means)),
         )
 
     def levels(self) -> pd.DataFrame:
-        """Return mean, interval and test against chance level of each method, the best first."""
+        """Return mean, confidence interval and test against chance level of each method."""
         rows = []
         keys = ["method", "is_centered", "kind"]
         for (method, is_centered, kind), part in self.table.groupby(keys, sort=False):
@@ -123,20 +125,21 @@ class Scores:
         return levels.sort_values("mean", ascending=False, ignore_index=True)
 
     def secondary(self, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-        """Compare methods with their references; Bonferroni corrects p-values and intervals."""
+        """Compare methods with their references, with Bonferroni correction of p and intervals."""
         rows, n = [], len(pairs)
         for method, reference in pairs:
             test, _ = self.difference(method, reference)
-            limits = test.interval(LEVEL / n)
+            limits = test.interval(ALPHA / n)
             rows.append((method, reference, test.mean, *limits, min(1.0, n * test.p)))
         columns = ["method", "reference", "difference", "ci_low", "ci_high", "p"]
         return pd.DataFrame(rows, columns=columns)
 
     def recommend(self, levels: pd.DataFrame) -> Recommendation | None:
-        """Choose the simplest of the best methods, and predict its score for a new subject.
+        """Choose the simplest of the best methods, and estimate its score on a new subject.
 
-        The highest of several means is too high. So the expected score is the mean, over 200 random
-        halves of the subjects, of the score on one half of the method chosen on the other half.
+        The highest of several means is biased upward. The expected score is therefore averaged over
+        200 random splits of the subjects into halves: the method is chosen on one half and scored
+        on the other half.
         """
         usable = levels[levels["kind"].isin(SIMPLEST_FIRST)].reset_index(drop=True)
         if usable.empty:
@@ -148,25 +151,27 @@ class Scores:
         means = [values.groupby("subject", sort=False).mean() for values in of_methods]
         subjects = means[0].index
         by_method = np.column_stack([mean[subjects] for mean in means])
-        n, rng, held_out = len(subjects), np.random.default_rng(0), []
+        n, rng, held_out_scores = len(subjects), np.random.default_rng(0), []
         for _ in range(N_SPLITS):
             order = rng.permutation(n)
             chosen_on, scored_on = order[: n // 2], order[n // 2 :]
             weights = self.weights(subjects[chosen_on])
-            best, _ = _choose(by_method[chosen_on], weights, complexity.to_numpy())
-            held_out.append(self.weights(subjects[scored_on]) @ by_method[scored_on, best])
-        chosen, is_level = _choose(by_method, self.weights(subjects), complexity.to_numpy())
+            split_choice, _ = _choose(by_method[chosen_on], weights, complexity.to_numpy())
+            held_out_scores.append(
+                self.weights(subjects[scored_on]) @ by_method[scored_on, split_choice]
+            )
+        chosen, is_equivalent = _choose(by_method, self.weights(subjects), complexity.to_numpy())
         method, is_centered, mean = usable.loc[chosen, ["method", "is_centered", "mean"]]
-        score = float(min(mean, np.mean(held_out)))
-        spread = float(np.sqrt(of_methods[chosen].unstack("subject").var(axis=1).mean()))
-        half = float(stats.t.ppf(0.975, n - 1)) * spread * np.sqrt(1 + 1 / n)
-        names = usable["method"][is_level].drop_duplicates()
+        score = float(min(mean, np.mean(held_out_scores)))
+        sd = float(np.sqrt(of_methods[chosen].unstack("subject").var(axis=1).mean()))
+        half_width = float(stats.t.ppf(0.975, n - 1)) * sd * np.sqrt(1 + 1 / n)
+        names = usable["method"][is_equivalent].drop_duplicates()
         return Recommendation(
             method=str(method),
             is_centered=bool(is_centered),
             score=score,
-            low=float(max(0.0, score - half)),
-            high=float(min(1.0, score + half)),
+            low=float(max(0.0, score - half_width)),
+            high=float(min(1.0, score + half_width)),
             equivalent=tuple(name for name in names if name != method),
         )
 
@@ -174,9 +179,10 @@ class Scores:
 def _choose(
     scores: np.ndarray, weights: np.ndarray, complexity: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Choose the best of the simplest methods among those that are as good as the best one.
+    """Choose the best of the simplest methods that are equivalent to the method with highest mean.
 
-    These are near the highest mean, and not significantly lower by a paired t-test.
+    Equivalent methods have a mean at most 0.02 below the highest mean, and are not significantly
+    lower in a paired t-test.
 
     Parameters
     ----------
@@ -191,14 +197,14 @@ def _choose(
     -------
     chosen : int
         Index of the method.
-    is_level : ndarray of bool, shape (n_methods,)
-        Which methods are as good as the best one.
+    is_equivalent : ndarray of bool, shape (n_methods,)
+        Whether each method is equivalent to the method with the highest mean.
     """
     means = weights @ scores
-    lower = scores[:, [means.argmax()]] - scores
-    errors = lower.std(axis=0, ddof=1) / np.sqrt(len(scores))
-    is_lower = lower.mean(axis=0) > stats.t.ppf(1 - LEVEL / 2, len(scores) - 1) * errors
+    deficits = scores[:, [means.argmax()]] - scores
+    errors = deficits.std(axis=0, ddof=1) / np.sqrt(len(scores))
+    is_lower = deficits.mean(axis=0) > stats.t.ppf(1 - ALPHA / 2, len(scores) - 1) * errors
     is_best = np.arange(len(means)) == means.argmax()
-    is_level = is_best | ((means >= means.max() - WORTHWHILE_GAIN) & ~is_lower)
-    is_simplest = is_level & (complexity == complexity[is_level].min())
-    return int(np.where(is_simplest, means, -np.inf).argmax()), is_level
+    is_equivalent = is_best | ((means >= means.max() - RELEVANT_DIFFERENCE) & ~is_lower)
+    is_simplest = is_equivalent & (complexity == complexity[is_equivalent].min())
+    return int(np.where(is_simplest, means, -np.inf).argmax()), is_equivalent

@@ -1,4 +1,4 @@
-"""Directives of tables that are computed from stored files, and of single scores in a text."""
+"""Directives for tables of stored scores, and roles for stored numbers in the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
-from stored_new_subject import FOLDER as NEW_PERSON
+from stored_new_subject import FOLDER as NEW_SUBJECT
 from stored_new_subject import new_subject_table
 from stored_numbers import stored, summary
 from stored_pretraining import FOLDER as PRETRAINING
@@ -61,16 +61,16 @@ from stored_sleep import (
 )
 from stored_space_time import FOLDER as SPACE_TIME
 from stored_space_time import SETS, space_time_losses, space_time_table, space_time_tests
-from stored_subject_information import FILE as PERSON
+from stored_subject_information import FILE as SUBJECT_INFORMATION
 from stored_subject_information import subject_rows
 
 from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
     *("Audits", "Budgets", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
-    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks", "NewPerson"),
+    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks", "NewSubject"),
     *(
-        "Person",
+        "SubjectInformation",
         "Pretrainings",
         "Rhythms",
         "SettingsTable",
@@ -86,23 +86,27 @@ __all__ = [
 ]
 
 
+#: Titles of tables without and with subject-wise centering.
+_CENTERING = {True: "Subject-centered (transductive)", False: "Without centering"}
+
+
 class _Computed(SphinxDirective):
-    """A directive of lines of reStructuredText that depend on stored files."""
+    """Directive whose reStructuredText is computed from stored files."""
 
     def parse(self, lines: Iterable[str], files: list[Path]) -> list[nodes.Node]:
         for file in files:
-            self.env.note_dependency(str(file))  # the page is rebuilt when a file changes
+            self.env.note_dependency(str(file))  # rebuild the page if a file changes
         return self.parse_text_to_nodes("\n".join(lines))
 
     def rows(self) -> list[list[str]]:
-        """Return the cells of the content: a line for each row, with "|" between cells."""
+        """Return the cells of the content, which has one row per line and "|" between cells."""
         return [[cell.strip() for cell in line.split("|")] for line in self.content if line]
 
 
 class Measured(_Computed):
-    """Show stored scores: ``.. measured:: RESULT``, or the name of a file below ``docs/measured``.
+    """Show a table of stored scores: ``.. measured:: RESULT``, or a file in ``docs/measured``.
 
-    A result is compared with scratch, in a table of its own.
+    For a result, a second table has the differences from training from scratch.
     """
 
     required_arguments = 1
@@ -112,30 +116,29 @@ class Measured(_Computed):
         is_result = name in RESULTS
         file = MEASURED / (f"{name}.csv" if is_result else name)
         if not file.exists():
-            raise self.error(f"No stored table is named {name}.")
+            raise self.error(f"The stored table {name} does not exist in docs/measured.")
         origin = provenance([file])
-        if is_result:  # its page has the command
+        if is_result:  # the page of a result contains the command
             origin = [line for line in origin if not line.startswith("python")]
         scores = result_scores(name) if is_result else read_scores(file)
         return self.parse(_measured(scores, origin, compared=is_result), [file])
 
 
 def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Iterator[str]:
-    # Means and spreads, and the differences to scratch.
     yield from _list_table(table(scores).reset_index())
-    # Below the table: the number of units, and the origin of the scores.
+    # Below the table: number of subjects, and provenance of the scores.
     n = summarize(scores)["n"].max()
     yield from ("", f"Mean ± SD over {n} held-out subjects{averaged_seeds(scores)}.", "")
     yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)
     yield ""
     if compared:
-        tests = _list_table(tests_against(scores, "scratch"))
-        yield from _dropdown("Each method against scratch, with the test", tests)
+        tests = _list_table(tests_against(scores, "from scratch"))
+        yield from _dropdown("Differences from training from scratch, with tests", tests)
 
 
 class StudyAnswers(_Computed):
-    """Show the answers of the stored report of a study, a paragraph each."""
+    """Show the conclusions of the stored report of a study, one paragraph each."""
 
     def run(self) -> list[nodes.Node]:
         file = Path(__file__).parents[1] / "_static" / "study.json"
@@ -147,7 +150,7 @@ class StudyAnswers(_Computed):
 
 
 class Summary(_Computed):
-    """Show features and networks of each question: ``.. summary:: LABELED PEOPLE``."""
+    """Show the summary of all tasks: ``.. summary:: NUMBER OF LABELED SUBJECTS``."""
 
     required_arguments = 1
 
@@ -157,17 +160,17 @@ class Summary(_Computed):
 
 
 class Variants(_Computed):
-    """Show what was tried: ``description | name | ...`` with names of ``development.csv``.
+    """Show variants of ``development.csv``: one row ``description | name | ...`` per line.
 
-    The first line has the titles of the columns.
+    The first line has the column heads.
     """
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
         titles, *rows = self.rows()
-        found = variants(rows).set_axis(titles, axis="columns")
-        return self.parse(_list_table(found), [MEASURED / "development.csv"])
+        table = variants(rows).set_axis(titles, axis="columns")
+        return self.parse(_list_table(table), [MEASURED / "development.csv"])
 
 
 class FineTuning(_Computed):
@@ -178,7 +181,7 @@ class FineTuning(_Computed):
 
 
 class FewLabels(_Computed):
-    """Show ``few_labels/TASK.csv``: ``.. few-labels:: TASK``, plain and centered, with tests."""
+    """Show scores and tests of ``few_labels/TASK.csv``: ``.. few-labels:: TASK``."""
 
     required_arguments = 1
 
@@ -186,16 +189,15 @@ class FewLabels(_Computed):
         [name] = self.arguments
         file = FOLDER / f"{name}.csv"
         lines: list[str] = []
-        for centered, title in ((True, "Centered by subject (transductive):"), (False, "Plain:")):
-            lines += [title, "", *_list_table(means(name, centered=centered)), ""]
+        for centered, title in _CENTERING.items():
+            lines += [f"{title}:", "", *_list_table(means(name, centered=centered)), ""]
             tests = _list_table(against_baselines(name, centered=centered))
-            shown = f"The encoder small, {'centered' if centered else 'plain'}, against baselines"
-            lines += _dropdown(shown, tests)
+            lines += _dropdown(f"Differences between small and baselines, {title.lower()}", tests)
         return self.parse([*lines, *_origin(file)], [file])
 
 
 class FewLabelsTuned(_Computed):
-    """Show the fine-tuned encoder against scratch: ``.. few-labels-tuned:: TASK``."""
+    """Compare a network with ``small`` and one from scratch: ``.. few-labels-tuned:: TASK``."""
 
     required_arguments = 1
 
@@ -206,32 +208,32 @@ class FewLabelsTuned(_Computed):
 
 
 class FewLabelsLarger(_Computed):
-    """Show encoders that a GPU pretrained against ``small``; a line is ``title | TASK``."""
+    """Compare encoders pretrained on a GPU with ``small``; each line is ``title | TASK``."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
         names = dict(self.rows())
         lines: list[str] = []
-        for centered, title in ((True, "Centered by subject (transductive):"), (False, "Plain:")):
-            lines += [title, "", *_list_table(larger(names, centered=centered)), ""]
+        for centered, title in _CENTERING.items():
+            lines += [f"{title}:", "", *_list_table(larger(names, centered=centered)), ""]
         files = [FOLDER / f"{name}{end}.csv" for name in names.values() for end in ("", "_larger")]
         return self.parse([*lines, *_origin(files[1])], files)
 
 
-class NewPerson(_Computed):
-    """Show what helps on a new person: ``.. new-subject:: TASK``."""
+class NewSubject(_Computed):
+    """Show scores of new subjects by the data used: ``.. new-subject:: TASK``."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
-        file = NEW_PERSON / f"{name}.csv"
+        file = NEW_SUBJECT / f"{name}.csv"
         return self.parse([*_list_table(new_subject_table(name)), "", *_origin(file)], [file])
 
 
 class Audits(_Computed):
-    """Show what the features of the encoders hold: ``.. audits:: WINDOWS``."""
+    """Show signal properties decoded from features: ``.. audits:: WINDOWS``."""
 
     required_arguments = 1
 
@@ -240,27 +242,28 @@ class Audits(_Computed):
         return self.parse([*table, "", *_origin(AUDITS)], [AUDITS])
 
 
-class Person(_Computed):
-    """Show how much of the features is the person: ``.. subjects:: CONTROL``."""
+class SubjectInformation(_Computed):
+    """Show subject information in features: ``.. subjects:: CONTROL``."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         table = _list_table(subject_rows(self.arguments[0]))
-        return self.parse([*table, "", *_origin(PERSON)], [PERSON])
+        return self.parse([*table, "", *_origin(SUBJECT_INFORMATION)], [SUBJECT_INFORMATION])
 
 
 class Rhythms(_Computed):
-    """Show the smallest rhythms that are found: ``.. rhythms::``."""
+    """Show detection thresholds of rhythms: ``.. rhythms::``."""
 
     def run(self) -> list[nodes.Node]:
         return self.parse([*_list_table(rhythm_rows()), "", *_origin(RHYTHMS)], [RHYTHMS])
 
 
 class Pretrainings(_Computed):
-    """Show ``pretraining/TASK.csv``: ``.. pretrainings:: TASK``, of 4 and 16 labeled people.
+    """Show ``pretraining/TASK.csv``, with 4 and 16 labeled subjects: ``.. pretrainings:: TASK``.
 
-    Fine-tuned networks, ``TASK_fine_tuned``, have 4 labeled people and are compared with scratch.
+    Fine-tuned networks, ``TASK_fine_tuned``, have 4 labeled subjects and are compared with training
+    from scratch.
     """
 
     required_arguments = 1
@@ -273,14 +276,14 @@ class Pretrainings(_Computed):
         against = SCRATCH if tuned else RANDOM
         shown = [(4, False)] if tuned else [(16, False), (4, False), (16, True), (4, True)]
         for n, centered in shown:
-            title = f"With {n} labeled people, {'centered by subject' if centered else 'plain'}"
+            title = f"{_CENTERING[centered]}, {n} labeled subjects"
             rows = _list_table(pretraining_table(name, n, centered=centered, against=against))
             lines += _dropdown(title, rows) if lines else [f"{title}:", "", *rows, ""]
         return self.parse([*lines, *_origin(file)], [file])
 
 
 class TemporalCue(_Computed):
-    """Show ``temporal_cue.csv``: what PARS learns of windows with a cue."""
+    """Show ``temporal_cue.csv``: losses of PARS on windows with a temporal cue."""
 
     def run(self) -> list[nodes.Node]:
         file = MEASURED / "temporal_cue.csv"
@@ -288,7 +291,7 @@ class TemporalCue(_Computed):
 
 
 class Controls(_Computed):
-    """Show ``controls/TASK.csv``: ``.. controls:: TASK``, sentences about the gains, and scores."""
+    """Show control analyses of ``controls/TASK.csv``: ``.. controls:: TASK``."""
 
     required_arguments = 1
 
@@ -296,16 +299,16 @@ class Controls(_Computed):
         [name] = self.arguments
         file = CONTROLS / f"{name}.csv"
         sentences = [f"   | {line}" for line in describe_controls(gains(name)).splitlines()]
-        title = "What ``describe_controls`` says of the gains over a random encoder:"
+        title = "Differences from a random encoder, as described by ``describe_controls``:"
         lines = [title, "", *sentences, ""]
         for n in numbers(name):
-            title = f"Scores with {n} labeled people"
+            title = f"Mean balanced accuracy with {n} labeled subjects"
             lines += _dropdown(title, _list_table(control_means(name, n)))
         return self.parse([*lines, *_origin(file)], [file])
 
 
 class Networks(_Computed):
-    """Show ``networks/RESULT.csv``: ``.. networks:: RESULT``."""
+    """Show EEGNet and ShallowFBCSPNet, ``networks/RESULT.csv``: ``.. networks:: RESULT``."""
 
     required_arguments = 1
 
@@ -318,7 +321,7 @@ class Networks(_Computed):
 class Sleep(_Computed):
     """Show ``sleep/NAME.csv``: ``.. sleep:: deep``, wake, networks_deep, ablation, ...
 
-    ``.. sleep:: shams`` compares pretext tasks with their shams, on both questions.
+    ``.. sleep:: shams`` compares pretext tasks with their shams, for both tasks.
     """
 
     required_arguments = 1
@@ -329,14 +332,16 @@ class Sleep(_Computed):
         if name in ("deep", "wake", "networks_deep"):
             table = network_table() if name == "networks_deep" else sleep_table(name)
             lines = [*_list_table(table), ""]
-            lines += _dropdown("PARS against the others", _list_table(sleep_tests(name)))
+            lines += _dropdown(
+                "Differences between PARS and other methods", _list_table(sleep_tests(name))
+            )
         elif name == "shams":
             titles = {"deep": "Stage 3 vs. 4:", "wake": "Wake vs. deep sleep:"}
             for question, title in titles.items():
                 lines += [title, "", *_list_table(sham_tests(question)), ""]
             return self.parse(lines, [SLEEP / f"{question}.csv" for question in titles])
         elif name == "controls":
-            for question, title in (("deep", "Stage 3 or 4:"), ("wake", "Wake or deep sleep:")):
+            for question, title in (("deep", "Stage 3 vs. 4:"), ("wake", "Wake vs. deep sleep:")):
                 lines += [title, "", *_list_table(control_table(question)), ""]
         else:
             tables = dict(losses=loss_table, ablation=ablation_table)
@@ -354,8 +359,8 @@ class Budgets(_Computed):
     def run(self) -> list[nodes.Node]:
         [name] = self.arguments
         file = BUDGETS / f"{name}.csv"
-        found = shortening_table() if name == SHORTENING else budget_table(name)
-        return self.parse([*_list_table(found), "", *_origin(file)], [file])
+        table = shortening_table() if name == SHORTENING else budget_table(name)
+        return self.parse([*_list_table(table), "", *_origin(file)], [file])
 
 
 class SpaceTime(_Computed):
@@ -364,15 +369,17 @@ class SpaceTime(_Computed):
     def run(self) -> list[nodes.Node]:
         lines = [*_list_table(space_time_table()), ""]
         for name, question in SETS.items():
-            title = f"Tests: {question}"
+            title = f"Tests on {question}"
             lines += _dropdown(title, _list_table(space_time_tests(name)))
-        lines += _dropdown("Training losses, 1 is chance", _list_table(space_time_losses()))
+        lines += _dropdown(
+            "Relative training losses (1 = chance level)", _list_table(space_time_losses())
+        )
         files = [SPACE_TIME / f"{name}.csv" for name in (*SETS, "losses")]
         return self.parse([*lines, *_origin(files[0])], files)
 
 
 class Costs(_Computed):
-    """Show what one fit of each method costs: ``.. costs:: RESULT``."""
+    """Show the cost of one fit of each method: ``.. costs:: RESULT``."""
 
     required_arguments = 1
 
@@ -396,7 +403,7 @@ class Costs(_Computed):
 
 
 class SettingsTable(_Computed):
-    """Show a table of settings and times: ``.. settings-table:: FILE``, below ``docs/measured``."""
+    """Show a table of settings and run times in ``docs/measured``: ``.. settings-table:: FILE``."""
 
     required_arguments = 1
 
@@ -407,7 +414,7 @@ class SettingsTable(_Computed):
 
 
 class TestRates(_Computed):
-    """Show how often tests are significant in simulations: ``.. test-rates::``."""
+    """Show error rates of tests in simulations: ``.. test-rates::``."""
 
     def run(self) -> list[nodes.Node]:
         file = MEASURED / "test_rates.csv"
@@ -427,9 +434,9 @@ class StudyRates(_Computed):
 
 
 class Stored(SphinxRole):
-    """A number of a stored file, as :mod:`stored_numbers` names it: ``:stored:`FILE | ...```.
+    """Insert a stored number: ``:stored:`FILE | ...```, see :mod:`stored_numbers`.
 
-    The build fails where there is none.
+    The build fails if there is no such number.
     """
 
     def run(self) -> tuple[list[nodes.Node], list]:
@@ -439,7 +446,7 @@ class Stored(SphinxRole):
 
 
 class Gain(SphinxRole):
-    """A difference to scratch, with its test: ``:gain:`RESULT/METHOD/LABELED SUBJECTS```."""
+    """Insert a difference from training from scratch: ``:gain:`RESULT/METHOD/N_SUBJECTS```."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
         name, method, n = self.text.split("/")
@@ -447,8 +454,8 @@ class Gain(SphinxRole):
         return [nodes.Text(gain(name, method, int(n)))], []
 
 
-#: Titles of columns that are not their names.
-_TITLES = {"finetuning_steps": "fine-tuning steps"}
+#: Column heads that differ from the stored names.
+_TITLES = {"parameters": "trained parameters", "finetuning_steps": "fine-tuning steps"}
 
 
 def _cost_table(rows: pd.DataFrame) -> list[str]:
@@ -468,7 +475,7 @@ def _origin(file: Path) -> list[str]:
 
 
 def _list_table(rows: pd.DataFrame, widths: tuple[int, ...] = ()) -> list[str]:
-    """Return a table as reStructuredText. A cell is not broken at "±" or "="."""
+    """Format a table as reStructuredText, without line breaks at "±" or "="."""
     lines = [".. list-table::", "   :header-rows: 1"]
     if widths:
         lines += [f"   :widths: {' '.join(map(str, widths))}"]
@@ -491,9 +498,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
-    app.add_directive("new-subject", NewPerson)
+    app.add_directive("new-subject", NewSubject)
     app.add_directive("space-time", SpaceTime)
-    app.add_directive("subjects", Person)
+    app.add_directive("subjects", SubjectInformation)
     app.add_directive("rhythms", Rhythms)
     app.add_directive("pretrainings", Pretrainings)
     app.add_directive("temporal-cue", TemporalCue)

@@ -1,4 +1,4 @@
-"""Table and figure of ``docs/measured/audits.csv``: what the features of the encoders hold."""
+"""Table and figure of ``audits.csv``: signal properties decoded from encoder features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["FILE", "audit_map", "audit_rows", "read_audits"]
 
 FILE = MEASURED / "audits.csv"
 
-#: Encoders in the order of figures and tables, two of them of version 0.2.0, and their short names.
+#: Stored names of encoders in the order of the tables, and their short names. The last two were
+#: bundled with version 0.2.0.
 NAMES = {
     "features-eegmmidb": "small",
     "features-noise": "noise",
@@ -22,7 +23,7 @@ NAMES = {
 
 
 def read_audits(windows: str) -> pd.DataFrame:
-    """Return the audits on the windows of this name, with the names that users give."""
+    """Return the audits of one set of windows, with short names of encoders."""
     audits = pd.read_csv(FILE, comment="#").query("windows == @windows")
     audits = audits.sort_values(
         "encoder", key=lambda names: names.map([*NAMES].index), kind="stable"
@@ -31,14 +32,14 @@ def read_audits(windows: str) -> pd.DataFrame:
 
 
 def audit_map(windows: str) -> Axes:
-    """Draw what all encoders hold; the tokens of ``small`` stand for those of all."""
+    """Plot the audits of all encoders, with the tokens of ``small`` only."""
     audits = read_audits(windows)
-    of_others = (audits["features"] == "tokens") & (audits["encoder"] != "small")
-    return plotting.audit_map(audits[~of_others])
+    is_skipped = (audits["features"] == "tokens") & (audits["encoder"] != "small")
+    return plotting.audit_map(audits[~is_skipped])
 
 
 def audit_rows(windows: str) -> pd.DataFrame:
-    """Return a row for each property: mean and SD over folds, by encoder, and chance level."""
+    """Return mean ± SD over folds by property and encoder, and the chance level."""
     audits = read_audits(windows)
     shown = audits["value"].map("{:.2f}".format) + " ± " + audits["sd"].map("{:.2f}".format)
     is_random = audits["features"] == "random encoder"
@@ -49,5 +50,5 @@ def audit_rows(windows: str) -> pd.DataFrame:
     order = [*NAMES.values(), *(f"tokens of {name}" for name in NAMES.values()), "random encoder"]
     wide = wide.loc[audits["property"].unique(), order]
     chance = audits.drop_duplicates("property").set_index("property")["chance"]
-    wide["chance"] = chance.map("{:.2f}".format)
+    wide["chance level"] = chance.map("{:.2f}".format)
     return wide.reset_index()

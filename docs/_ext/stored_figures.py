@@ -1,4 +1,4 @@
-"""Figures of stored scores, for the pages of the results. A method looks the same in all."""
+"""Figures of stored scores on the pages of results, with the same style per method."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from braindecode_pars import plotting
 
 __all__ = ["few_labels", "label_efficiency", "subject_dots"]
 
-#: Number of the style of each method, whichever others are in the figure.
+#: Style number of each method, which is the same in all figures.
 STYLES = {
-    "band power": 0,
-    "scratch": 1,
+    "log band power": 0,
+    "from scratch": 1,
     "tangent space": 2,
     "PARS without overlap": 3,
     "SpectralMAE": 4,
@@ -28,13 +28,14 @@ STYLES = {
     "EEGNet": 11,
     "ShallowFBCSPNet": 12,
 }
-#: Methods of the two parts of a figure of label efficiency.
-PRETRAINED = ("scratch", "PARS", "PARS without overlap", "SpectralMAE", "MAE")
-BASELINES = ("scratch", "band power", "tangent space", "EEGNet", "ShallowFBCSPNet")
+#: Methods in the upper panel of a label efficiency figure.
+PRETRAINED = ("from scratch", "PARS", "PARS without overlap", "SpectralMAE", "MAE")
+#: Methods in the lower panel of a label efficiency figure.
+BASELINES = ("from scratch", "log band power", "tangent space", "EEGNet", "ShallowFBCSPNet")
 
 
 def label_efficiency(name: str) -> Figure:
-    """Draw scores over the number of labeled subjects: of encoders above, of baselines below."""
+    """Plot scores against the number of labeled subjects: encoders above, baselines below."""
     scores = result_scores(name)
     run = set(scores["method"])
     scores = _in_order(scores)
@@ -49,15 +50,15 @@ def label_efficiency(name: str) -> Figure:
             chance=RESULTS[name].chance,
         )
         ax.legend(frameon=False, handlelength=3, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-        ax.set_xlabel("labeled subjects")
-    # The baselines may have been run with fewer numbers of subjects.
+        ax.set_xlabel("number of labeled subjects")
+    # Baselines may have been run with fewer numbers of labeled subjects.
     low, high = axes[0].get_xlim()
     axes[1].set_xlim(low, high)
     return figure
 
 
 def subject_dots(name: str, n: int, methods: tuple[str, ...]) -> Axes:
-    """Draw each held-out subject with one number of labeled subjects."""
+    """Plot the score of each held-out subject, for one number of labeled subjects."""
     scores = result_scores(name)
     scores = _in_order(scores[scores["n_train_subjects"] == n])
     _, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
@@ -69,10 +70,10 @@ def subject_dots(name: str, n: int, methods: tuple[str, ...]) -> Axes:
         methods=methods,
         chance=RESULTS[name].chance,
     )
-    # One group needs no legend: each column has a name.
+    # A legend is not needed, because each column has a name.
     ax.get_legend().remove()
     ax.set_xticks(range(len(methods)), [_narrow(method) for method in methods])
-    ax.set(xlabel="a dot is a held-out subject, a black bar the mean")
+    ax.set(xlabel="dots: held-out subjects, black bars: mean over subjects")
     ax.set_xlim(-0.5, len(methods) - 0.1)
     return ax
 
@@ -84,7 +85,7 @@ def _narrow(method: str) -> str:
 
 
 def _in_order(scores: pd.DataFrame) -> pd.DataFrame:
-    """Sort the rows by method; missing methods have a row without a value, and so a style."""
+    """Sort rows by method, and add an empty row for each missing method to keep the styles."""
     names = {number: name for name, number in STYLES.items()}
     order = [names.get(number, f"none {number}") for number in range(max(names) + 1)]
     missing = [method for method in order if method not in set(scores["method"])]
@@ -93,24 +94,27 @@ def _in_order(scores: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("method", key=lambda names: names.map(order.index), kind="stable")
 
 
-#: Methods in the figure of few labels, and their names there.
+#: Methods in the figure of results with few labeled subjects, and their labels.
 FEW_LABELS = {
-    "few labels": "vote (few labels)",
+    "feature ensemble": "feature ensemble",
     "small": "encoder small",
     "noise": "encoder noise",
-    "classical features": "classical features",
+    "hand-crafted features": "hand-crafted features",
     "tangent space": "tangent space",
-    "band power": "band power",
+    "log band power": "log band power",
     "random encoder": "random encoder",
 }
 
 
 def few_labels(names: tuple[str, ...]) -> Figure:
-    """Draw the scores of frozen features, centered by subject, over the number of people."""
+    """Plot scores of frozen, subject-centered features against the number of labeled subjects."""
     figure, axes = plt.subplots(
         1, len(names), figsize=(3.6 * len(names), 4.0), sharey=True, layout="constrained"
     )
-    titles = {"arithmetic": "rest or arithmetic", "imagery": "imagery or rest"}
+    titles = {
+        "arithmetic": "rest vs. mental arithmetic",
+        "imagery": "imagined movement vs. rest",
+    }
     for ax, name in zip(axes, names, strict=True):
         scores = few_labels_scores(name)
         scores = scores[scores["centered"] & scores["method"].isin(FEW_LABELS)]
@@ -118,14 +122,14 @@ def few_labels(names: tuple[str, ...]) -> Figure:
         plotting.label_efficiency(
             shown,
             "balanced_accuracy",
-            "balanced accuracy, centered",
+            "balanced accuracy, subject-centered",
             ax,
             methods=list(FEW_LABELS.values()),
             chance=0.5,
         )
-        ax.set(title=titles[name], xlabel="labeled people", ylabel="")
+        ax.set(title=titles[name], xlabel="number of labeled subjects", ylabel="")
         ax.get_legend().remove()
-    axes[0].set_ylabel("balanced accuracy, centered\n(mean and 95 % CI over subjects)")
+    axes[0].set_ylabel("balanced accuracy, subject-centered\n(mean and 95 % CI over subjects)")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -1,19 +1,21 @@
-"""Numbers of ``docs/measured`` in a text: means, differences, losses and what features hold.
+"""Stored numbers in the text of pages: mean scores, differences, losses and probing analyses.
 
-A number is named as ``FILE | SELECTION | WHAT | PART``: a file below ``docs/measured``, without its
-ending; the number of labeled people, "centered", the name of a control or "draws 3-19"; a method,
-or two with " - " between them; and, of a difference, another part of its test.
+A number is named ``FILE | SELECTION | VALUE | PART``. FILE is a file in ``docs/measured``, without
+its ending. SELECTION is the number of labeled subjects, optionally with "centered", the name of a
+control, or "draws 3-19". VALUE is a method, or two methods with " - " between them. PART is the
+statistic of a difference.
 
 ``sleep/deep | 4 | PARS``
-    A mean over people, draws and pretrainings.
-``sleep/deep | 4 | PARS - untrained | interval``
-    A difference, or its interval of 95 %, or the smallest one that could be found ("detectable").
+    Mean over subjects, draws and pretraining seeds.
+``sleep/deep | 4 | PARS - random encoder | interval``
+    Difference, its uncorrected 95 % confidence interval, or the minimum detectable difference
+    ("detectable").
 ``controls/hands | 16 slow | small``, ``audits | both | pars-eegmmidb tokens | slope``
-    A score on changed windows; what features hold (the tokens, or those of an encoder).
+    Score on control signals; property decoded from the tokens or the features of an encoder.
 ``subjects | none | small | class balanced accuracy | all subjects``
-    A number of ``audit_subjects``: what it is of, and what is erased.
+    Value of ``audit_subjects``: property and measure, and which subject information is erased.
 ``sleep/losses | phase | PARS | all``
-    A loss relative to chance: of all pairs of patches, or of those that are apart.
+    Relative loss, of all pairs of patches or of pairs that are "apart".
 """
 
 from __future__ import annotations
@@ -53,46 +55,48 @@ def _scores(file: str) -> pd.DataFrame:
 
 def _with_result(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     """Add the networks of a result that have the same draws."""
-    others = _scores(name)
-    others = others[others["seed"].isin(scores["seed"]) & others["n_train_subjects"].eq(4)]
-    n_draws = others.groupby("method")["seed"].transform("nunique")
-    others = others[n_draws == scores["seed"].nunique()]
-    both = pd.concat([scores, others], ignore_index=True)
+    networks = _scores(name)
+    is_drawn = networks["seed"].isin(scores["seed"]) & networks["n_train_subjects"].eq(4)
+    networks = networks[is_drawn]
+    n_draws = networks.groupby("method")["seed"].transform("nunique")
+    networks = networks[n_draws == scores["seed"].nunique()]
+    both = pd.concat([scores, networks], ignore_index=True)
     return both.assign(dataset=name).astype({"subject": str})
 
 
 def _selected(file: str, selection: str) -> pd.DataFrame:
-    """Return the scores of a number of labeled people, plain and unchanged where not said."""
+    """Return scores by number of labeled subjects; the default is uncentered and unchanged."""
     scores = _scores(file)
-    if found := re.search(r" draws (\d+)-(\d+)$", selection):
-        scores = scores[scores["seed"].between(*map(int, found.groups()))]
-        selection = selection[: found.start()]
-    n, _, rest = selection.partition(" ")
+    if draws := re.search(r" draws (\d+)-(\d+)$", selection):
+        scores = scores[scores["seed"].between(*map(int, draws.groups()))]
+        selection = selection[: draws.start()]
+    n, _, condition = selection.partition(" ")
     scores = scores[scores["n_train_subjects"] == int(n)]
     if "centered" in scores:
-        scores = scores[scores["centered"].eq(rest == "centered")]
+        scores = scores[scores["centered"].eq(condition == "centered")]
     if "control" in scores:
-        scores = scores[scores["control"] == (rest or "none")]
+        scores = scores[scores["control"] == (condition or "none")]
     return scores
 
 
 def _mean(scores: pd.DataFrame, method: str) -> float:
-    own = scores[scores["method"] == method]
-    if own.empty:
-        raise KeyError(f"no scores of {method!r}, but of {sorted(scores['method'].unique())}")
-    return own["value"].mean()
+    method_scores = scores[scores["method"] == method]
+    if method_scores.empty:
+        methods = sorted(scores["method"].unique())
+        raise KeyError(f"no scores of method {method!r} are stored. Use one of {methods}.")
+    return method_scores["value"].mean()
 
 
 @cache
 def stored(name: str) -> str:
-    """Return a number as a text shows it; a KeyError tells that there is none."""
-    file, selection, what, *part = (each.strip() for each in name.split("|"))
+    """Return a stored number as text. Raises KeyError if there is none."""
+    file, selection, what, *part = (field.strip() for field in name.split("|"))
     if file == "audits":
         encoder, _, features = what.partition(" ")
         audits = read_audits(selection).set_index(["encoder", "features"]).sort_index()
-        own = audits.loc[(encoder, features or "encoder")].set_index("property")
-        return f"{own.loc[part[0], 'value']:z.2f}"
-    if file == "subject":
+        properties = audits.loc[(encoder, features or "encoder")].set_index("property")
+        return f"{properties.loc[part[0], 'value']:z.2f}"
+    if file == "subjects":
         return f"{subject_number(selection, what, *part):z.2f}"
     if file == "sleep/losses":
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")
@@ -101,47 +105,47 @@ def stored(name: str) -> str:
     scores = _selected(file, selection)
     if " - " not in what:
         return f"{_mean(scores, what):z.3f}"
-    method, other = what.split(" - ")
-    for each in (method, other):
-        _mean(scores, each)
-    pair = scores[scores["method"].isin([method, other])]
-    test = paired_tests(pair, scores["metric"].iloc[0], against=other).iloc[0]
+    method, reference = what.split(" - ")
+    for compared in (method, reference):
+        _mean(scores, compared)  # raises KeyError if there are no scores
+    pair = scores[scores["method"].isin([method, reference])]
+    test = paired_tests(pair, scores["metric"].iloc[0], against=reference).iloc[0]
     if part == ["interval"]:
         return f"{test['ci_low']:z.3f} to {test['ci_high']:z.3f}"
     return f"{test[part[0] if part else 'mean_difference']:z.3f}"
 
 
-#: Questions of the summary: what is asked, and its files of features and of networks.
-QUESTIONS = {
-    "Stage 3 or 4 (:doc:`sleep`)": ("sleep/deep", "sleep/networks_deep"),
-    "Rest or arithmetic (:doc:`few_labels`)": (
+#: Tasks of the summary, with the files of their linear probes and of their networks.
+TASKS = {
+    ":doc:`Stage 3 vs. 4 <sleep>`": ("sleep/deep", "sleep/networks_deep"),
+    ":doc:`Rest vs. mental arithmetic <few_labels>`": (
         "few_labels/arithmetic",
         "few_labels/arithmetic_fine_tuned",
     ),
-    "Imagery or rest (:doc:`few_labels`)": (
+    ":doc:`Imagined movement vs. rest <few_labels>`": (
         "few_labels/imagery",
         "few_labels/imagery_fine_tuned",
     ),
-    "Left vs right fist (:doc:`hands`)": ("few_labels/hands", "few_labels/hands_fine_tuned"),
+    ":doc:`Left vs. right fist <hands>`": ("few_labels/hands", "few_labels/hands_fine_tuned"),
 }
 #: Columns of the summary, and the names of their methods in the files.
 COLUMNS = {
-    "no pretraining": ("untrained", "random encoder", "scratch"),
-    "PARS": ("PARS", "PARS without overlap", "PARS, frozen"),
+    "no pretraining": ("random encoder", "from scratch"),
+    "PARS": ("PARS", "PARS without overlap", "PARS, head trained"),
     "``small``": ("small", "small, fine-tuned"),
-    "classical features": ("classical features",),
+    "hand-crafted features": ("hand-crafted features",),
 }
 
 
 def summary(n: int) -> pd.DataFrame:
-    """Return means with ``n`` labeled people, not centered: features and networks of questions."""
+    """Return means with ``n`` labeled subjects, without centering, of features and networks."""
     rows = []
-    for question, files in QUESTIONS.items():
+    for task, files in TASKS.items():
         for kind, file in zip(("features", "network"), files, strict=True):
             means = _selected(file, str(n)).groupby("method")["value"].mean()
-            row = {"Question": question, "Used as": kind}
+            row = {"Task": task, "Used as": kind}
             for column, names in COLUMNS.items():
-                known = [name for name in names if name in means]
-                row[column] = f"{means[known[0]]:z.3f}" if known else ""
+                stored_names = [name for name in names if name in means]
+                row[column] = f"{means[stored_names[0]]:z.3f}" if stored_names else ""
             rows.append(row)
     return pd.DataFrame(rows)

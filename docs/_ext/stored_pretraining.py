@@ -1,4 +1,4 @@
-"""Scores of ``docs/measured/pretraining``: the same encoder after different pretrainings."""
+"""Scores of ``docs/measured/pretraining``: one encoder with different pretrainings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from stored_few_labels import long_scores, score_cell
-from stored_scores import MEASURED, difference_cell
+from stored_scores import DETECTABLE, MEASURED, P_HOLM, difference_cell
 
 from braindecode_pars.evaluation import paired_tests
 
@@ -17,9 +17,11 @@ __all__ = [
 
 FOLDER = MEASURED / "pretraining"
 
-#: What every other pretraining is compared with: frozen, and with all weights fine-tuned.
-RANDOM, SCRATCH = "random encoder", "scratch"
-#: Methods in the order of a table, with the number of steps of pretraining.
+#: Method that linear probes are compared with.
+RANDOM = "random encoder"
+#: Method that fine-tuned networks are compared with.
+SCRATCH = "from scratch"
+#: Methods in the order of the tables, with the number of pretraining steps.
 METHODS = {
     RANDOM: 0,
     SCRATCH: 0,
@@ -34,7 +36,15 @@ METHODS = {
     "PARS without overlap, synthetic noise": 6_000,
     "PARS without overlap, white noise": 6_000,
 }
-BASELINES = ("classical features", "tangent space", "band power")
+BASELINES = ("hand-crafted features", "tangent space", "log band power")
+#: Stored names of temporal cues and their names in the table.
+CUES = {
+    "none": "none (pink noise)",
+    "grows": "amplitude grows",
+    "rises": "frequency rises",
+    "grows or shrinks": "amplitude grows or shrinks",
+    "rises or falls": "frequency rises or falls",
+}
 
 
 def pretraining_scores(name: str, *, centered: bool) -> pd.DataFrame:
@@ -44,10 +54,10 @@ def pretraining_scores(name: str, *, centered: bool) -> pd.DataFrame:
 
 
 def pretraining_table(name: str, n: int, *, centered: bool, against: str = RANDOM) -> pd.DataFrame:
-    """Return the mean of each pretraining and its difference to a network without one.
+    """Return the mean of each pretraining, and its difference from no pretraining.
 
-    Subjects, draws and seeds of pretraining are random factors of the test; p-values have Holm's
-    correction over the table.
+    Subjects, draws and pretraining seeds are crossed random effects; p-values are Holm-corrected
+    over the table.
     """
     scores = pretraining_scores(name, centered=centered)
     scores = scores[scores["n_train_subjects"] == n]
@@ -55,24 +65,35 @@ def pretraining_table(name: str, n: int, *, centered: bool, against: str = RANDO
     tests = tests.set_index("method_a").to_dict("index")
     rows = []
     for method in (*METHODS, *BASELINES):
-        own = scores[scores["method"] == method]
-        if own.empty:
+        method_scores = scores[scores["method"] == method]
+        if method_scores.empty:
             continue
         steps = f"{METHODS[method]:,}" if method in METHODS else ""
-        row = {"pretraining": method, "steps": steps, "balanced accuracy": score_cell(own)}
+        cell = score_cell(method_scores)
+        row = {"pretraining": method, "pretraining steps": steps, "balanced accuracy": cell}
         if test := tests.get(method):
             row |= {
-                f"minus {against} (95 %)": difference_cell(test),
-                "p": f"{test['p_holm']:.2g}",
-                "detectable": f"{test['detectable']:.3f}",
+                difference_from(against): difference_cell(test),
+                P_HOLM: f"{test['p_holm']:.2g}",
+                DETECTABLE: f"{test['detectable']:.3f}",
             }
         rows.append(row)
     return pd.DataFrame(rows).fillna("")
 
 
+def difference_from(method: str) -> str:
+    """Return the column head of the differences from a method."""
+    reference = {SCRATCH: "training from scratch"}.get(method, method)
+    return f"difference from {reference} (uncorrected 95 % CI)"
+
+
 def pretrainings(names: tuple[str, ...], n: int, *, centered: bool) -> Figure:
-    """Draw the mean of every pretraining seed, a panel for each task."""
-    titles = dict(arithmetic="rest or arithmetic", imagery="imagery or rest", hands="left or right")
+    """Plot the mean score of every pretraining seed, one panel per task."""
+    titles = dict(
+        arithmetic="rest vs. arithmetic",
+        imagery="imagined movement vs. rest",
+        hands="left vs. right fist",
+    )
     figure, axes = plt.subplots(
         1, len(names), figsize=(2.6 * len(names) + 2.2, 4.6), sharey=True, layout="constrained"
     )
@@ -94,12 +115,12 @@ def pretrainings(names: tuple[str, ...], n: int, *, centered: bool) -> Figure:
 
 
 def temporal_cue() -> pd.DataFrame:
-    """Return the loss of PARS on windows with a cue, relative to chance, by the form of patches."""
+    """Return relative losses of PARS on windows with a temporal cue, by patch settings."""
     stored = pd.read_csv(MEASURED / "temporal_cue.csv", comment="#")
     stored["patches"] = stored["overlap"].map({True: "overlap", False: "no overlap"})
-    stored["keep"] = stored["mask_ratio"].map({0.8: "one keeps", 0.5: "three keep"})
-    groups = stored.groupby(["cue", "patches", "keep"], sort=False)["loss"]
+    stored["visible"] = stored["mask_ratio"].map({0.8: "1 of 7", 0.5: "3 of 7"})
+    groups = stored.groupby(["cue", "patches", "visible"], sort=False)["loss"]
     text = groups.agg(lambda losses: " and ".join(f"{loss:.2f}" for loss in sorted(losses)))
-    wide = text.unstack(["patches", "keep"], sort=False).fillna("")
-    wide.columns = [f"{patches}, {keep} its place" for patches, keep in wide.columns]
-    return wide.reset_index()
+    wide = text.unstack(["patches", "visible"], sort=False).fillna("")
+    wide.columns = [f"{patches}, position known for {n}" for patches, n in wide.columns]
+    return wide.rename(index=CUES).rename_axis("temporal cue").reset_index()

@@ -1,4 +1,4 @@
-"""Tables and figure of ``test_rates.csv`` and ``study_rates.csv``: rates of significant tests."""
+"""Tables and figure of ``test_rates.csv`` and ``study_rates.csv``: error rates and power."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
     "study_rates_by_variances",
 ]
 
-#: Columns of rates without a difference, and their names on the page.
+#: Stored columns of error rates and the names of the tests.
 TESTS = {
     "two_way": "subjects x draws",
     "corrected": "corrected t-test of means",
     "wilcoxon": "Wilcoxon's test of means",
 }
-#: Variances that were measured in stored scores; the others are extremes.
+#: Pattern of variances that were measured in stored scores; all other variances are extreme.
 _MEASURED = r"^(?:arithmetic|imagery|hands|development|control|nights)"
 _CROSSED = "crossed"
 
 
 def rates() -> pd.DataFrame:
-    """Return the stored rates, with the columns ``design`` and ``measured``."""
+    """Return the stored error rates, with the columns ``design`` and ``measured``."""
     stored = pd.read_csv(MEASURED / "test_rates.csv", comment="#")
     sizes = [stored[name].astype(str) for name in ("n_subjects", "n_draws", "n_pretrainings")]
     design = (sizes[0] + " x " + sizes[1] + " x " + sizes[2]).str.removesuffix(" x 1")
@@ -43,14 +43,14 @@ def rates() -> pd.DataFrame:
 
 
 def by_design() -> pd.DataFrame:
-    """Return the lowest and the highest rate of each design, with measured variances."""
+    """Return the lowest and the highest error rate by design, for measured variances."""
     stored = rates()
     shown = stored[stored["measured"] | stored["kind"].eq("cross-validation")]
-    return _table(shown.groupby("design", sort=False), "subjects x draws x pretrainings")
+    return _table(shown.groupby("design", sort=False), "subjects x draws x pretraining seeds")
 
 
 def by_variances() -> pd.DataFrame:
-    """Return the lowest and the highest rate of each extreme, over all designs."""
+    """Return the lowest and the highest error rate by extreme variances, over all designs."""
     stored = rates()
     shown = stored[~stored["measured"] & stored["kind"].eq(_CROSSED)]
     return _table(shown.groupby("variances", sort=False), "variances")
@@ -74,12 +74,12 @@ def _range(values: pd.Series) -> str:
 
 
 def study_rates() -> pd.DataFrame:
-    """Return the stored rates of studies of two folds."""
+    """Return the stored error rates of studies with two folds."""
     return pd.read_csv(MEASURED / "study_rates.csv", comment="#")
 
 
 def study_rates_by_subjects() -> pd.DataFrame:
-    """Return rates over all variances, and the power with measured ones, by number of subjects."""
+    """Return error rates over all variances, and power for measured ones, by number of subjects."""
     stored = study_rates()
     is_extra = stored["variances"].str.contains("unlabeled|correlated")
     stored = stored[~is_extra & stored["n_pretrainings"].eq(3)]
@@ -88,8 +88,8 @@ def study_rates_by_subjects() -> pd.DataFrame:
         power = part.set_index("variances")["power_folds"]
         row = {
             "number of subjects": str(n_subjects),
-            "crossed_mean_of_folds": _range(part["folds"]),
-            "crossed_mean, one pretraining": _range(part["crossed"]),
+            "error rate, crossed_mean_of_folds": _range(part["folds"]),
+            "error rate, crossed_mean, one pretraining seed": _range(part["crossed"]),
         }
         for name in ("sleep", "sleep, labeled in groups", "arithmetic"):
             row[f"power, {name}"] = f"{power[name]:.2f}"
@@ -98,15 +98,15 @@ def study_rates_by_subjects() -> pd.DataFrame:
 
 
 def study_rates_by_variances() -> pd.DataFrame:
-    """Return the rates of each set of variances, over 12 to 100 subjects."""
+    """Return the error rates of each set of variances, over 12 to 100 subjects."""
     stored = study_rates()
     stored = stored[stored["n_subjects"].ge(12) & stored["n_pretrainings"].eq(3)]
     return pd.DataFrame(
         [
             {
                 "variances": name,
-                "crossed_mean_of_folds": _range(part["folds"]),
-                "crossed_mean, one pretraining": _range(part["crossed"]),
+                "error rate, crossed_mean_of_folds": _range(part["folds"]),
+                "error rate, crossed_mean, one pretraining seed": _range(part["crossed"]),
             }
             for name, part in stored.groupby("variances", sort=False)
         ]
@@ -114,26 +114,26 @@ def study_rates_by_variances() -> pd.DataFrame:
 
 
 def rates_figure() -> Figure:
-    """Draw a dot for each design and its variances: measured ones left, extremes right."""
+    """Plot error rates by design, for measured variances (left) and extreme variances (right)."""
     stored = rates()
     stored = stored[stored["kind"] == _CROSSED]
     designs = list(dict.fromkeys(stored["design"]))
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 4.8), sharey=True, layout="constrained")
     for ax, is_measured in zip(axes, (True, False), strict=True):
         part = stored[stored["measured"] == is_measured]
-        ax.axvspan(0.03, 0.07, color="0.9", label=".03 to .07")
+        ax.axvspan(0.03, 0.07, color="0.9", label="0.03 to 0.07")
         for number, (column, name) in enumerate(TESTS.items()):
             y = part["design"].map(designs.index) + 0.22 * (number - 1)
             style = {**series_style(number), "linestyle": "none", "markersize": 5}
             ax.plot(part[column], y, label=name, alpha=0.8, clip_on=False, **style)
         remove_frame(ax, grid="x")
-        ax.set(title="measured variances" if is_measured else "extremes")
+        ax.set(title="measured variances" if is_measured else "extreme variances")
     axes[0].set_xlim(0, 0.12)
     axes[1].set_xlim(0, 1)
     axes[0].set_yticks(np.arange(len(designs)), designs)
     axes[0].invert_yaxis()
-    axes[0].set_ylabel("subjects x draws (x pretrainings)")
-    figure.supxlabel("share of significant tests without a difference", fontsize="medium")
+    axes[0].set_ylabel("subjects x draws (x pretraining seeds)")
+    figure.supxlabel("proportion of significant tests without a true difference", fontsize="medium")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
     return figure

@@ -1,4 +1,4 @@
-"""Table and figure of ``docs/measured/rhythms.csv``: how small a rhythm each method finds."""
+"""Table and figure of ``docs/measured/rhythms.csv``: detection threshold of a rhythm by method."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from braindecode_pars.plotting import style
 __all__ = ["FILE", "rhythm_figure", "rhythm_rows", "smallest"]
 
 FILE = MEASURED / "rhythms.csv"
-#: A rhythm is found where windows with and without it are told apart this well.
-FOUND = 0.75
-#: Methods of the figure.
-DRAWN = ("classical features", "band power", "small", "pars-sleep", "untrained", "pars", "features")
+#: Balanced accuracy at the detection threshold.
+THRESHOLD_ACCURACY = 0.75
+#: Methods in the figure.
+DRAWN = (
+    "hand-crafted features",
+    "log band power",
+    "small",
+    "pars-sleep",
+    "random encoder",
+    "pars",
+    "features",
+)
 
 
 def smallest() -> pd.Series:
-    """Return the smallest amplitude in microvolts that is found, by method, frequency and seed.
+    """Return the detection threshold in microvolts, by method, frequency and seed.
 
-    Between two amplitudes it is on the line through their accuracies, over the logarithm of the
-    amplitude; infinite where the largest one is not found.
+    Accuracies are interpolated linearly over the logarithm of the amplitude. The threshold is
+    infinite if the largest amplitude is not detected.
     """
     table = pd.read_csv(FILE, comment="#")
     groups = table.groupby(["method", "frequency", "seed"], sort=False)
@@ -31,37 +39,37 @@ def smallest() -> pd.Series:
 
 
 def _threshold(rows: pd.DataFrame) -> float:
-    sizes, values = np.log(1e6 * rows["amplitude"].to_numpy()), rows["value"].to_numpy()
-    if not (values >= FOUND).any():
+    log_amplitudes, values = np.log(1e6 * rows["amplitude"].to_numpy()), rows["value"].to_numpy()
+    if not (values >= THRESHOLD_ACCURACY).any():
         return np.inf
-    first = int((values >= FOUND).argmax())
+    first = int((values >= THRESHOLD_ACCURACY).argmax())
     pair = slice(max(0, first - 1), first + 1)
-    return float(np.exp(np.interp(FOUND, values[pair], sizes[pair])))
+    return float(np.exp(np.interp(THRESHOLD_ACCURACY, values[pair], log_amplitudes[pair])))
 
 
 def rhythm_rows() -> pd.DataFrame:
-    """Return a row for each method: what it finds at each frequency, of each pretraining."""
-    found = smallest()
+    """Return detection thresholds, by method and frequency, of each pretraining seed."""
+    thresholds = smallest()
     largest = 1e6 * pd.read_csv(FILE, comment="#")["amplitude"].max()
     rows = []
-    for method, own in found.groupby("method", sort=False):
+    for method, method_thresholds in thresholds.groupby("method", sort=False):
         row = {"method": method.replace("_", " ")}
-        for frequency, seeds in own.groupby("frequency", sort=False):
+        for frequency, seeds in method_thresholds.groupby("frequency", sort=False):
             texts = [f"{x:.1f}" if np.isfinite(x) else f"> {largest:g}" for x in seeds]
-            row[f"{frequency:g} Hz"] = ", ".join(dict.fromkeys(texts))
+            row[f"{frequency:g} Hz (µV)"] = ", ".join(dict.fromkeys(texts))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def rhythm_figure() -> Figure:
-    """Draw the smallest amplitude against the frequency, the mean of logarithms over seeds."""
-    found = np.log(smallest()).groupby(["method", "frequency"], sort=False).mean()
+    """Plot detection thresholds against frequency, as geometric means over seeds."""
+    log_thresholds = np.log(smallest()).groupby(["method", "frequency"], sort=False).mean()
     figure, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
     for number, method in enumerate(DRAWN):
-        own = np.exp(found[method]).replace(np.inf, np.nan)
-        ax.plot(own.index, own, label=method, **style.series_style(number))
-    ax.set(xscale="log", yscale="log", xlabel="frequency in Hz", ylabel="amplitude in µV")
-    ax.set_xticks(own.index, [f"{x:g}" for x in own.index])
+        thresholds = np.exp(log_thresholds[method]).replace(np.inf, np.nan)
+        ax.plot(thresholds.index, thresholds, label=method, **style.series_style(number))
+    ax.set(xscale="log", yscale="log", xlabel="frequency (Hz)", ylabel="detection threshold (µV)")
+    ax.set_xticks(thresholds.index, [f"{x:g}" for x in thresholds.index])
     ax.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     ax.minorticks_off()
     style.remove_frame(ax, grid="y")

@@ -1,7 +1,7 @@
-"""Tables of means and spreads from stored scores, and the origin of the scores.
+"""Tables of means and standard deviations of stored scores, and the provenance of the scores.
 
-The files contain tidy scores, as the package's protocols write them. Lines at the top that begin
-with ``#`` give the command that made them, the date and the machine.
+The files contain tidy scores, as written by the protocols of the package. Lines at the top that
+start with ``#`` contain the command, the date and the machine.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from braindecode_pars.evaluation import paired_tests, score_table
 from braindecode_pars.evaluation.paired_tests import holm
 
 __all__ = [
+    *("DETECTABLE", "DIFFERENCE", "HIGHER", "P_HOLM"),
     "RESULTS",
     "Result",
     "averaged_seeds",
     "difference_cell",
     "fine_tuning",
     "gain",
+    "n_higher_cell",
     "provenance",
     "read_scores",
     "result_scores",
@@ -32,19 +34,25 @@ __all__ = [
 
 MEASURED = Path(__file__).parents[1] / "measured"
 
+#: Column heads of tables of tests.
+DIFFERENCE = "difference (uncorrected 95 % CI)"
+HIGHER = "subjects with a higher score"
+P_HOLM = "p (Holm)"
+DETECTABLE = "minimum detectable difference"
+
 
 @dataclass
 class Result:
-    """What figures and tables of stored scores need to know of them.
+    """Metric and design of a result, for figures and tables of its stored scores.
 
     Attributes
     ----------
     label : str
         Name of the metric.
     chance : float
-        Its chance level.
+        Chance level of the metric.
     own_subjects : bool
-        Whether each seed has subjects of its own.
+        Whether each seed has its own subjects.
     """
 
     label: str
@@ -52,7 +60,7 @@ class Result:
     own_subjects: bool = False
 
 
-#: The results of the site: the name of a page, of a file of scores and of the command.
+#: Results by name, which is the name of the page, of the file of scores and of the command.
 RESULTS = {
     "control": Result("balanced accuracy", 0.5, own_subjects=True),
     "nights": Result("Cohen's kappa", 0.0, own_subjects=True),
@@ -63,7 +71,7 @@ RESULTS = {
 
 
 def difference_cell(test: pd.Series) -> str:
-    """Return a mean difference with its interval, as tables show it."""
+    """Format a mean difference with its uncorrected 95 % confidence interval."""
     return f"{test['mean_difference']:+.3f} ({test['ci_low']:+.3f} to {test['ci_high']:+.3f})"
 
 
@@ -73,17 +81,17 @@ def result_scores(name: str) -> pd.DataFrame:
 
 
 def read_scores(file: Path, own_subjects: bool = False) -> pd.DataFrame:
-    """Read stored scores; with ``own_subjects``, each seed has subjects of its own."""
+    """Read stored scores; with ``own_subjects``, each seed has its own subjects."""
     scores = pd.read_csv(file, comment="#", dtype={"subject": str})
     if own_subjects:
-        # Rows of "all" subjects stay: they are no subjects.
-        each = scores["subject"] != "all"
-        scores.loc[each, "subject"] = scores["seed"].astype(str) + "-" + scores["subject"]
+        # Rows of subject "all" are scores over all subjects, and keep their name.
+        is_subject = scores["subject"] != "all"
+        scores.loc[is_subject, "subject"] = scores["seed"].astype(str) + "-" + scores["subject"]
     return scores
 
 
 def provenance(files: list[Path]) -> list[str]:
-    """Return the lines on the origin of the files, each once: commands, then dates and machines."""
+    """Return the unique header lines of the files: commands first, then dates and machines."""
     lines = [
         line.removeprefix("#").strip()
         for file in files
@@ -95,35 +103,36 @@ def provenance(files: list[Path]) -> list[str]:
 
 
 def table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return means and spreads of the first metric: methods by numbers of training subjects."""
+    """Return mean ± SD of the first metric, by method and number of labeled subjects."""
     first = score_table(scores)[scores["metric"].iloc[0]]
     wide = first.droplevel("dataset").unstack("n_train_subjects", sort=False)
-    wide.columns = [f"{n} subjects" for n in wide.columns]
-    return wide.fillna("")  # not every method was run with every number
+    wide.columns = [f"{n} labeled subjects" for n in wide.columns]
+    return wide.fillna("")  # some methods were not run with every number of labeled subjects
 
 
 def averaged_seeds(scores: pd.DataFrame) -> str:
-    """Return how many seeds of a subject are averaged, and which methods have more of them."""
+    """Describe how many seeds were averaged per subject, and which methods have more seeds."""
     keys = ["subject", "n_train_subjects", "method"]
     seeds = scores.groupby(keys, sort=False)["seed"].nunique().groupby(keys[1:], sort=False).min()
     few, many = seeds.min(), seeds.max()
     if many == 1:
         return ""
-    told = f"; the {few} seeds of each are averaged first"
+    text = f", after averaging {few} seeds per subject"
     for n, more in seeds[seeds > few].groupby("n_train_subjects"):
-        told += f", {many} of {' and '.join(more.index.unique('method'))} with {n} subjects"
-    return told
+        methods = " and ".join(more.index.unique("method"))
+        text += f" ({many} seeds for {methods} with {n} labeled subjects)"
+    return text
 
 
 def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
-    """Compare each method with another one in the first metric, at each number of subjects.
+    """Test the difference of each method from a reference method, in the first metric.
 
     Returns
     -------
     pandas.DataFrame of str
-        One row for each method and number of training subjects that both methods have. The
-        p-values are corrected with Holm's method over all rows. ``detectable`` is the difference
-        that the test would find with a probability of 80 %.
+        One row per method and number of labeled subjects that both methods have. p-values are
+        Holm-corrected over all rows; confidence intervals are uncorrected. The minimum detectable
+        difference is the difference that an uncorrected test detects with 80 % power.
     """
     tests = {
         (method, n): _test(part, method, other)
@@ -138,10 +147,10 @@ def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
                 "method": method,
                 "labeled subjects": str(n),
                 "draws": str(test["n_draws"]),
-                "difference": difference_cell(test),
-                "ahead in": _ahead(test),
-                "p": f"{p:.2g}",
-                "detectable": f"{test['detectable']:.3f}",
+                DIFFERENCE: difference_cell(test),
+                HIGHER: n_higher_cell(test),
+                P_HOLM: f"{p:.2g}",
+                DETECTABLE: f"{test['detectable']:.3f}",
             }
             for ((method, n), test), p in zip(tests.items(), p_values, strict=True)
         ]
@@ -150,25 +159,28 @@ def tests_against(scores: pd.DataFrame, other: str) -> pd.DataFrame:
 
 @cache
 def _result_differences(name: str) -> pd.DataFrame:
-    """Return the differences of a result to scratch, by method and number of labeled subjects."""
-    tests = tests_against(result_scores(name), "scratch")
+    """Return the differences from training from scratch, by method and number of subjects."""
+    tests = tests_against(result_scores(name), "from scratch")
     return tests.set_index(["method", "labeled subjects"])
 
 
 def gain(name: str, method: str, n: int) -> str:
-    """Return the difference to scratch with its interval, p and what would be detectable."""
+    """Format the difference from training from scratch with its test."""
     test = _result_differences(name).loc[(method, str(n))]
-    difference, interval = test["difference"][:-1].split(" (")
-    return f"{difference} (95 %: {interval}; p = {test['p']}; detectable {test['detectable']})"
+    difference, interval = test[DIFFERENCE][:-1].split(" (")
+    return (
+        f"{difference} (uncorrected 95 % CI {interval}; Holm-corrected p = {test[P_HOLM]}; "
+        f"minimum detectable difference {test[DETECTABLE]})"
+    )
 
 
 def variants(rows: list[list[str]]) -> pd.DataFrame:
-    """Return means and standard errors over draws of what was tried on development subjects.
+    """Return means and standard errors over draws of variants on development subjects.
 
     Parameters
     ----------
     rows : list of list of str
-        A description, and names in ``development.csv``; an empty name leaves a cell empty.
+        A description, and names in ``development.csv``; an empty name results in an empty cell.
     """
     stored = pd.read_csv(MEASURED / "development.csv", comment="#")
     draws = stored.groupby("variant")["balanced_accuracy"]
@@ -179,23 +191,23 @@ def variants(rows: list[list[str]]) -> pd.DataFrame:
 
 
 def fine_tuning() -> pd.DataFrame:
-    """Return means and standard errors over draws: methods by tasks and numbers of people."""
+    """Return means and standard errors over draws, by method, task and number of subjects."""
     stored = pd.read_csv(MEASURED / "fine_tuning.csv", comment="#")
     draws = stored.groupby(["method", "task", "n_labeled"], sort=False)["score"]
     shown = draws.agg(
         lambda values: f"{values.mean():.3f} ± {values.sem():.3f}".removesuffix(" ± nan")
     )
     wide = shown.unstack(["task", "n_labeled"], sort=False).fillna("")
-    wide.columns = [f"{task}, {n}" for task, n in wide.columns]
+    wide.columns = [f"{task}, {n} labeled" for task, n in wide.columns]
     return wide.reset_index()
 
 
 def _test(scores: pd.DataFrame, method: str, other: str) -> pd.Series:
-    """Return the test of a method minus another one."""
+    """Test the difference between a method and a reference method."""
     pair = scores[scores["method"].isin([method, other])]
     return paired_tests(pair, scores["metric"].iloc[0], against=other).iloc[0]
 
 
-def _ahead(test: pd.Series) -> str:
-    """Return the number of subjects with a higher score; equal scores do not count."""
+def n_higher_cell(test: pd.Series) -> str:
+    """Format the number of subjects with a higher score, without subjects with equal scores."""
     return f"{test['wins']} of {test['n_subjects']}"

@@ -1,4 +1,4 @@
-"""Rows of the table of settings: what ``docs/experiments/settings.py`` has measured."""
+"""Table of settings and run times, as measured by ``docs/experiments/settings.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["duration", "settings_table"]
 
 
 def duration(minutes: float) -> str:
-    """Return minutes in words, to two digits: seconds, minutes, hours or years."""
+    """Format a duration in minutes as seconds, minutes, hours or years, with two digits."""
     for unit, size in (("years", 60 * 24 * 365.25), ("hours", 60), ("min", 1)):
         if minutes >= 1.5 * size:
             return f"{float(f'{minutes / size:.2g}'):,g} {unit}"
@@ -18,7 +18,7 @@ def duration(minutes: float) -> str:
 
 
 def settings_table(file: Path) -> pd.DataFrame:
-    """Return the cells of the table; a row without steps is a training that is not needed."""
+    """Return the table; the training is "none" in rows without steps."""
     measured = pd.read_csv(file, comment="#")
     rows = [
         (

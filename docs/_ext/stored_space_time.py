@@ -1,23 +1,28 @@
-"""Scores of ``docs/measured/space_time``: encoders that compare channels, frozen."""
+"""Scores of ``docs/measured/space_time``: linear probes on encoders of all channels."""
 
 from __future__ import annotations
 
 import pandas as pd
-from stored_few_labels import _shown, _test, long_scores
+from stored_few_labels import _test, _test_table, long_scores
 from stored_scores import MEASURED
 
 __all__ = ["FOLDER", "space_time_losses", "space_time_table", "space_time_tests"]
 
 FOLDER = MEASURED / "space_time"
-#: Development sets, and what is asked.
-SETS = {"arithmetic": "rest or arithmetic", "imagery": "imagery or rest", "hands": "left vs right"}
-_UNTRAINED, _BOTH = "untrained", "features and spectra"
-#: Method, and what it is compared with.
+#: Development datasets and their tasks.
+SETS = {
+    "arithmetic": "rest vs. arithmetic",
+    "imagery": "imagined movement vs. rest",
+    "hands": "left vs. right fist",
+}
+_RANDOM = "random encoder"
+_BOTH = "features and spectra"
+#: Methods and the methods that they are compared with.
 COMPARED = (
-    ("PARS, one channel", "untrained, one channel"),
-    ("PARS over the head", _UNTRAINED),
-    ("PARS over the head, by token", _UNTRAINED),
-    (_BOTH, _UNTRAINED),
+    ("PARS, one channel", "random encoder, one channel"),
+    ("PARS over the head", _RANDOM),
+    ("PARS over the head, by token", _RANDOM),
+    (_BOTH, _RANDOM),
     (_BOTH, "features and spectra, one channel"),
     ("features, spectra and PARS by token", _BOTH),
     ("features, spectra and PARS by token", "small"),
@@ -29,38 +34,41 @@ def _scores(name: str) -> pd.DataFrame:
 
 
 def space_time_table() -> pd.DataFrame:
-    """Return means of each method, plain and centered by subject, and the range of pretrainings."""
+    """Return mean scores by method, without and with centering, and the range over seeds."""
     columns = {}
-    for name, question in SETS.items():
+    for name, task in SETS.items():
         scores = _scores(name)
-        for centered, word in ((False, ""), (True, ", centered")):
-            own = scores[scores["centered"] == centered].groupby("method", sort=False)
-            columns[question + word] = own.apply(_cell, include_groups=False)
+        for centered, suffix in ((False, ""), (True, ", centered")):
+            groups = scores[scores["centered"] == centered].groupby("method", sort=False)
+            columns[task + suffix] = groups.apply(_cell, include_groups=False)
     return pd.DataFrame(columns).rename_axis("method").reset_index()
 
 
-def _cell(own: pd.DataFrame) -> str:
-    text = f"{own['value'].mean():.3f}"
-    if own["pretraining_seed"].nunique() > 1:
-        of_seeds = own.groupby("pretraining_seed")["value"].mean()
-        text += f" ({of_seeds.min():.3f} to {of_seeds.max():.3f})"
+def _cell(scores: pd.DataFrame) -> str:
+    text = f"{scores['value'].mean():.3f}"
+    if scores["pretraining_seed"].nunique() > 1:
+        seed_means = scores.groupby("pretraining_seed")["value"].mean()
+        text += f" ({seed_means.min():.3f} to {seed_means.max():.3f})"
     return text
 
 
 def space_time_tests(name: str) -> pd.DataFrame:
-    """Compare methods with their twins, plain; people, draws and pretrainings are random."""
+    """Test differences between methods without centering.
+
+    Subjects, draws and pretraining seeds are crossed random effects.
+    """
     scores = _scores(name)
     scores = scores[~scores["centered"]]
     (n,) = scores["n_train_subjects"].unique()
     tests = {}
-    for method, other in COMPARED:
-        pair = scores[scores["method"].isin([method, other])]
-        tests[n, f"{method} - {other}"] = _test(pair, method, other)
-    return _shown(tests, "compared")
+    for method, reference in COMPARED:
+        pair = scores[scores["method"].isin([method, reference])]
+        tests[n, f"{method} - {reference}"] = _test(pair, method, reference)
+    return _test_table(tests, "methods")
 
 
 def space_time_losses() -> pd.DataFrame:
-    """Return training losses relative to chance, means of three pretrainings, by task or axis."""
+    """Return relative training losses by pretext task or axis, averaged over three seeds."""
     stored = pd.read_csv(FOLDER / "losses.csv", comment="#")
     parts = stored["part"].str.replace("_space_time", "").str.replace("_by_token", "")
     means = stored.assign(part=parts).groupby(["method", "part"], sort=False)["loss"].mean()

@@ -1,4 +1,4 @@
-"""Tables and figure of ``docs/measured/subject_information.csv``: how much of the features is the person."""
+"""Tables and figure of ``subject_information.csv``: subject information in features."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from braindecode_pars import plotting
 __all__ = ["FILE", "subject_figure", "subject_number", "subject_rows"]
 
 FILE = MEASURED / "subject_information.csv"
-#: Title of a column, and the number in it: property, measure and what is erased.
+#: Column heads, with the property, the measure and the erased information of each column.
 COLUMNS = {
-    "variance: person": ("subject", "explained variance", "nothing"),
-    "variance: class": ("class", "explained variance", "nothing"),
-    "accuracy: person": ("subject", "balanced accuracy", "nothing"),
-    "accuracy: class": ("class", "balanced accuracy", "nothing"),
-    "class, training people erased": ("class", "balanced accuracy", "training subjects"),
-    "class, all people erased": ("class", "balanced accuracy", "all subjects"),
-    "cosine": ("class", "cosine", "nothing"),
+    "variance explained by subject": ("subject", "explained variance", "nothing"),
+    "variance explained by class": ("class", "explained variance", "nothing"),
+    "balanced accuracy, subject": ("subject", "balanced accuracy", "nothing"),
+    "balanced accuracy, class": ("class", "balanced accuracy", "nothing"),
+    "class, training subjects erased": ("class", "balanced accuracy", "training subjects"),
+    "class, all subjects erased (transductive)": ("class", "balanced accuracy", "all subjects"),
+    "cosine of class directions between subjects": ("class", "cosine", "nothing"),
 }
 
 
 def subject_number(control: str, features: str, what: str, erased: str = "nothing") -> float:
-    """Return a value, or the mean of its permutations: "person share of variance null"."""
+    """Return a value, or its mean over permutations, "subject explained variance null"."""
     column = "null" if what.endswith(" null") else "value"
-    named, _, measure = what.removesuffix(" null").partition(" ")
+    name, _, measure = what.removesuffix(" null").partition(" ")
     rows = _table(control).set_index(["features", "property", "measure", "erased"]).sort_index()
-    return rows.loc[(features, named, measure, erased), column]
+    return rows.loc[(features, name, measure, erased), column]
 
 
 def subject_rows(control: str) -> pd.DataFrame:
-    """Return a row for each kind of features; in brackets the mean of permutations."""
+    """Return one row per kind of features, with means over permutations in parentheses."""
     table = _table(control)
     rows = []
-    for name, own in table.groupby("features", sort=False):
-        found = own.set_index(["property", "measure", "erased"]).sort_index()
+    for name, feature_rows in table.groupby("features", sort=False):
+        values = feature_rows.set_index(["property", "measure", "erased"]).sort_index()
         row = {"features": name}
         for title, key in COLUMNS.items():
-            number = found.loc[key]
+            number = values.loc[key]
             row[title] = f"{number['value']:z.2f}"
             if np.isfinite(number["null_high"]):
                 row[title] += f" ({number['null']:z.2f})"
@@ -48,7 +48,7 @@ def subject_rows(control: str) -> pd.DataFrame:
 
 
 def subject_figure(control: str) -> np.ndarray:
-    """Draw the numbers on windows as they are, or of a control."""
+    """Plot subject information in features of unchanged windows, or of a control signal."""
     return plotting.subjects_in_features(_table(control))
 
 

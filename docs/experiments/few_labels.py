@@ -143,14 +143,14 @@ def _probes(
 
 
 def _votes() -> Iterator[tuple[str, BaseEstimator]]:
-    yield "few labels", FewLabelsClassifier(C=C, verbose=0)
-    yield "few labels" + CENTERED, FewLabelsClassifier(recenter="subject", C=C, verbose=0)
+    yield "feature ensemble", FewLabelsClassifier(C=C, verbose=0)
+    yield "feature ensemble" + CENTERED, FewLabelsClassifier(recenter="subject", C=C, verbose=0)
 
 
 def _features(encoders: Path) -> Iterator[tuple[str, TransformerMixin]]:
-    yield "band power", LogBandPower()
+    yield "log band power", LogBandPower()
     yield "tangent space", make_pipeline(SpatialCovariance(), TangentSpace())
-    yield "classical features", ChannelFeatures()
+    yield "hand-crafted features", ChannelFeatures()
     yield "random encoder", PARSEmbedder(None, pooling="channels", verbose=0, **SIZES)
     yield from _embedders(encoders, ENCODERS)
 

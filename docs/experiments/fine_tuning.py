@@ -126,23 +126,25 @@ ATTENTION, FILTERS = dict(head="attention"), dict(head="spatial_filter")
 START, PATH = dict(callbacks=[ProbeStart()]), dict(callbacks=[ProbePath()])
 #: Method -> what differs from training all weights alike; None is another method.
 METHODS: dict[str, dict[str, Any] | None] = {
-    "scratch, attention": ATTENTION,
-    "scratch, spatial filters": FILTERS,
-    "all weights, attention": ATTENTION,
-    "all weights, spatial filters": FILTERS,
+    "from scratch, attention": ATTENTION,
+    "from scratch, spatial filters": FILTERS,
+    "fine-tuned, attention": ATTENTION,
+    "fine-tuned, spatial filters": FILTERS,
     "encoder's rate x 0.1, spatial filters": dict(encoder_lr_factor=0.1, **FILTERS),
-    "frozen first, then thawed, spatial filters": THAWED | FILTERS,
-    "frozen, attention": FROZEN | ATTENTION,
-    "frozen, spatial filters": FROZEN | FILTERS,
-    "frozen, probe start, spatial filters": FROZEN | START | FILTERS,
-    "frozen first, then thawed, probe start, spatial filters": THAWED | START | FILTERS,
-    "frozen, path of the probe, spatial filters": FROZEN | PATH | FILTERS,
-    "frozen, one epoch, spatial filters": FROZEN | FILTERS | dict(finetune_epochs=1),
-    "frozen, probe start, one epoch, spatial filters": FROZEN
+    "head trained first, then fine-tuned, spatial filters": THAWED | FILTERS,
+    "head trained, attention": FROZEN | ATTENTION,
+    "head trained, spatial filters": FROZEN | FILTERS,
+    "head trained, linear-probe start, spatial filters": FROZEN | START | FILTERS,
+    "head trained first, then fine-tuned, linear-probe start, spatial filters": THAWED
+    | START
+    | FILTERS,
+    "head trained, linear-probe path, spatial filters": FROZEN | PATH | FILTERS,
+    "head trained, one epoch, spatial filters": FROZEN | FILTERS | dict(finetune_epochs=1),
+    "head trained, linear-probe start, one epoch, spatial filters": FROZEN
     | START
     | FILTERS
     | dict(finetune_epochs=1),
-    "probe": None,
+    "linear probe": None,
 }
 
 

@@ -80,8 +80,8 @@ def main() -> None:
 
 def features_of(X: Any) -> Iterator[tuple[str, TransformerMixin]]:
     yield "small", PARSEmbedder(encoder="small", pooling="channels", verbose=0)
-    yield "classical features", ChannelFeatures()
-    yield "band power", LogBandPower()
+    yield "hand-crafted features", ChannelFeatures()
+    yield "log band power", LogBandPower()
     if X.shape[1] > 1:
         yield "tangent space", make_pipeline(SpatialCovariance(), TangentSpace())
 

@@ -205,7 +205,7 @@ def fine_tune(task: str, out: Path, eeg: Path) -> None:
     """Fine-tune encoders and a new one on four people, and store one row for each draw."""
     question = SCORED[task](out / "encoders", eeg)
     settings = {**FINE_TUNING, **TUNING[task]}
-    methods = {"scratch": PARSClassifier(None, patch_seconds=1.0, **SIZES, **settings)}
+    methods = {"from scratch": PARSClassifier(None, patch_seconds=1.0, **SIZES, **settings)}
     for name in FINE_TUNED:
         for seed in range(N_SEEDS):
             encoder = pretrain(name, seed, out / "encoders", eeg)
@@ -236,9 +236,9 @@ def _probes(
     random = [_random(seed, encoders, question) for seed in range(N_SEEDS)]
     yield RANDOM, dict(_plain_and_centered(RANDOM, random))
     baselines = {
-        "band power": LogBandPower(),
+        "log band power": LogBandPower(),
         "tangent space": make_pipeline(SpatialCovariance(), TangentSpace()),
-        "classical features": ChannelFeatures(),
+        "hand-crafted features": ChannelFeatures(),
     }
     for name, features in baselines.items():
         yield name, dict(_plain_and_centered(name, [features]))

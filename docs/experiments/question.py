@@ -17,7 +17,7 @@ __all__ = ["BASELINES", "SHORT", "Question"]
 
 #: Names in tables of the methods without an encoder, and those that ``make_methods`` knows.
 BASELINES = {
-    "band power": "band-power",
+    "log band power": "band-power",
     "tangent space": "tangent-space",
     "EEGNet": "eegnet",
     "ShallowFBCSPNet": "shallow",
@@ -25,7 +25,7 @@ BASELINES = {
 #: The networks with few epochs, which take seconds a fit; the published 500 take minutes.
 SHORT = {f"{name}, 15 epochs": BASELINES[name] for name in ("EEGNet", "ShallowFBCSPNet")}
 #: Those that are logistic regressions.
-CLASSICAL = ("band power", "tangent space")
+CLASSICAL = ("log band power", "tangent space")
 
 
 @dataclass

@@ -130,7 +130,7 @@ def _classifier(
 ) -> PARSClassifier:
     if n_labeled == 50:
         settings = settings | dict(finetune_epochs=5)  # about as many steps as with 16
-    if method == "scratch":
+    if method == "from scratch":
         return PARSClassifier(None, **SIZES, **settings)
     return PARSClassifier(encoder=pretrained(method, encoders, eeg), **settings)
 

@@ -11,9 +11,9 @@ first, into OUT/encoders. Then every score in docs/measured is computed again, i
 interrupted command resumes when it is given again. A part is chosen by the names of methods,
 numbers of labeled subjects and seeds; what one part has fitted, another does not fit again:
 
-    python docs/experiments/reproduce.py arithmetic --out OUT --only "band power" scratch --n 2
+    python docs/experiments/reproduce.py arithmetic --out OUT --only "log band power" --n 2
 
-Neither band power nor scratch nor an encoder in the package needs a pretraining.
+Log band power, training from scratch and bundled encoders need no pretraining.
 """
 
 from __future__ import annotations

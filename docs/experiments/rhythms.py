@@ -63,8 +63,8 @@ def methods(names: list[str], encoders: Path) -> Iterator[tuple[dict[str, Any], 
     """Yield fitted transformers of windows, with their name and seed of pretraining."""
     unlabeled, _, _ = as_sklearn(datasets.mental_arithmetic(names))
     for name, features in (
-        ("classical features", ChannelFeatures(channels=CHANNELS)),
-        ("band power", LogBandPower(channels=CHANNELS)),
+        ("hand-crafted features", ChannelFeatures(channels=CHANNELS)),
+        ("log band power", LogBandPower(channels=CHANNELS)),
         *((name, PARSEmbedder(encoder=name, **_ALIKE)) for name in PACKAGED),
         ("noise", PARSEmbedder(encoder=encoders / "noise", **_ALIKE)),
     ):
@@ -73,7 +73,7 @@ def methods(names: list[str], encoders: Path) -> Iterator[tuple[dict[str, Any], 
     for task in (None, *sorted(PRETEXT_TASKS)):
         for seed in range(N_SEEDS):
             embedder = PARSEmbedder(task, pretrain_epochs=epochs, random_state=seed, **_ALIKE)
-            yield dict(method=task or "untrained", seed=seed), embedder.fit(unlabeled)
+            yield dict(method=task or "random encoder", seed=seed), embedder.fit(unlabeled)
 
 
 def planted(X: Windows, frequency: float, amplitude: float, seed: int = 0) -> Windows:

@@ -2,7 +2,7 @@
 
 ``reproduce.py`` answers them. ``control`` is a positive control: each window has one rhythm whose
 frequency rises or falls, in noise, and the class is the direction. Both classes have the same power
-spectrum, so band power is at chance. ``nights`` are simulated nights, filtered to 0.3-35 Hz, with
+spectrum, so log band power is at chance level. ``nights`` are simulated nights, filtered to 0.3-35 Hz, with
 sleep stages as classes.
 
 Each seed simulates other subjects. One encoder for each task is pretrained on subjects without
@@ -152,6 +152,6 @@ def _classifier(
     result: str, seed: int, encoders: Path, method: str, n_labeled: int
 ) -> BaseEstimator:
     settings = dict(finetune_epochs=EPOCHS[result][1], **FINE_TUNING)
-    if method == "scratch":
-        return make_methods(["scratch"], **settings)["scratch"]
+    if method == "from scratch":
+        return make_methods(["scratch"], **settings)["from scratch"]
     return PARSClassifier(encoder=pretrained(method, result, seed, encoders), **settings)

@@ -29,8 +29,8 @@ SECONDS, N_PATCHES, N_KNOWN = 30, 20, 4
 ASKED = (4, 8)
 #: Rows of docs/measured/hands.csv, their names in the figure and their colors and markers.
 METHODS = {
-    "band power": ("band power", "#0072B2", "o"),
-    "scratch": ("from scratch", "#E69F00", "s"),
+    "log band power": ("log band power", "#0072B2", "o"),
+    "from scratch": ("from scratch", "#E69F00", "s"),
     "PARS without overlap": ("pretrained", "#009E73", "D"),
 }
 #: Size of a card's picture in inches, and a gray that is seen on white and on black.

@@ -94,16 +94,16 @@ QUESTIONS = {"deep": (("3",), ("4",)), "wake": (("W",), ("3", "4"))}
 #: Numbers of labeled people, and draws of them.
 N_LABELED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
 C = 0.01
-UNTRAINED = "untrained"
+UNTRAINED = "random encoder"
 #: Variants that are pretrained with several seeds.
 SEVERAL = (*PAPER, *(f"{name}{SHAM}" for name in PAPER), *EPOCHS)
 #: End of the names of variants with the paper's tokens.
-LINEAR = ", linear tokens"
+LINEAR = ", linear patch embedding"
 #: Lowest frequency in Hz that the control "slow" keeps: slow waves are below it.
 EDGE = 4.0
 #: Draws of the controls, and the methods, with their first seed.
 CONTROL_DRAWS = 10
-CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "classical features")
+CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "hand-crafted features")
 #: Numbers of labeled people of networks.
 N_NETWORK = {"deep": (1, 4), "wake": (1,)}
 
@@ -225,7 +225,7 @@ def sources(out: Path, half: int, windows: BaseConcatDataset) -> dict[str, Trans
                 found[shown] = PARSEmbedder(encoder=folder, pooling="channels", verbose=0)
     for name, encoder in (("small", "small"), ("noise", out / "encoders" / "noise")):
         found[name] = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
-    return found | {"classical features": ChannelFeatures(), "band power": LogBandPower()}
+    return found | {"hand-crafted features": ChannelFeatures(), "log band power": LogBandPower()}
 
 
 def untrained(out: Path, windows: BaseConcatDataset, tokenizer: str, seed: int) -> Path:
@@ -361,14 +361,14 @@ def networks_of(
     question: str, out: Path, windows: BaseConcatDataset, half: int
 ) -> dict[str, PARSClassifier]:
     """Return the networks of a question by name and seed of the pretraining."""
-    found = {"scratch": PARSClassifier(None, verbose=0)}
+    found = {"from scratch": PARSClassifier(None, verbose=0)}
     if question == "deep":
         for seed in range(N_SEEDS):
             of = {name: folder_of(out, seed, name, "spectral", half) for name in PAPER}
             of[UNTRAINED] = untrained(out, windows, "spectral", seed)
             for name, encoder in of.items():
-                found[f"{name}, frozen, seed {seed}"] = _network(encoder, True)
-            found[f"PARS, all weights, seed {seed}"] = _network(of["PARS"], False)
+                found[f"{name}, head trained, seed {seed}"] = _network(encoder, True)
+            found[f"PARS, fine-tuned, seed {seed}"] = _network(of["PARS"], False)
     return found
 
 

@@ -107,7 +107,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         dict(tasks={**_FEATURES, "pars_by_token": 1.0}),
     ),
 }
-UNTRAINED = {"untrained": "space_time", "untrained, one channel": "patch"}
+UNTRAINED = {"random encoder": "space_time", "random encoder, one channel": "patch"}
 #: Development set -> number of labeled people, and of draws.
 SETS = {"arithmetic": (4, 20), "imagery": (16, 8), "hands": (16, 8)}
 

@@ -62,12 +62,12 @@ def transformers(folder: Path) -> dict[str, Any]:
     torch.manual_seed(0)
     untrained = PatchEncoder(**load_encoder("small").encoder.config)
     given = {name: name for name in ENCODERS} | {"noise": folder / "noise"}
-    encoders = given | {"untrained": untrained}
+    encoders = given | {"random encoder": untrained}
     of_channels = dict(pooling="channels", verbose=0)
     found = {name: PARSEmbedder(encoder=own, **of_channels) for name, own in encoders.items()}
     return found | {
-        "classical features": ChannelFeatures(),
-        "band power": LogBandPower(),
+        "hand-crafted features": ChannelFeatures(),
+        "log band power": LogBandPower(),
         "tangent space": make_pipeline(SpatialCovariance(), TangentSpace()),
     }
 

@@ -29,7 +29,7 @@ def main() -> None:
             X, y, groups = as_sklearn(datasets.sleep(people[1 - half :: 2]))
             for method, clf in {
                 "PARS": PARSClassifier(encoder=pars, random_state=seed),
-                "scratch": PARSClassifier(None, random_state=seed),
+                "from scratch": PARSClassifier(None, random_state=seed),
             }.items():
                 scores = cross_validate(
                     clf, X, y, groups=groups, cv=LeaveOneGroupOut(), scoring=METRICS

@@ -31,7 +31,7 @@ INK = "#222832"
 
 def arithmetic(fig: Figure) -> None:
     """Dots of twelve people, as they are stored, joined by lines."""
-    means = _means("arithmetic", ["band power", "scratch", "SpectralMAE"], 4)
+    means = _means("arithmetic", ["log band power", "from scratch", "SpectralMAE"], 4)
     _dots(_axes(fig), means)
 
 
@@ -117,7 +117,7 @@ def motor_imagery(fig: Figure) -> None:
 def label_efficiency(fig: Figure) -> None:
     """Stored curves of left or right fist."""
     ax = _axes(fig)
-    methods = {"band power": GRAY, "scratch": ORANGE, "PARS without overlap, seed 1": BLUE}
+    methods = {"log band power": GRAY, "from scratch": ORANGE, "PARS without overlap, seed 1": BLUE}
     for (method, color), marker in zip(methods.items(), "^so", strict=True):
         curve = [_means("hands", [method], n)[method].mean() for n in (2, 4, 8, 16)]
         ax.plot(curve, color=color, lw=5, marker=marker, markersize=13)

@@ -64,8 +64,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 PRETRAINED: dict[str, dict[str, Any]] = {
     ", encoder rate 0.1": dict(encoder_lr_factor=0.1),
     ", spatial filter, encoder rate 0.1": dict(encoder_lr_factor=0.1, head="spatial_filter"),
-    ", frozen": dict(freeze_encoder=True),
-    ", frozen, spatial filter": dict(freeze_encoder=True, head="spatial_filter"),
+    ", head trained": dict(freeze_encoder=True),
+    ", head trained, spatial filter": dict(freeze_encoder=True, head="spatial_filter"),
 }
 
 
@@ -73,15 +73,15 @@ def classifiers(encoders: Path, seed: int) -> Iterator[tuple[str, Any]]:
     """Yield names and classifiers."""
     for name, changes in VARIANTS.items():
         settings = dict(DESCRIBED, random_state=seed, **SIZES) | changes
-        yield f"scratch{name}", PARSClassifier(None, **settings)
+        yield f"from scratch{name}", PARSClassifier(None, **settings)
     for run in sorted(path for path in encoders.iterdir() if (path / "encoder.json").exists()):
         for name, changes in (VARIANTS | PRETRAINED).items():
             settings = dict(DESCRIBED, random_state=seed) | changes
             yield f"{run.name}{name}", PARSClassifier(encoder=run, **settings)
         features = PARSEmbedder(encoder=run, verbose=0)
-        yield f"{run.name}, logistic regression", make_pipeline(features, *_regression())
-    yield "band power, relative and absolute", make_pipeline(LogBandPower(), *_regression())
-    yield "band power, absolute", make_pipeline(LogBandPower(power="absolute"), *_regression())
+        yield f"{run.name}, linear probe", make_pipeline(features, *_regression())
+    yield "log band power, relative and absolute", make_pipeline(LogBandPower(), *_regression())
+    yield "log band power, absolute", make_pipeline(LogBandPower(power="absolute"), *_regression())
 
 
 def _regression() -> tuple[StandardScaler, LogisticRegression]:

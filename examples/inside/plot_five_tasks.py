@@ -1,21 +1,22 @@
 """
-What do the pretraining tasks predict, and which is best?
-=========================================================
+What do the pretext tasks predict, and which is best?
+=====================================================
 
-Time shifts (PARS), samples (MAE) or positions (MP3, DropPos). After seconds of pretraining none is
-best: in a linear probe on held-out subjects their ranges overlap, no task is above an untrained
-encoder, and band power is far ahead. All have the same encoder, windows, steps and seeds. This is
-enough to show a fair comparison and far too little to rank the tasks.
+They predict time shifts (PARS), samples (MAE) or positions (MP3, DropPos). After seconds of
+pretraining, none of the five is best: the ranges of linear probes on held-out subjects overlap, no
+task scores higher than a random encoder, and log band power scores far higher. All have the same
+encoder, windows, steps and seeds. This demonstrates a fair comparison, but is far too little to
+rank the tasks.
 
 :bdg-info:`simulated` :bdg-secondary:`40 s`
 """
 
 # %%
-# What each task predicts
-# -----------------------
+# Inputs and targets of the pretext tasks
+# ---------------------------------------
 #
-# The figure shows four tasks on one window, one row for each. The encoder gets blue patches with
-# their position and orange patches without it. It does not get the gray parts.
+# The figure shows four pretext tasks on one window, one row per task. The encoder receives blue
+# patches with their position and orange patches without it. It does not receive the gray parts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -75,40 +76,43 @@ for ax, (label, parts) in zip(axes, rows.items(), strict=True):
     ax.set(yticks=[], xlim=(0, 30))
     ax.spines[["top", "right", "left"]].set_visible(False)
 axes[-1].set_xlabel("seconds")
-# sphinx_gallery_alt = "One signal in four rows; colors mark the patches that each task gets,"
-# sphinx_gallery_alt = "hides or removes"
+# sphinx_gallery_alt = "One signal in four rows; colors mark the patches that each pretext task"
+# sphinx_gallery_alt = "uses, hides or removes"
 plt.show()
 
 # %%
-# Each task has a chance loss, which a prediction without the signal reaches:
+# Each pretext task has a chance-level loss, the loss of a prediction that does not use the signal:
 #
 # * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between any two patches without
-#   a position. Chance is the mean squared error of predicting zero.
+#   a position. The chance-level loss is the mean squared error of predicting zero.
 # * :class:`~braindecode_pars.pretext.MAE` removes half of the patches and predicts the samples of
-#   all. Chance is the error of predicting zero: the variance of a normalized signal, one.
-# * :class:`~braindecode_pars.pretext.MP3` gets no positions and predicts the position of every
-#   patch. Patches attend to only half of the patches. Chance is log 30, for 30 positions.
+#   all patches. The chance-level loss is the error of predicting zero: the variance of a normalized
+#   signal, one.
+# * :class:`~braindecode_pars.pretext.MP3` receives no positions and predicts the position of every
+#   patch. Patches attend to only half of the patches. The chance-level loss is log 30, for 30
+#   positions.
 # * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches and predicts the position
-#   of most of the others. Chance is log 26: 30 positions without the 4 that are shown.
-# * :class:`~braindecode_pars.pretext.Joint` is PARS plus MAE here, each relative to its chance.
-#   Chance is two.
+#   of most remaining patches. The chance-level loss is log 26: 30 positions without the 4 visible
+#   ones.
+# * :class:`~braindecode_pars.pretext.Joint` is the sum of the relative losses of PARS and MAE here.
+#   Its chance level is two.
 #
-# Two tasks are not on this page. :class:`~braindecode_pars.pretext.SpectralMAE` is MAE with the log
-# power spectrum of the removed patches as its target.
-# :class:`~braindecode_pars.pretext.SignalFeatures` predicts classical features of the window.
+# Two further pretext tasks are not shown. :class:`~braindecode_pars.pretext.SpectralMAE` is MAE
+# with the log power spectrum of the removed patches as the target.
+# :class:`~braindecode_pars.pretext.SignalFeatures` predicts hand-crafted features of the window.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 
 # %%
-# Training, relative to chance
-# ----------------------------
+# Relative training loss
+# ----------------------
 #
-# The losses have different units, so each is divided by its chance loss. Each line is one seed. All
-# tasks start from the same encoder weights for the same seed.
+# The losses have different units, so each is divided by its chance-level loss. Each line is one
+# seed. With the same seed, all pretext tasks start from the same encoder weights.
 
 embedders, histories = {}, []
 for seed in range(3):
-    for name, task in {**tasks, "untrained": None}.items():
+    for name, task in {**tasks, "random encoder": None}.items():
         embedder = PARSEmbedder(
             task and task.name,
             **size,
@@ -122,22 +126,23 @@ for seed in range(3):
 history = pd.concat([h for h in histories if len(h)], ignore_index=True)
 columns = ["phase", "epoch", "train_loss", "train_loss_relative", "train_loss_relative_masked"]
 plotting.training_curves(history[[*columns, "method", "seed"]])
-# sphinx_gallery_alt = "Losses relative to chance over three epochs; only the tasks with MAE fall"
-# sphinx_gallery_alt = "clearly"
+# sphinx_gallery_alt = "Relative losses over three epochs; only the tasks with MAE decrease clearly"
 plt.show()
 
 # %%
-# Only the losses of MAE and of the sum of PARS and MAE fall clearly below chance. However, the
-# dashed line, the loss of MAE on removed patches, stays near chance. So far MAE only copies the
-# patches it gets. PARS and MP3 are close to chance. DropPos is near 1.04, which is log 30 / log 26.
-# This is the loss of a uniform guess over all 30 positions, including the four that are shown.
+# Only the losses of MAE and of the sum of PARS and MAE decrease clearly below the chance level.
+# However, the dashed line, the loss of MAE on removed patches, stays near the chance level, so MAE
+# only copies the visible patches. PARS and MP3 are close to the chance level. DropPos is near 1.04,
+# which is log 30 / log 26, the loss of a uniform prediction over all 30 positions, including the
+# four visible ones.
 #
 # A linear probe on held-out subjects
 # -----------------------------------
 #
-# Each encoder is frozen. Logistic regression on its features is trained on five subjects and
-# predicts the stages of the sixth, for each of the six. None of the six was used in pretraining.
-# Kappa is over all windows. The baselines are an untrained encoder and band power.
+# Each encoder is frozen. A logistic regression on its features is trained on five subjects and
+# predicts the stages of the sixth, for each of the six subjects. None of them was used for
+# pretraining. Cohen's kappa is computed over all windows. The baselines are a random encoder and
+# log band power.
 
 X, y, groups = as_sklearn(labeled)
 
@@ -150,7 +155,7 @@ def kappa(features):
 
 
 kappas = {key: kappa(embedder.transform(X)) for key, embedder in embedders.items()}
-kappas["band power", 0] = kappa(LogBandPower().fit_transform(X))
+kappas["log band power", 0] = kappa(LogBandPower().fit_transform(X))
 scores = pd.DataFrame(
     [
         dict(dataset="", method=name, subject="all", seed=seed, metric="kappa", value=value)
@@ -161,17 +166,18 @@ print(scores.groupby("method", sort=False)["value"].agg(["mean", "std", "count"]
 _, ax = plt.subplots(layout="constrained")
 ax.plot(scores["value"], scores["method"], "o")
 ax.set_xlabel("Cohen's kappa")
-# sphinx_gallery_alt = "Kappa of seven encoders and baselines as dots; band power is far ahead"
+# sphinx_gallery_alt = "Cohen's kappa of seven encoders and baselines as dots; log band power is"
+# sphinx_gallery_alt = "far higher"
 plt.show()
 
 # %%
-# This page cannot name a best task. On average no pretrained encoder is above the untrained one. By
-# default, a token contains the power spectrum of its patch, so that a random encoder already tells
-# much about the stages; seconds of pretraining do not add to this. The ranges of the tasks overlap,
-# and the spread is over three seeds on the same six subjects. The loss does not rank the tasks
-# either: MAE has the lowest loss, by copying, and the lowest kappa. Band power scores far higher
-# than all, because the stages are simulated as frequency bands.
+# These results do not rank the pretext tasks. On average, no pretrained encoder scores higher than
+# the random encoder. By default, a token contains the power spectrum of its patch, so features of a
+# random encoder already distinguish the stages; seconds of pretraining do not improve them. The
+# ranges of the tasks overlap, and they are over three seeds on the same six subjects. The loss does
+# not rank the tasks either: MAE has the lowest loss, by copying, and the lowest kappa. Log band
+# power scores far higher, because the simulated stages are defined by frequency bands.
 #
-# :doc:`/results/index` has the same comparison with more subjects, longer training and fine-tuning.
+# See :doc:`/results/index` for more subjects, longer training and fine-tuning.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/five_tasks.png"

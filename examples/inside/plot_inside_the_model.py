@@ -1,10 +1,10 @@
 """
-What has an encoder learned when its loss is below chance?
-==========================================================
+What has an encoder learned if its loss is below the chance level?
+==================================================================
 
-Not what one hopes: on these simulated nights (loss .81 of chance) it learned mostly the slow drift
-of the signal, and without the drift its loss is .97. On white noise, overlapping patches alone
-bring the loss to .78. All signals are simulated, so that their content is known.
+In these simulated nights (relative loss .81), mostly slow drifts of the signal: without drifts, the
+relative loss is .97. On white noise, overlapping patches alone decrease the relative loss to .78.
+All signals are simulated, so that their content is known.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -13,8 +13,8 @@ bring the loss to .78. All signals are simulated, so that their content is known
 # Predicted shifts on held-out subjects
 # -------------------------------------
 #
-# Five subjects are for pretraining, and three are held out. Patches last two seconds and half of
-# them keep their position, so that the loss falls within seconds of training.
+# Five subjects are used for pretraining, and three are held out. Patches have two seconds and half
+# of them keep their position, so that the loss decreases within seconds of training.
 
 import matplotlib.pyplot as plt
 import mne
@@ -41,14 +41,14 @@ task = embedder.fit(BaseConcatDataset(training)).task_.eval()
 
 
 def signals(nights, low=None, high=None):
-    """Return the first channel of every window, filtered if limits are given."""
+    """Return the first channel of every window, optionally filtered."""
     filtered = [night.raw.copy().filter(low, high, verbose="error") for night in nights]
     windows = map(EEGWindowsDataset, filtered, [night.metadata for night in nights])
     return torch.tensor(np.stack([window[0] for night in windows for window, *_ in night]))
 
 
 def predict(task, x):
-    """Return predicted and true shifts, and the error of each window relative to chance."""
+    """Return predicted and true shifts, and the relative loss of each window."""
     torch.manual_seed(0)
     with torch.no_grad():
         prediction, target = task(x)
@@ -56,34 +56,38 @@ def predict(task, x):
 
 
 # %%
-# The window with the median error, patches sorted by time. The predictions stay close to zero.
+# The figure shows the window with the median loss, with patches sorted by time. The predictions
+# stay close to zero.
 
 prediction, target, error = predict(task, signals(held_out))
 window = error.argsort()[len(error) // 2]
 plotting.shift_matrices(prediction[window].numpy(), target[window].numpy())
-# sphinx_gallery_alt = "Predicted shifts near zero, true shifts from dark to bright, and the"
-# sphinx_gallery_alt = "errors between them"
+# sphinx_gallery_alt = "Predicted shifts near zero, true shifts from dark to bright, and the errors"
+# sphinx_gallery_alt = "between them"
 plt.show()
 
 # %%
 # Which part of the signal is used?
 # ---------------------------------
 #
-# The simulated recordings drift slowly, as real ones do before a high-pass filter. The encoder is
-# tested without frequencies below 0.3 Hz, which the paper filters out, and with only these.
+# The simulated recordings contain slow drifts, like real recordings without a high-pass filter. The
+# encoder is tested without frequencies below 0.3 Hz, which the paper filters out, and with only
+# these frequencies.
 
-for name, band in {"all": (None, None), "without drift": (0.3, None), "drift": (None, 0.3)}.items():
-    print(f"{name}: {predict(task, signals(held_out, *band))[2].mean():.2f} of chance")
+bands = {"all": (None, None), "without drifts": (0.3, None), "drifts": (None, 0.3)}
+for name, band in bands.items():
+    print(f"{name}: relative loss {predict(task, signals(held_out, *band))[2].mean():.2f}")
 
 # %%
-# With only drift, more than half of the gain over chance remains; without drift, little. So
-# filter before pretraining, as the corpus loaders and ``braindecode-pars store --low 0.3`` do.
+# With drifts only, more than half of the improvement over the chance level remains; without drifts,
+# little. Therefore, filter before pretraining, as the corpus loaders and ``braindecode-pars store
+# --low 0.3`` do.
 #
 # The overlap shortcut
 # --------------------
 #
-# White noise has no temporal structure, but overlapping patches share samples, which reveals their
-# shift. The control has two patches that cannot overlap.
+# White noise has no temporal structure, but overlapping patches share samples, which indicates
+# their shift. The control has two patches that cannot overlap.
 
 
 def train_on_noise(n_steps=250, **sampling):
@@ -107,37 +111,38 @@ for ax, (name, sampling) in zip(axes, samplings.items(), strict=True):
     ax.plot([-0.7, 0.7], [-0.7, 0.7], color="0.6", lw=1, label="truth")
     mean, sd = zip(*[(values.mean(), values.std()) for values in predicted], strict=True)
     ax.errorbar(shifts, mean, sd, fmt="o", label="mean ± SD")
-    ax.set(title=f"{name}: {error.mean():.2f} of chance", xlabel="true shift", ylabel="predicted")
+    ax.set(title=f"{name}: relative loss {error.mean():.2f}", xlabel="true", ylabel="predicted")
 axes[0].legend()
-# sphinx_gallery_alt = "Predicted against true shifts: a rising line with overlap, a flat one"
-# sphinx_gallery_alt = "without"
+# sphinx_gallery_alt = "Predicted against true shifts: an increasing line with overlap, a flat line"
+# sphinx_gallery_alt = "without overlap"
 plt.show()
 
 # %%
-# With overlap, the loss on noise is well below chance. Shifts longer than a patch (a third of the
-# window) are predicted in part: patches in between can connect two that do not overlap. Without
-# overlap, the loss is at chance. As a control, pretrain with ``pretext_params={"overlap": False}``.
+# With overlap, the loss on noise is well below the chance level. Shifts longer than a patch (a
+# third of the window) are predicted in part, because patches in between connect two patches that do
+# not overlap. Without overlap, the loss is at the chance level. For a control, pretrain with
+# ``pretext_params={"overlap": False}``.
 #
 # Embeddings by stage
 # -------------------
 #
-# The figure shows windows of the held-out subjects by stage, by subject, and by stage for an
-# untrained encoder. A linear probe trained on two subjects then predicts the stages of the third.
+# The figure shows windows of the held-out subjects by stage, by subject, and by stage for a random
+# encoder. A linear probe trained on two subjects then predicts the stages of the third.
 
 X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
-untrained = PARSEmbedder(None, **size).fit(X)
-encoders = {"pretrained": embedder, "untrained": untrained, "band power": LogBandPower().fit(X)}
+encoders = {"pretrained": embedder, "random encoder": PARSEmbedder(None, **size).fit(X)}
+encoders["log band power"] = LogBandPower().fit(X)
 _, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
-panels = [("pretrained", stages), ("pretrained", groups), ("untrained", stages)]
+panels = [("pretrained", stages), ("pretrained", groups), ("random encoder", stages)]
 for ax, (name, labels) in zip(axes, panels, strict=True):
     points = make_pipeline(StandardScaler(), PCA(2)).fit_transform(encoders[name].transform(X))
     for label in np.unique(labels):
         ax.scatter(*points[labels == label].T, s=12, alpha=0.75, lw=0, label=label)
     ax.set(title=name, xlabel="dimension 1", ylabel="dimension 2")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-# sphinx_gallery_alt = "Three clouds of dots without clusters: by stage, by subject, and of an"
-# sphinx_gallery_alt = "untrained encoder"
+# sphinx_gallery_alt = "Three scatter plots without clusters: by stage, by subject, and by stage"
+# sphinx_gallery_alt = "for a random encoder"
 plt.show()
 
 for name, encoder in encoders.items():
@@ -147,14 +152,15 @@ for name, encoder in encoders.items():
     print(f"{name}: balanced accuracy {scores.mean():.2f} ± {scores.std():.2f}")
 
 # %%
-# There are no clusters. The pretrained encoder is well above chance (0.20), but so is the untrained
-# one, whose tokens have the power spectrum too. Drift, which was learned, hardly relates to stages.
+# There are no clusters. The linear probe on the pretrained encoder scores well above the chance
+# level (0.20), but so does the random encoder, whose tokens also contain the power spectrum.
+# Drifts, which were learned, are hardly related to stages.
 #
 # Attention on the scalp
 # ----------------------
 #
-# A query of the classifier attends to channels. Here, closed eyes add a 10 Hz rhythm in six
-# posterior channels of sixteen. The code trains from scratch with three seeds.
+# A query of the classifier attends to channels. In this simulation, closed eyes add a 10 Hz rhythm
+# to six posterior channels of sixteen. The code trains from scratch with three seeds.
 
 montage = mne.channels.make_standard_montage("biosemi16")
 info = mne.create_info(montage.ch_names, 100, "eeg").set_montage(montage)
@@ -178,12 +184,12 @@ fig, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
 for ax, of_channels, state in zip(axes, weights, ("closed", "open"), strict=True):
     mne.viz.plot_topomap(of_channels, info, axes=ax, vlim=(0, weights.max()), show=False)
     ax.set_title(f"eyes {state}: up to {of_channels.max():.2f}")
-# sphinx_gallery_alt = "Two heads: with eyes closed the attention is at the back, with eyes open"
-# sphinx_gallery_alt = "it is even"
+# sphinx_gallery_alt = "Two scalp maps: with eyes closed, attention is posterior; with eyes open,"
+# sphinx_gallery_alt = "it is uniform"
 plt.show()
 
 # %%
-# Uniform attention would give 6/16 = 0.38. With closed eyes, most attention is on the channels with
-# the rhythm. This model gets no electrode positions, so it finds the channels by their signal.
+# Uniform attention would be 6/16 = 0.38. With closed eyes, most attention is on the channels with
+# the rhythm. This model has no electrode positions, so it identifies the channels by their signal.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/inside_the_model.png"

@@ -1,21 +1,23 @@
 """
-What does PARS see of a recording, and what must it predict?
-============================================================
+What are the input and the target of PARS?
+==========================================
 
-It sees 40 patches of one second from one channel. Eight of them have a start time; of the other 32
-it predicts how far apart every two are. Without the signal, the best prediction is off by 11.7
-seconds (root mean square). This page follows 30 seconds of one channel, and trains nothing.
+The input is 40 patches of one second from one channel. Eight of them have a start time; for the
+other 32, PARS predicts the time shift between all pairs. Without using the signal, the best
+prediction has an error of 11.7 seconds (root mean square). This page follows 30 seconds of one
+channel, without training.
 
 :bdg-success:`real recordings` :bdg-secondary:`10 s`
 
-The recordings come with the package (Zyma et al. 2019; ODC-BY 1.0).
+The recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
 """
 
 # %%
 # From recording to window
 # ------------------------
 #
-# The sample in the package is filtered and has 128 Hz. Here it is cut into windows of 30 seconds.
+# The bundled dataset is filtered and has a sampling rate of 128 Hz. Here, it is cut into windows of
+# 30 seconds.
 
 import matplotlib.pyplot as plt
 import torch
@@ -34,9 +36,9 @@ print(f"{len(windows_ds)} windows of shape {window.shape}")
 # From window to one channel
 # --------------------------
 #
-# In pretraining, one example is **one** channel, so any montage can be used. Training draws the
-# channel at random. This page takes P3, which has bursts of alpha. Instance normalization
-# subtracts the mean and scales the variance to one, so the unit of the recording does not matter.
+# In pretraining, a crop has **one** channel, so any montage can be used. The channel is drawn at
+# random. This page uses P3, which has bursts of alpha. Instance normalization subtracts the mean
+# and scales the variance to one, so the unit of the recording has no effect.
 
 sfreq = patch_size = 128
 volts = torch.as_tensor(window[windows_ds.datasets[0].raw.ch_names.index("P3")])[None]
@@ -48,8 +50,8 @@ print("same result in microvolts:", torch.allclose(x, instance_norm(1e6 * volts)
 # From channel to patches
 # -----------------------
 #
-# PARS cuts 40 patches of one second. The start of each is drawn independently, so patches overlap
-# and leave gaps. Eight patches keep their position, the other 32 lose it. (This encoder is small.)
+# PARS cuts 40 patches of one second. Each start time is drawn independently, so patches overlap and
+# leave gaps. Eight patches keep their position, and the other 32 lose it. (This encoder is small.)
 
 torch.manual_seed(0)
 encoder = PatchEncoder(patch_size, embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128)
@@ -80,7 +82,8 @@ plt.show()
 
 # %%
 # The next figure shows the input of the model: 40 patches without order, eight with a start time
-# (blue). Several of the others have alpha, but the waveforms alone do not show which came first.
+# (blue). Several other patches contain alpha, but the waveforms alone do not indicate which patch
+# was first.
 
 patches = extract_patches(x, starts, patch_size)  # (1, 40, 128)
 fig, axes = plt.subplots(5, 8, figsize=(10, 4.6), sharey=True, layout="constrained")
@@ -100,7 +103,8 @@ plt.show()
 # its patch, so a sinusoidal embedding of the start time is added. Start times are real numbers in
 # units of one patch. Fine-tuning uses the same embedding for patches at 0, 1, 2, ... seconds. Left:
 # the sine entries of the embedding, from -1 (dark) to 1. The upper entries change within seconds,
-# the lower ones hardly change. Right: cosine similarity to 10 seconds, highest for nearby times.
+# the lower ones hardly change. Right: cosine similarity to the embedding of 10 seconds, which is
+# highest for nearby times.
 
 tokens = encoder.tokenize(patches)  # (1, 40, 64)
 times = torch.arange(0, 29, 0.05)
@@ -117,9 +121,9 @@ right.set(xlabel="start of the patch, seconds", ylabel="cosine similarity to 10 
 plt.show()
 
 # %%
-# A token without a position gets the mask token instead, one learnable vector for all of them.
-# Patches are drawn in random order, so the first 32 are a random choice. After the encoder, the
-# decoder compares every pair of these 32. The code does it step by step, then in one call:
+# The mask token, a learnable vector, is added to all tokens without a position. Patches are drawn
+# in random order, so the first 32 are a random choice. After the encoder, the decoder compares all
+# pairs of these 32 patches. The code does this step by step, and then in one call:
 
 positions = sinusoidal_positions(starts[:, task.n_masked :] / patch_size, encoder.embed_dim)
 masked = task.mask_token.expand(1, task.n_masked, -1)
@@ -129,12 +133,12 @@ in_one_call = task.predict_shifts(volts, starts)  # (1, 32, 32)
 print("same prediction:", torch.allclose(step_by_step, in_one_call, atol=1e-5))
 
 # %%
-# The target: how far apart are two patches?
+# Target: the time shift between two patches
 # ------------------------------------------
 #
 # The target of patches j and k is their shift, :math:`\theta_{jk} = (t_j - t_k) / T`, in units of
-# the window. Left: the patches in the order of the draw. Middle: the same patches sorted by time.
-# Right: the shifts of 2000 draws; small shifts are the most frequent.
+# the window length. Left: patches in the order of the draw. Middle: the same patches sorted by
+# time. Right: the shifts of 2000 draws; small shifts are the most frequent.
 
 target = relative_shifts(starts[:, : task.n_masked], n_times)[0].numpy()
 by_time = starts[0, : task.n_masked].argsort().numpy()
@@ -150,29 +154,30 @@ for ax, (title, matrix) in zip(axes, matrices.items(), strict=False):
 fig.colorbar(image, ax=axes[:2], label=r"$\theta_{jk}$", shrink=0.8)
 axes[2].hist(pairs.flatten(), 60, color=COLORS[0])
 axes[2].set(title="2000 draws", xlabel=r"$\theta_{jk}$", ylabel="pairs", yticks=[])
-# sphinx_gallery_alt = "A matrix of shifts in random order, the same ordered by time, and a peaked"
-# sphinx_gallery_alt = "histogram"
+# sphinx_gallery_alt = "A matrix of shifts in random order, the same matrix ordered by time, and a"
+# sphinx_gallery_alt = "peaked histogram"
 plt.show()
 
 # %%
 # Chance level
 # ------------
 #
-# Without the signal, the best prediction is zero for every pair. ``chance_loss`` computes the mean
-# squared error of this prediction from a formula, and the 2000 draws agree. Random positions double
-# the error. The untrained model is slightly worse than zero.
+# Without using the signal, the best prediction is zero for every pair. ``chance_loss`` computes the
+# mean squared error of this prediction from a formula, and the 2000 draws agree with it. Random
+# positions double the error. A randomly initialized model is slightly worse than predicting zero.
 
 chance = task.chance_loss()
 at_random = (shifts - shifts.roll(1, 0)).square().mean()
-untrained = task.criterion()(*task(volts.expand(500, -1)))
-share = (pairs.abs() * n_times < patch_size).float().mean()
+random_init = task.criterion()(*task(volts.expand(500, -1)))
+proportion = (pairs.abs() * n_times < patch_size).float().mean()
 print(f"chance_loss {chance:.4f}, an RMS error of {chance**0.5 * n_times / sfreq:.1f} s")
-print(f"zero {shifts.square().mean():.4f}, at random {at_random:.4f}, untrained {untrained:.4f}")
-print(f"pairs of patches that share samples: {100 * share:.1f} %")
+print(f"predicting zero {shifts.square().mean():.4f}, random positions {at_random:.4f}")
+print(f"randomly initialized model {random_init:.4f}")
+print(f"pairs of patches that share samples: {100 * proportion:.1f} %")
 
 # %%
-# To beat chance level, the model needs features that change slowly over half a minute, or a
-# shortcut: patches that overlap share samples and can be matched. The size of this shortcut is
-# measured in :ref:`sphx_glr_auto_examples_inside_plot_inside_the_model.py`.
+# To predict better than the chance level, the model needs features that change slowly over half a
+# minute, or a shortcut: overlapping patches share samples and can be matched. The effect of this
+# shortcut is measured in :ref:`sphx_glr_auto_examples_inside_plot_inside_the_model.py`.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/recording_to_tokens.png"

@@ -2,11 +2,12 @@
 Does pretraining help motor imagery with two labeled subjects?
 ==============================================================
 
-Yes, by its score: with two labeled subjects, a pretrained encoder gets .63 of the trials of ten
-others right, the same network from scratch .52, and band power .56 (chance is .5). But a linear
-classifier of slow voltages gets .68, and without frequencies below 7 Hz the gain is gone. So what
-pretraining helped to find is probably, for the most part, not the rhythm of imagined movement. Eyes
-that turn to the cue are a likely source.
+Yes, according to the score: with two labeled subjects, a pretrained encoder classifies .63 of the
+trials of ten held-out subjects correctly, the same network trained from scratch .52, and log band
+power .56 (chance level .5). However, a linear classifier of low-frequency amplitude reaches .68,
+and without frequencies below 7 Hz the improvement disappears. Most of the improvement is therefore
+probably not due to the rhythms of imagined movement. Eye movements toward the cue are a likely
+source.
 
 :bdg-success:`real recordings` :bdg-secondary:`70 s`
 
@@ -17,13 +18,13 @@ subjects once from PhysioNet.
 """
 
 # %%
-# Recordings that the encoder has never seen
-# ------------------------------------------
+# Subjects that were not used for pretraining
+# -------------------------------------------
 #
-# The encoder ``small``, which is in the package, was pretrained without labels on subjects 1 to 50
-# of this data set. So only subjects from 51 on can be scored; all protocols in ``evaluation`` check
-# for such leaks. Two subjects are labeled, and ten others are scored. ``load`` cuts each trial
-# from 1 to 4 s after its cue, prepared as the recordings of the encoder.
+# The bundled encoder ``small`` was pretrained without labels on subjects 1 to 50 of this dataset.
+# Only subjects from 51 on can therefore be tested; all protocols in ``evaluation`` check for such
+# data leakage. Two subjects are labeled, and ten others are tested. ``load`` cuts each trial from 1
+# to 4 s after its cue, with the same preprocessing as for the encoder.
 
 import os
 from pathlib import Path
@@ -47,28 +48,29 @@ if "BRAINDECODE_PARS_EEG" in os.environ:
 else:  # download once from PhysioNet into the home folder
     folder = Path.home() / "mne_data"
     folder.mkdir(exist_ok=True)
-    people = [*LABELED, *SCORED, 88]
-    mne.datasets.eegbci.load_data(people, RUNS, path=folder, update_path=False)
+    subjects = [*LABELED, *SCORED, 88]
+    mne.datasets.eegbci.load_data(subjects, RUNS, path=folder, update_path=False)
 
-prepared = dict(runs=RUNS, picks="motor and 10-20", reference="picks", verbose=0)
-prepared |= dict(sfreq=128, low=0.5, high=45, mains=None)
-labeled = datasets.physionet_mi.load(folder, LABELED, tmin=1, tmax=4, **prepared)
-scored = datasets.physionet_mi.load(folder, SCORED, tmin=1, tmax=4, **prepared)
+preprocessing = dict(runs=RUNS, picks="motor and 10-20", reference="picks", verbose=0)
+preprocessing |= dict(sfreq=128, low=0.5, high=45, mains=None)
+labeled = datasets.physionet_mi.load(folder, LABELED, tmin=1, tmax=4, **preprocessing)
+scored = datasets.physionet_mi.load(folder, SCORED, tmin=1, tmax=4, **preprocessing)
 X, y, _ = as_sklearn(labeled)
 X_test, y_test, subjects = as_sklearn(scored)
-print(f"{len(X)} labeled trials, {len(X_test)} trials to score, {X[0].shape[0]} channels")
+print(f"{len(X)} labeled trials, {len(X_test)} test trials, {X[0].shape[0]} channels")
 
 # %%
-# Fine-tune, and score people who were held out
-# ---------------------------------------------
+# Fine-tune, and test on held-out subjects
+# ----------------------------------------
 #
-# Left and right differ in the place of the effect, so the head of the network has spatial filters.
-# All settings are those of :doc:`/results/hands`, which were chosen on other subjects. ``small``
-# and scratch have the same size and training. Chance is .5. Two baselines are linear: band power,
-# and "slow voltages", the mean voltage of each channel in each quarter of a second.
+# Left and right differ in the location of the effect, so the head of the network has spatial
+# filters. All settings are those of :doc:`/results/hands`, which were chosen on other subjects.
+# ``small`` and ``scratch`` have the same size and training. The chance level is .5. Two baselines
+# are linear: log band power, and low-frequency amplitude, the mean amplitude of each channel in
+# each quarter of a second.
 
 
-def slow_voltages(windows):
+def low_frequency_amplitude(windows):
     x = np.stack([np.asarray(window) for window in windows])
     n_steps = round(4 * x.shape[2] / 128)
     return x.reshape(len(x), x.shape[1], n_steps, -1).mean(axis=-1).reshape(len(x), -1)
@@ -81,32 +83,37 @@ def accuracies(methods, X, y, X_test):
 
 
 settings = dict(head="spatial_filter", finetune_epochs=15, random_state=0)
-settings |= dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0)  # all weights alike
+settings |= dict(
+    freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0
+)  # fine-tune all weights
 encoder = {"small": "small"}
 methods = make_methods(["scratch", "band-power"], encoder=encoder, **settings)
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-methods["slow voltages"] = make_pipeline(FunctionTransformer(slow_voltages), lda)
+methods["low-frequency amplitude"] = make_pipeline(
+    FunctionTransformer(low_frequency_amplitude), lda
+)
 scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# ``small`` outperforms scratch in nine of ten people. :doc:`/results/hands` has two encoders of
-# PARS with 20 scored subjects and three draws of labeled ones: .59 and .61, and .52 for scratch
-# and band power. Slow voltages, not in that table, have the highest mean here.
+# ``small`` scores higher than training from scratch in nine of ten subjects. :doc:`/results/hands`
+# has two PARS encoders with 20 held-out subjects and three draws of labeled subjects: .59 and .61,
+# and .52 for training from scratch and for log band power. Low-frequency amplitude has the highest
+# mean here.
 
-plotting.confusion_matrix(y_test, methods["small, all weights"].predict(X_test), ["left", "right"])
+plotting.confusion_matrix(y_test, methods["small, fine-tuned"].predict(X_test), ["left", "right"])
 # sphinx_gallery_alt = "A confusion matrix: 67 % of left and 59 % of right trials are classified"
 # sphinx_gallery_alt = "correctly"
 plt.show()
 
 # %%
-# Is it imagined movement?
-# ------------------------
+# Does the score reflect imagined movement?
+# -----------------------------------------
 #
-# Imagining a hand movement reduces the power between 8 and 13 Hz over the *opposite* hemisphere.
-# The maps show the log power of right fist minus left fist, seen from above, without the mean over
-# channels. The expected pattern is blue on the left and red on the right. The numbers are the
-# scores of ``small``.
+# Imagining a hand movement reduces the power between 8 and 13 Hz over the *contralateral*
+# hemisphere. The maps show the log power of right fist minus left fist, seen from above, relative
+# to the mean over channels. The expected pattern is blue on the left and red on the right. The
+# numbers are the scores of ``small``.
 
 x = np.stack([window for window, _, _ in scored])
 spectrum, _ = mne.time_frequency.psd_array_welch(x, 128.0, 8, 13, n_fft=128, verbose=False)
@@ -121,48 +128,49 @@ axes[1, 5].axis("off")
 for ax, (subject, values) in zip(axes.flat, maps.iterrows(), strict=False):
     style = dict(axes=ax, vlim=(-0.5, 0.5), contours=0, sensors=False, show=False)
     image, _ = mne.viz.plot_topomap(values.to_numpy(), info, **style)
-    ax.set_title(f"{subject}: {scores.loc['small, all weights', subject]:.2f}", fontsize=9)
+    ax.set_title(f"{subject}: {scores.loc['small, fine-tuned', subject]:.2f}", fontsize=9)
 fig.colorbar(image, ax=axes, shrink=0.7, label="log power")
-# sphinx_gallery_alt = "Eleven scalp maps of right minus left; four have blue on the left and red"
-# sphinx_gallery_alt = "on the right"
+# sphinx_gallery_alt = "Eleven scalp maps of right minus left; four are blue on the left and red on"
+# sphinx_gallery_alt = "the right"
 plt.show()
 
 # %%
-# The map of subject 60 shows this pattern clearly, those of 52, 54 and 55 more weakly. ``small``
-# scores no higher in these four (.63) than in the other six (.63). What else differs between left
-# and right? The cue is on the left or right side of the screen, and people look at it, which gives
-# slow voltages. First, here is the score of those in the first second, which no method has had so
-# far. Then the methods are trained and scored once more without frequencies below 7 Hz. A warning
-# says that the encoder was pretrained with these frequencies:
+# The map of subject 60 shows this pattern clearly, the maps of 52, 54 and 55 more weakly. ``small``
+# scores equally in these four (.63) and the other six subjects (.63). What else differs between
+# left and right? The cue is on the left or right side of the screen, and eye movements toward it
+# cause low-frequency activity. First, low-frequency amplitude is classified in the first second
+# after the cue, which no method has used so far. Then the methods are trained and tested again
+# without frequencies below 7 Hz. A warning indicates that the encoder was pretrained with these
+# frequencies:
 
-first = prepared | dict(tmin=0, tmax=1)
+first = preprocessing | dict(tmin=0, tmax=1)
 X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **first))
 X1_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **first))
-eyes = {"slow voltages, first second": clone(methods["slow voltages"])}
+eyes = {"low-frequency amplitude, first second": clone(methods["low-frequency amplitude"])}
 print(accuracies(eyes, X1, y, X1_test)["mean"].round(2).to_string())
 
-without_slow = prepared | dict(low=7, tmin=1, tmax=4)
+without_slow = preprocessing | dict(low=7, tmin=1, tmax=4)
 X7, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **without_slow))
 X7_test, _, _ = as_sklearn(datasets.physionet_mi.load(folder, SCORED, **without_slow))
-again = {
-    name: clone(methods[name]) for name in ("small, all weights", "band power", "slow voltages")
-}
+without = ["small, fine-tuned", "log band power", "low-frequency amplitude"]
+again = {name: clone(methods[name]) for name in without}
 print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 
 # %%
-# ``small`` and slow voltages are then near chance, and band power, which did not need them, keeps
-# its score. The recordings were made without electrodes at the eyes, so slow voltages of the cortex
-# cannot be told from those of the eyes. Any other network can use them too.
+# The scores of ``small`` and low-frequency amplitude are then close to the chance level, and log
+# band power, which does not depend on low frequencies, keeps its score. The dataset has no EOG
+# channels, so low-frequency cortical activity cannot be distinguished from ocular activity. Any
+# other network can use it, too.
 #
-# A whole run
-# -----------
+# Prediction of a whole recording
+# -------------------------------
 #
-# ``predict_raw`` takes a file as PhysioNet has it: subject 88, who is none of those above, with 64
-# channels and names such as ``Fc5.``. The classifier finds its 37 channels, filters them as in
-# training, and subtracts their mean, which was the reference in training.
+# ``predict_raw`` predicts a file as distributed by PhysioNet: subject 88, which was not used above,
+# with 64 channels and names such as ``Fc5.``. The classifier selects its 37 channels, filters them
+# as in training, and applies the average reference over these channels, as in training.
 
 file = next(folder.rglob("S088R04.edf"))
-frame = methods["small, all weights"].predict_raw(file, overlap=5 / 6)
+frame = methods["small, fine-tuned"].predict_raw(file, overlap=5 / 6)
 print("C3 =", frame.attrs["channels"]["C3"])
 
 cues = mne.read_annotations(file)
@@ -180,8 +188,8 @@ plt.show()
 
 # %%
 # Orange marks imagery of the right fist, blue of the left. The probability hardly follows the cues.
-# Between them the person rests, but the model knows two classes only and must name one: its
-# probabilities mean nothing there. A model for continuous use needs rest as a class
-# (``contrast="rest"``), and recordings in which eye movements do not reveal the class.
+# Between the cues, the subject rests, but the model has only two classes, so its probabilities are
+# meaningless there. A model for continuous use requires rest as a class (``contrast="rest"``), and
+# recordings in which eye movements do not indicate the class.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/motor_imagery.png"

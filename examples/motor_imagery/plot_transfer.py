@@ -2,25 +2,26 @@
 Can an encoder be used on data from another laboratory?
 =======================================================
 
-Yes: each channel is encoded by itself, so an encoder of 37 channels (Albany) can be fine-tuned on 8
-others (Kyiv). Whether it helps is another question. After seconds of pretraining, kappa is 0.14
-(with both seeds), from scratch 0.22, and of band power 0.22 (chance is 0), which ranks nothing:
-:doc:`/auto_examples/start/plot_arithmetic` says what is known from longer runs.
+Yes: each channel is encoded separately, so an encoder that was pretrained on 37 channels (Albany)
+can be fine-tuned on 8 other channels (Kyiv). After seconds of pretraining, Cohen's kappa is 0.14
+(mean over two seeds), compared with 0.22 for training from scratch and 0.22 for log band power
+(chance level 0); this does not rank the methods. :doc:`/auto_examples/start/plot_arithmetic`
+summarizes longer runs.
 
 :bdg-success:`real recordings` :bdg-secondary:`25 s`
 
 The encoder is pretrained without labels on run 4 of three subjects of the PhysioNet EEG Motor
 Movement/Imagery Dataset (Schalk et al. 2004; Goldberger et al. 2000; ODC-BY 1.0), from the folder
 in the environment variable ``BRAINDECODE_PARS_EEG``. Without that variable, the page downloads
-these runs once. The other recordings come with the package (Zyma et al. 2019; ODC-BY 1.0).
+these runs once. The other recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
 """
 
 # %%
-# Two data sets, one sampling rate
-# --------------------------------
+# Two datasets, one sampling rate
+# -------------------------------
 #
-# The encoder and its later data need the same sampling rate and the same frequencies, here 128 Hz
-# and 0.5-45 Hz. Pretraining uses the windows of imagined movements, 4 seconds each, without their
+# Pretraining and fine-tuning need the same sampling rate and the same frequencies, here 128 Hz and
+# 0.5-45 Hz. Pretraining uses the windows of imagined movements, 4 seconds each, without their
 # labels. Fine-tuning uses windows of 10 seconds with two classes.
 
 import os
@@ -42,8 +43,8 @@ else:  # download once from PhysioNet into the home folder
     folder.mkdir(exist_ok=True)
     mne.datasets.eegbci.load_data(SUBJECTS, RUNS, path=folder, update_path=False)
 
-prepared = dict(picks="motor and 10-20", sfreq=128, low=0.5, high=45, mains=None)
-motor = datasets.physionet_mi.load(folder, SUBJECTS, runs=RUNS, **prepared, verbose=0)
+preprocessing = dict(picks="motor and 10-20", sfreq=128, low=0.5, high=45, mains=None)
+motor = datasets.physionet_mi.load(folder, SUBJECTS, runs=RUNS, **preprocessing, verbose=0)
 names = [f"Subject{number:02d}" for number in [0, 1, 2, 3, *range(12, 18)]]
 arithmetic = datasets.mental_arithmetic(names)
 for name, windows in (("pretraining", motor), ("fine-tuning", arithmetic)):
@@ -54,23 +55,25 @@ for name, windows in (("pretraining", motor), ("fine-tuning", arithmetic)):
 # Pretrain once
 # -------------
 #
-# Each epoch uses one random channel of each window, so the number of channels does not matter. The
-# task is to predict the power spectrum of hidden patches. The curve is the loss relative to chance.
+# Each epoch uses one random channel of each window, so the number of channels can differ. The
+# pretext task is to predict the power spectrum of hidden patches. The curve is the relative loss (1
+# = chance level).
 
 embedder = PARSEmbedder("spectral", pretrain_epochs=100, random_state=0, verbose=0).fit(motor)
 plotting.training_curves(embedder.history_)
-# sphinx_gallery_alt = "The pretraining loss over 100 epochs, relative to chance level"
+# sphinx_gallery_alt = "The relative pretraining loss over 100 epochs; the chance level is one"
 plt.show()
 
 # %%
-# These are 100 steps, to show how it is done. The package contains two encoders of 6,000
-# (:doc:`/guide/pretrained`).
+# This pretraining has only 100 steps, as a demonstration. The package contains two encoders that
+# were pretrained for 6,000 steps (:doc:`/guide/pretrained`).
 #
-# Fine-tune on the other data set
-# -------------------------------
+# Fine-tune on the other dataset
+# ------------------------------
 #
-# ``transfer`` trains every method on the same four people and scores it on the same six others,
-# once for each seed. ``encoder=`` takes a fitted embedder, or a folder from ``embedder.save``.
+# ``transfer`` trains every method on the same four subjects and tests it on the same six other
+# subjects, once per seed. ``encoder=`` accepts a fitted embedder, or a folder saved by
+# ``embedder.save``.
 
 methods = {
     "pretrained": PARSClassifier(encoder=embedder, finetune_epochs=15, verbose=0),
@@ -78,18 +81,18 @@ methods = {
 }
 scores = transfer(
     methods,
-    {"rest or arithmetic": arithmetic},
-    test_subjects={"rest or arithmetic": names[4:]},
+    {"rest vs. arithmetic": arithmetic},
+    test_subjects={"rest vs. arithmetic": names[4:]},
     seeds=range(2),
     verbose=0,
 )
 print(summarize(scores, over="seeds").round(2).to_string(index=False))
 
 # %%
-# Each dot is a held-out person, with the mean over both seeds.
+# Each dot is a held-out subject, averaged over both seeds.
 
 plotting.subject_dots(scores, "kappa", "Cohen's kappa")
-# sphinx_gallery_alt = "Cohen's kappa of three methods: a dot for each person, and their means"
+# sphinx_gallery_alt = "Cohen's kappa of three methods: a dot for each subject, and their means"
 plt.show()
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/transfer.png"

@@ -2,20 +2,20 @@
 What does PARS learn from real sleep?
 =====================================
 
-It learns roughly how far apart patches of a night are, without a label: after 20 epochs its loss is
-below chance. That is too short for better features than those of an untrained encoder;
-:doc:`/results/sleep` has the longer trainings that give them. The page pretrains on six people of
-the sample in the package, and scores six others with few labels.
+It learns approximately how far apart patches of a sleep recording are, without labels: after 20
+epochs, its loss is below the chance level. This is too short for better features than those of a
+random encoder; :doc:`/results/sleep` has longer pretraining, which improves the score. This page
+pretrains on six subjects of the bundled dataset, and tests on six others with few labeled subjects.
 
 :bdg-success:`real recordings` :bdg-secondary:`60 s`
 """
 
 # %%
-# Wake and deep sleep of twelve people
-# ------------------------------------
+# Wake and deep sleep of twelve subjects
+# --------------------------------------
 #
-# :func:`~braindecode_pars.datasets.sleep` has one channel and at most 60 windows of 30 seconds of
-# wake, stage 3 and stage 4 of each person. Half of the people are for pretraining.
+# The dataset :func:`~braindecode_pars.datasets.sleep` has one channel and at most 60 windows of 30
+# seconds of wake, stage 3 and stage 4 per subject. Half of the subjects are used for pretraining.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,56 +25,57 @@ from braindecode_pars import PARSEmbedder, as_sklearn, datasets, plotting
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import ChannelFeatures, label_efficiency
 
-people = datasets.sleep().description["subject"].tolist()
-unlabeled, others = datasets.sleep(people[::2]), datasets.sleep(people[1::2])
-print(f"{len(unlabeled)} windows to pretrain on, {len(others)} of other people")
+names = datasets.sleep().description["subject"].tolist()
+unlabeled, labeled = datasets.sleep(names[::2]), datasets.sleep(names[1::2])
+print(f"{len(unlabeled)} windows for pretraining, {len(labeled)} windows of other subjects")
 
 # %%
 # Pretrain without labels
 # -----------------------
 #
-# PARS cuts 40 patches of one second from every window, hides the positions of 32, and predicts the
-# shift of every pair of them. The loss relative to chance begins at 1, and stays there until the
-# model has found the first cue. Small batches give so few windows enough steps.
+# PARS cuts 40 patches of one second from every window, hides the positions of 32 patches, and
+# predicts the shift between all pairs of these. The relative loss starts at 1, the chance level,
+# and decreases once the model detects the first cue. Small batches result in enough steps with so
+# few windows.
 
 settings = dict(pretrain_batch_size=64, pretrain_epochs=20, random_state=0, verbose=0)
 embedder = PARSEmbedder("pars", **settings).fit(unlabeled)
 plotting.training_curves(embedder.history_)
-# sphinx_gallery_alt = "The loss relative to chance stays near 1 for ten epochs, then falls a bit"
+# sphinx_gallery_alt = "The relative loss stays near 1 for ten epochs, then decreases slightly"
 plt.show()
 
 # %%
-# What it predicts
+# Predicted shifts
 # ----------------
 #
-# Shifts in windows of held-out people. After so short a training most windows are
-# predicted hardly better than by zeros. Here is the one with the lowest loss, and the median of
-# all windows relative to that of zeros:
+# Shifts in windows of held-out subjects. After such short pretraining, the predictions in most
+# windows are only slightly better than zeros. The figure shows the window with the lowest loss; the
+# median over windows is relative to the loss of predicting zeros:
 
-X, y, groups = as_sklearn(others)
+X, y, groups = as_sklearn(labeled)
 windows = torch.as_tensor(np.concatenate([X[i] for i in range(len(X))]))
 torch.manual_seed(0)
 with torch.inference_mode():
     prediction, target = embedder.task_.eval()(windows)
 losses = (prediction - target).square().mean(dim=(1, 2)) / target.square().mean(dim=(1, 2))
-print(f"median loss relative to zeros: {losses.median():.2f}")
+print(f"median loss relative to predicting zeros: {losses.median():.2f}")
 best = int(losses.argmin())
 plotting.shift_matrices(prediction[best], target[best])
 # sphinx_gallery_alt = "Predicted and true shifts of 32 patches, their error, and a scatter plot"
 plt.show()
 
 # %%
-# What the features are worth
-# ---------------------------
+# Linear probes on the features
+# -----------------------------
 #
-# Stage 3 or stage 4, which are one stage, N3, today: a hard question. Logistic regression on frozen
-# features, of people held out from the encoder and the classifier. The untrained encoder
-# has the same size.
+# The task is stage 3 vs. stage 4, which current scoring rules combine into N3, so it is difficult.
+# The methods are linear probes on frozen features, tested on subjects that were used neither for
+# pretraining nor for the classifier. The random encoder has the same size.
 
 methods = {
     "PARS": LinearProbe(PARSEmbedder(encoder=embedder, verbose=0), C=0.01),
-    "untrained": LinearProbe(PARSEmbedder(None, verbose=0), C=0.01),
-    "classical features": LinearProbe(ChannelFeatures(), C=0.01),
+    "random encoder": LinearProbe(PARSEmbedder(None, verbose=0), C=0.01),
+    "hand-crafted features": LinearProbe(ChannelFeatures(), C=0.01),
 }
 scores = label_efficiency(
     methods,
@@ -87,11 +88,12 @@ scores = label_efficiency(
     verbose=0,
 )
 plotting.label_efficiency(scores, "balanced_accuracy", "balanced accuracy", chance=0.5)
-# sphinx_gallery_alt = "Balanced accuracy of three methods against one and four labeled people"
+# sphinx_gallery_alt = "Balanced accuracy of three methods against one and four labeled subjects"
 plt.show()
 
 # %%
-# One draw of six people cannot tell small differences from chance. :doc:`/results/sleep` has
-# twelve people, twenty draws, three pretrainings, the other tasks and the tests.
+# One draw with six subjects is not enough to distinguish small differences from chance.
+# :doc:`/results/sleep` has twelve subjects, twenty draws, three pretraining seeds, the other
+# pretext tasks and the tests.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/pars_on_sleep.png"

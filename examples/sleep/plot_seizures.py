@@ -1,22 +1,23 @@
 """
-How many seizures are found in people who were not trained on?
-==============================================================
+How many seizures are detected in held-out subjects?
+====================================================
 
-All 41 here, by a network that was trained on three people and tested on five others, with five
-false alarms an hour, or one when the predictions of overlapping windows are averaged. But these
-seizures are simulated and easy: logistic regression on band power finds all of them too.
+All 41 simulated seizures are detected by a network that was trained on three subjects and tested on
+five others, with five false alarms per hour, or one if the predictions of overlapping windows are
+averaged. However, these seizures are simulated and easy to detect: a logistic regression on log
+band power also detects all of them.
 
 :bdg-info:`simulated` :bdg-secondary:`40 s`
 
-The page counts seizures instead of windows, and predicts a recording of another system.
+The page counts seizures instead of windows, and predicts a recording of another recording system.
 """
 
 # %%
 # Recordings with annotated seizures
 # ----------------------------------
 #
-# Each recording is pink noise with blinks and rhythmic movements. Bursts of spike-and-wave at about
-# 3 Hz, as in absence epilepsy, are annotated as ``seizure``, and the rest as ``background``.
+# Each recording is pink noise with blinks and rhythmic movements. Spike-and-wave bursts at about 3
+# Hz, as in absence epilepsy, are annotated as ``seizure``, and all other times as ``background``.
 
 import tempfile
 from pathlib import Path
@@ -33,7 +34,7 @@ from braindecode_pars.baselines import make_methods
 from braindecode_pars.predictions import to_annotations
 
 CHANNELS = ["Fp1", "Fp2", "C3", "C4", "O1", "O2"]
-FRONT = np.array([1, 1, 0.7, 0.7, 0.4, 0.4])  # strength of seizures; they begin frontally
+FRONT = np.array([1, 1, 0.7, 0.7, 0.4, 0.4])  # amplitude of seizures, which start frontally
 
 
 def simulate(file, seed, minutes=15, sfreq=128, names=CHANNELS):
@@ -43,7 +44,7 @@ def simulate(file, seed, minutes=15, sfreq=128, names=CHANNELS):
     spectrum *= np.maximum(np.fft.rfftfreq(n, 1 / sfreq), 0.3) ** (-rng.uniform(0.9, 1.4) / 2)
     noise = np.fft.irfft(spectrum, n)
     noise /= noise.std(axis=1, keepdims=True)
-    x = noise[:-1] + noise[-1]  # each channel has its own part and one in common
+    x = noise[:-1] + noise[-1]  # independent noise plus noise that all channels share
 
     def cycles(seconds, hz):
         return hz * np.arange(round(seconds * sfreq)) / sfreq
@@ -82,8 +83,8 @@ for seed, subject in enumerate(TRAIN + TEST):
 # A few labeled subjects
 # -----------------------
 #
-# Windows of four seconds are cut within the annotations. Three people train the network, without
-# pretraining, and five are scored. The balanced accuracy at chance is .5.
+# Windows of four seconds are cut within the annotations. The network is trained on three subjects,
+# without pretraining, and tested on five. The chance level of balanced accuracy is .5.
 
 NAMES = ["background", "seizure"]
 reading = dict(window_seconds=4, sfreq=128, low=0.5, high=45, mains=None, labels=NAMES, verbose=0)
@@ -99,8 +100,9 @@ for name, method in methods.items():
 scores.T.assign(mean=scores.mean()).round(2)
 
 # %%
-# Band power is ahead or equal in everyone: it measures the rhythm of a spike-and-wave burst. Below,
-# most windows have a probability near 1, and are right. Of those with .7 to .9, two thirds are.
+# Log band power scores equal or higher in every subject, because it measures the rhythm of
+# spike-and-wave bursts. In the following calibration curve, most windows have a probability close
+# to 1, and are correct. Of the windows with a probability of .7 to .9, two thirds are correct.
 
 p = classifier.predict_proba(X_test)
 CalibrationDisplay.from_predictions(p.argmax(axis=1) == y_test, p.max(axis=1), n_bins=10)
@@ -112,15 +114,16 @@ plt.show()
 # From windows to seizures
 # ------------------------
 #
-# A clinician counts seizures. Adjacent rows of ``predict_raw`` with the label seizure are one
-# alarm. A seizure is found if an alarm overlaps it, and all other alarms are false. With
-# ``overlap=0.75`` a window begins at each second, and a row is the mean of those that overlap it.
+# Clinical evaluation counts seizures. Adjacent rows of ``predict_raw`` with the label seizure are
+# one alarm. A seizure is detected if an alarm overlaps with it, and all other alarms are false.
+# With ``overlap=0.75``, a window starts every second, and each row is the mean over overlapping
+# windows.
 
 
 def band_power_frame(file):
     raw = mne.io.read_raw_edf(file, preload=True, verbose="error").filter(0.5, 45, verbose="error")
     epochs = mne.make_fixed_length_epochs(raw, 4.0, preload=True, verbose="error")
-    labels = np.array(NAMES)[methods["band power"].predict(epochs)]
+    labels = np.array(NAMES)[methods["log band power"].predict(epochs)]
     return pd.DataFrame(dict(onset=4.0 * np.arange(len(labels)), duration=4.0, label=labels))
 
 
@@ -139,7 +142,7 @@ files = [folder / f"{subject}.edf" for subject in TEST]
 frames = {
     "PARSNet": [classifier.predict_raw(file) for file in files],
     "PARSNet, overlap": [classifier.predict_raw(file, overlap=0.75) for file in files],
-    "band power": [band_power_frame(file) for file in files],
+    "log band power": [band_power_frame(file) for file in files],
 }
 counts = {name: np.sum(list(map(count, files, frames[name])), axis=0) for name in frames}
 table = pd.DataFrame(counts, index=["seizures", "sensitivity", "false alarms per hour"]).T
@@ -148,12 +151,13 @@ table["false alarms per hour"] /= len(files) * 15 / 60
 table.round(2)
 
 # %%
-# Averaging removes most false alarms and loses no seizure. It was not tried with band power.
+# Averaging removes most false alarms and misses no seizure. It was not tested with log band power.
 #
-# A recording of another system
-# -----------------------------
+# A recording from another system
+# -------------------------------
 #
-# It has 256 Hz instead of 128, and names such as ``EEG FP1-REF``. ``predict_raw`` repairs both.
+# The recording has 256 Hz instead of 128, and channel names such as ``EEG FP1-REF``.
+# ``predict_raw`` resamples it and matches the channel names.
 
 file = folder / "clinic.edf"
 simulate(file, 99, minutes=20, sfreq=256, names=[f"EEG {name.upper()}-REF" for name in CHANNELS])
@@ -171,15 +175,16 @@ for start, stop in spans(raw.annotations):
     bottom.axvspan(start, stop, color="C1", alpha=0.3, lw=0)
 bottom.stairs(frame["probability_seizure"], [*frame["onset"], frame["onset"].iloc[-1] + 4])
 bottom.set(xlabel="seconds", ylabel="probability\nof seizure", ylim=(0, 1), xlim=(0, 600))
-# sphinx_gallery_alt = "Six channels with seizures marked; below, a probability that rises at each"
-# sphinx_gallery_alt = "of them"
+# sphinx_gallery_alt = "Six channels with marked seizures; below, the probability of seizure, which"
+# sphinx_gallery_alt = "increases at each of them"
 plt.show()
 temporary.cleanup()
 
 # %%
-# Orange marks the true seizures, red the alarms. In these ten minutes all seven seizures are found,
-# and a movement right after a seizure is taken for one more.
-# Real seizures are rarer, begin gradually and differ between people, and artifacts resemble them.
-# :mod:`braindecode_pars.datasets.tusz` reads a corpus of real ones: score a network there first.
+# Orange marks the true seizures, red the alarms. In these ten minutes, all seven seizures are
+# detected, and a movement directly after a seizure is a false alarm. Real seizures are rarer, start
+# gradually, differ between subjects, and are similar to artifacts.
+# :mod:`braindecode_pars.datasets.tusz` reads a corpus of real seizures: evaluate a network on it
+# first.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/seizures.png"

@@ -1,11 +1,12 @@
 """
-Can a model stage a night that it has never seen?
-=================================================
+Can a model stage the night of a new subject?
+=============================================
 
-Yes, on simulated nights: trained on six subjects, it stages a whole night of another laboratory
-with a kappa of .75 (chance is 0), although names of channels, sampling rate and mains hum differ.
-On three held-out subjects its mean is .73, and that of band power .85. The page starts from EDF
-files with annotated stages and ends with a hypnogram, statistics and files. It downloads nothing.
+Yes, on simulated nights: after training on six subjects, it stages a whole night from another
+laboratory with a Cohen's kappa of .75 (chance level 0), although channel names, sampling rate and
+line noise differ. The mean on three held-out subjects is .73, and .85 for log band power. The page
+starts from EDF files with annotated stages, and ends with a hypnogram, sleep statistics and files.
+It downloads nothing.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -14,8 +15,8 @@ files with annotated stages and ends with a hypnogram, statistics and files. It 
 # A folder of staged nights
 # -------------------------
 #
-# Nine subjects have one EDF file each: 90 minutes of two channels at 100 Hz, with an annotation for
-# each stage. :func:`~braindecode_pars.datasets.simulated.sleep` simulates the nights. For your own
+# Nine subjects have one EDF file each: 90 minutes of two channels at 100 Hz, with an annotation per
+# sleep stage. :func:`~braindecode_pars.datasets.simulated.sleep` simulates the nights. For your own
 # files, change ``folder`` and the names of the annotations.
 
 import tempfile
@@ -46,9 +47,9 @@ for number, night in enumerate(nights.datasets, start=1):
 # From annotations to labeled windows
 # ------------------------------------
 #
-# :func:`~braindecode_pars.datasets.folder.load` filters the recordings and cuts a window of 30
-# seconds at each annotated stage. The subject is the name of the file. Six subjects are for
-# training, and the model never sees the other three before they are scored.
+# The function :func:`~braindecode_pars.datasets.folder.load` filters the recordings and cuts a
+# window of 30 seconds at each annotated stage. The subject is the file name. Six subjects are used
+# for training, and three are held out.
 
 reading = dict(
     labels={f"Sleep stage {name}": name for name in STAGES},
@@ -63,11 +64,11 @@ test = datasets.folder.load(folder, ["P07", "P08", "P09"], **reading)
 print(f"{len(train)} windows for training, {len(test)} of held-out subjects")
 
 # %%
-# Score subjects that were held out
-# ---------------------------------
+# Scores of held-out subjects
+# ---------------------------
 #
-# The network starts from random weights, so that this page takes seconds. Band power with logistic
-# regression is the simple baseline. Cohen's kappa is 0 at chance and 1 for full agreement.
+# The network is trained from scratch, so that this page takes seconds. The baseline is a logistic
+# regression on log band power. Cohen's kappa is 0 at the chance level and 1 for perfect agreement.
 
 classifier = PARSClassifier(None, finetune_epochs=10, random_state=0, verbose=0)
 methods = {"PARSNet": classifier, **make_methods(["band-power"])}
@@ -83,15 +84,17 @@ kappas.loc["mean"] = kappas.mean()
 kappas.round(2)
 
 # %%
-# The network stages all three far above chance, but band power is ahead in two of three: the
-# simulated stages *are* frequency bands. Real stages are not, so do not expect this order of the
-# methods there. :doc:`/results/nights` has more subjects, and what pretraining changes.
+# The network scores far above the chance level in all three subjects, but log band power scores
+# higher in two of three: the simulated stages are defined by frequency bands. This order of the
+# methods may differ for real stages. :doc:`/results/nights` has more subjects, and the effect of
+# pretraining.
 #
 # A night from another laboratory
 # -------------------------------
 #
 # The next file has no annotations. It is a whole night of a new subject at 128 Hz instead of 100,
-# with other names of channels in another order, an ECG, and mains hum that is larger than the EEG.
+# with other channel names in another order, an ECG channel, and line noise that is larger than the
+# EEG.
 
 [night] = datasets.simulated.sleep(
     n_subjects=1, hours=7, n_chans=2, sfreq=128, random_state=4
@@ -108,22 +111,23 @@ print(frame.attrs["channels"], frame.attrs["findings"])
 frame.round(2).head()
 
 # %%
-# The classifier knows how its training windows were made. ``predict_raw`` finds the two electrodes,
-# resamples, filters to 0.3-35 Hz, and returns one row for each window of 30 seconds. ``channels``
-# says how they were found, and ``findings`` what makes predictions doubtful. To see that the filter
-# matters, the same file is predicted again, only resampled:
+# The classifier stores the preprocessing of its training windows. ``predict_raw`` selects the two
+# electrodes, resamples, filters to 0.3-35 Hz, and returns one row per window of 30 seconds.
+# ``channels`` lists the matched channels, and ``findings`` lists problems that make predictions
+# unreliable. To show the effect of the filter, the same file is predicted again after resampling
+# only:
 
 raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
 unfiltered = classifier.predict_raw(raw.copy().resample(100), preprocess=False)
-for name, stages in {"as in training": frame, "not filtered": unfiltered}.items():
+for name, stages in {"preprocessed": frame, "not filtered": unfiltered}.items():
     print(f"{name}: kappa {cohen_kappa_score(true, stages['label']):.2f}")
 
 # %%
-# The night in a picture
-# ----------------------
+# Hypnogram and probabilities
+# ---------------------------
 #
-# Above are the true stages, which only a simulation has, and the most probable ones; orange marks
-# windows in which they differ. Below are the probabilities.
+# Top: the true stages, which are available only in a simulation, and the most probable stages;
+# orange marks windows in which they differ. Bottom: the probabilities.
 
 plotting.hypnodensity(frame, true=true)
 # sphinx_gallery_alt = "True and predicted stages of a night, marks where they differ, and"
@@ -131,21 +135,22 @@ plotting.hypnodensity(frame, true=true)
 plt.show()
 
 # %%
-# The outline of the night is right. Most errors are N2 taken for N3 or REM, and N1 taken for REM.
-# Where the areas mix, the model is unsure; the entropy of the probabilities measures this. Here is
-# the share of right stages in each quarter of the windows, from the lowest entropy to the highest:
+# The structure of the night is correct. Most errors are N2 predicted as N3 or REM, and N1 predicted
+# as REM. Where the areas mix, the model is uncertain, as measured by the entropy of the
+# probabilities. The following table shows the proportion of correct stages in each quarter of the
+# windows, from the lowest entropy to the highest:
 
 right = frame["label"] == true
 quarter = pd.qcut(frame["entropy"], 4, labels=["lowest", "second", "third", "highest"])
 print(right.groupby(quarter, observed=True).mean().round(2).to_string())
 
 # %%
-# Windows with a high entropy are the ones for a human to look at.
+# Windows with a high entropy should be inspected by an expert.
 #
 # Sleep statistics
 # ----------------
 #
-# The usual statistics of a night, by YASA's definitions, in minutes (``SE`` in percent):
+# Standard sleep statistics, as defined by YASA, in minutes (``SE`` in percent):
 
 shown = ["TST", "SE", "SOL", "WASO", "N1", "N2", "N3", "REM"]
 pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(frame)}).loc[
@@ -153,16 +158,16 @@ pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(fram
 ].round(1)
 
 # %%
-# Total sleep time agrees within minutes, because wake is easy here. The stages do not: N3 is two
-# thirds too long and REM two fifths, while N1 and N2 are too short. A good kappa does not make the
-# durations right.
+# Total sleep time agrees within minutes, because wake is easy to classify here. The durations of
+# the stages do not agree: N3 is two thirds too long and REM two fifths, whereas N1 and N2 are too
+# short. A high kappa does not imply correct durations.
 #
 # Files for other software
 # ------------------------
 #
-# Adjacent windows with the same stage become one annotation, which any reader of EDF+ shows. The
-# events file of BIDS has a row for each window, and a JSON file describes its columns. The first
-# five of them:
+# Adjacent windows with the same stage become one annotation, which any EDF+ reader can display. The
+# BIDS events file has one row per window, and a JSON file describes its columns. The first five
+# columns:
 
 raw.set_annotations(to_annotations(frame))
 raw.export(Path(temporary.name) / "night_staged.edf", verbose="error")
@@ -174,6 +179,6 @@ print(pd.read_csv(events, sep="\t").iloc[:3, :5].round(2).to_string(index=False)
 temporary.cleanup()
 
 # %%
-# On the command line, ``braindecode-pars predict`` stages many files, see :doc:`/guide/predicting`.
+# On the command line, ``braindecode-pars predict`` stages many files (:doc:`/guide/predicting`).
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/sleep_staging.png"

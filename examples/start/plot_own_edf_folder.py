@@ -1,10 +1,10 @@
 """
-What can you do with a folder of EDF files without labels?
-==========================================================
+What can be done with a folder of unlabeled EDF files?
+======================================================
 
-Make a signal store of it, pretrain an encoder on the store (the loss falls to .87 of chance here),
-and look at a recording through it. With two labeled nights the encoder is then fine-tuned. On one
-test night it is not better than a network from scratch: :doc:`plot_arithmetic` says where it is.
+Create a signal store, pretrain an encoder on it (the relative loss decreases to .87), and inspect a
+recording. Fine-tuning with two labeled nights does not score higher than training from scratch on
+one test night; :doc:`plot_arithmetic` summarizes for which tasks pretraining helps.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 
@@ -15,8 +15,9 @@ The page first writes a folder of simulated nights. For your own files, change `
 # A folder of EDF files
 # ---------------------
 #
-# The nights are from two laboratories: five subjects with three channels at 100 Hz, and three with
-# five channels at 128 Hz. One file is truncated. Three nights have annotated sleep stages.
+# The simulated nights are from two laboratories: five subjects with three channels at 100 Hz, and
+# three subjects with five channels at 128 Hz. One file is truncated. Three nights have annotated
+# sleep stages.
 
 import tempfile
 import warnings
@@ -62,18 +63,19 @@ print(*sorted(file.relative_to(root).as_posix() for file in recordings.rglob("*.
 # From files to a store
 # ---------------------
 #
-# A signal store keeps all recordings at one sampling rate and in one frequency band. Windows are
+# A signal store contains all recordings at one sampling rate and in one frequency band. Windows are
 # read from disk when they are needed. On the command line:
 #
 # .. code-block:: sh
 #
 #    braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn
 #
-# The call below does the same in Python. By default, a file that cannot be read raises an error
-# with its name. With ``on_error="warn"`` it is skipped, and ``store.skipped`` has the reason.
+# The following call does the same in Python. By default, a file that cannot be read raises an error
+# with its name. With ``on_error="warn"``, the file is skipped, and ``store.skipped`` contains the
+# reason.
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # store.skipped has the same message
+    warnings.simplefilter("ignore")  # store.skipped contains the same message
     store = SignalStore.create(
         root / "store", recordings, sfreq=100, low=0.3, high=35, on_error="warn", verbose=0
     )
@@ -83,16 +85,17 @@ print("skipped:", {name: reason.split(" (")[0] for name, reason in store.skipped
 store.recordings[["subject", "ch_names", "n_times"]]
 
 # %%
-# Recordings may have different montages. Check the subjects: wrong names can leak test data into
-# training. Here the subject is the first folder in the path of a file. For other paths, use
-# ``subject=`` (on the command line ``--subject``).
+# Recordings may have different montages. Check the subjects: wrong names can cause data leakage.
+# Here, the subject is the first folder in the path of a file. For other paths, use ``subject=`` (on
+# the command line ``--subject``).
 #
-# Pretrain on all subjects but one
-# --------------------------------
+# Pretrain on all subjects except one
+# -----------------------------------
 #
-# ``braindecode-pars pretrain store --out run --exclude-subject P03 --paper`` uses the model and
+# ``braindecode-pars pretrain store --out run --exclude-subject P03 --paper`` uses the model and the
 # training of the paper. The settings below take seconds on one core: one layer, patches of two
-# seconds, half of which keep their position, tokens with the power spectrum. P03 is held out.
+# seconds of which half keep their position, and a spectral patch embedding. Subject P03 is held
+# out.
 
 size = dict(patch_seconds=2, embed_dim=64, num_layers=1, num_heads=4, mlp_dim=128)
 size["tokenizer"] = "spectral"
@@ -102,24 +105,24 @@ config = RunConfig(**size, **training)
 run = pretrain(store, root / "run", config, verbose=0)
 losses = pd.read_csv(run / "metrics.csv")["train_loss_relative"]
 card = load_encoder(run).card
-print("loss relative to chance:", *losses.round(2))
+print("relative loss:", *losses.round(2))
 print(card.task, f"at {card.sfreq:g} Hz, {card.n_windows} windows of", *card.subjects)
 
 # %%
-# A relative loss of 1 is chance level. The folder ``run`` now contains the encoder and its card,
-# which lists the pretraining subjects.
+# A relative loss of 1 is the chance level. The folder ``run`` now contains the encoder and its
+# encoder card, which lists the pretraining subjects.
 #
-# Look at a night without labels
+# Inspect a night without labels
 # ------------------------------
 #
-# The encoder gives one vector for each window. The matrices show the correlation of every two
-# windows of P03, with the pretrained and with an untrained encoder. Vectors are averaged over two
-# and a half minutes, which makes each matrix bright along its diagonal.
+# The encoder returns one feature vector per window. The matrices show the correlation between all
+# pairs of windows of P03. Vectors are averaged over two and a half minutes, which makes each matrix
+# bright along its diagonal.
 
 night = store.select(["P03"]).windows(3000)
 embedders = {
     "pretrained": PARSEmbedder(encoder=run, verbose=0),
-    "untrained": PARSEmbedder(None, **size, random_state=0, verbose=0),
+    "random encoder": PARSEmbedder(None, **size, random_state=0, verbose=0),
 }
 hypnogram = first.datasets[2].metadata["target"].to_numpy()
 
@@ -132,20 +135,20 @@ for (top, bottom), (name, embedder) in zip(axes.T, embedders.items(), strict=Tru
     image = bottom.imshow(np.corrcoef(vectors), cmap="cividis", vmin=-1, extent=(0, 1, 1, 0))
     bottom.set(xlabel="hours", ylabel="hours", aspect="auto")
 fig.colorbar(image, ax=axes[1], label="correlation")
-# sphinx_gallery_alt = "Two hypnograms; below each, a matrix of correlations with bright blocks on"
+# sphinx_gallery_alt = "Two hypnograms, and below each a correlation matrix with bright blocks on"
 # sphinx_gallery_alt = "its diagonal"
 plt.show()
 
 # %%
-# Both encoders tell wake from deeper sleep without having seen a stage, the untrained one even more
-# clearly: its tokens have the power spectrum. So the blocks are no success of the pretraining.
+# Features of both encoders separate wake from deeper sleep without labels, those of the random
+# encoder even more clearly, because its tokens contain the power spectrum.
 #
 # Fine-tune on a few labeled nights
 # ----------------------------------
 #
 # The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the
-# files; they may also be in a table (:doc:`/guide/recordings`). The three files are filtered to the
-# band of the store, and already have its sampling rate.
+# files; they can also be in a table (:doc:`/guide/recordings`). The three files are filtered to the
+# frequency band of the store, and already have its sampling rate.
 
 windows_ds = datasets.folder.load(
     recordings,
@@ -173,9 +176,9 @@ scores = transfer(
 print(summarize(scores, over="seeds")[["method", "mean", "sd", "n"]].round(2))
 
 # %%
-# One test night cannot rank the methods: the spread is over seeds, not over subjects. Next:
-# :doc:`/guide/scale` for larger stores and longer runs, :doc:`/guide/pretrained` for uses of
-# ``run``.
+# One test night is not enough to rank the methods: the standard deviation is over seeds, not over
+# subjects. Next: :doc:`/guide/scale` for larger stores and longer runs, :doc:`/guide/pretrained`
+# for further uses of ``run``.
 
 temporary.cleanup()
 

@@ -1,14 +1,14 @@
 """
-Which tools of scikit-learn work with a pretrained transformer?
-===============================================================
+Which scikit-learn tools work with a pretrained transformer?
+============================================================
 
-All five that are tried here work as usual: cross-validation over subjects, pipelines, linear
-probes, grid search and the callbacks of skorch. The scores are those of eight people and seconds of
-training, and not a result; :doc:`plot_arithmetic` has one.
+All five that are shown here: cross-validation over subjects, pipelines, linear probes, grid search
+and skorch callbacks. The scores are from eight subjects and seconds of training, and do not permit
+conclusions; see :doc:`plot_arithmetic`.
 
 :bdg-success:`real recordings` :bdg-secondary:`50 s`
 
-The recordings come with the package (Zyma et al. 2019; ODC-BY 1.0).
+The recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
 """
 
 # %%
@@ -16,7 +16,7 @@ The recordings come with the package (Zyma et al. 2019; ODC-BY 1.0).
 # --------------------------
 #
 # ``as_sklearn`` returns lazy views of a braindecode dataset and does not copy the windows. The
-# groups are the subjects, so any group splitter of scikit-learn can hold out subjects.
+# groups are the subjects, so any scikit-learn group splitter can hold out subjects.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,29 +37,29 @@ print(f"X {X.shape}, y {y.shape}, {len(np.unique(groups))} subjects")
 # Cross-validation over subjects
 # ------------------------------
 #
-# ``encoder="small"`` is an encoder in the package that was pretrained on other people, and each
-# fold fine-tunes it. Without ``encoder=``, each fold would first pretrain a new one, on its
-# training subjects only: the held-out ones are not used in training, not even without labels.
+# ``encoder="small"`` is a bundled encoder that was pretrained on other subjects, and each fold
+# fine-tunes it. Without ``encoder=``, each fold would first pretrain a new encoder on its training
+# subjects only; held-out subjects are not used for training, not even without labels.
 
 kappa = make_scorer(cohen_kappa_score)
 by_subject = dict(groups=groups, cv=GroupKFold(n_splits=4), scoring=kappa)
 
 clf = PARSClassifier(encoder="small", finetune_epochs=10, random_state=0, verbose=0)
-print("kappa of each fold of two subjects:", *cross_val_score(clf, X, y, **by_subject).round(2))
+print("Cohen's kappa of each fold:", *cross_val_score(clf, X, y, **by_subject).round(2))
 
 # %%
 # Pipelines and linear probes
 # ---------------------------
 #
-# :class:`~braindecode_pars.PARSEmbedder` is a transformer in the sense of scikit-learn. ``fit``
-# pretrains if no encoder is given, and ``transform`` returns one vector for each window. The rows
-# of the figure differ only in the first step of the pipeline: a pretrained encoder, one with random
-# weights, and band power.
+# A :class:`~braindecode_pars.PARSEmbedder` is a scikit-learn transformer. ``fit`` pretrains unless
+# an encoder is passed, and ``transform`` returns one feature vector per window. The rows of the
+# figure differ only in the first step of the pipeline: a pretrained encoder, a random encoder, and
+# log band power.
 
 embedders = {
     "pretrained": PARSEmbedder(encoder="small", verbose=0),
-    "untrained": PARSEmbedder(pretext=None, random_state=0, verbose=0),
-    "band power": LogBandPower(),
+    "random encoder": PARSEmbedder(pretext=None, random_state=0, verbose=0),
+    "log band power": LogBandPower(),
 }
 probes = {
     name: make_pipeline(embedder, StandardScaler(), LogisticRegression(max_iter=1000))
@@ -79,14 +79,14 @@ plt.show()
 
 # %%
 # Eight subjects and one seed are too few for a ranking. The tokens of both encoders contain the
-# power spectrum, so the untrained one is a baseline that must not be left out.
+# power spectrum, so the random encoder is an important baseline.
 #
 # Grid search
 # -----------
 #
-# Two underscores address the parameters of a step, as usual. This search covers the strength of the
-# regularization and the pooling of channels, with subjects held out in its folds. The encoder is
-# pretrained already, so the search does not pretrain.
+# Two underscores address the parameters of a step, as usual. This search covers the regularization
+# strength and the pooling of channels, with held-out subjects in its folds. The encoder is already
+# pretrained, so the search does not pretrain.
 
 pipeline = make_pipeline(
     PARSEmbedder(encoder="small", verbose=0), StandardScaler(), LogisticRegression(max_iter=1000)
@@ -98,15 +98,15 @@ search = GridSearchCV(
     scoring=kappa,
 )
 search.fit(X, y, groups=groups)
-print("best of the grid:", search.best_params_)
+print("best parameters:", search.best_params_)
 
 # %%
 # Callbacks of skorch
 # -------------------
 #
-# Fine-tuning uses a skorch net, which accepts the callbacks of skorch. This one stops the training
-# when the validation loss has not fallen for two epochs; ``validation=0.2`` holds out subjects.
-# ``history_`` has one row for each epoch of pretraining and fine-tuning.
+# Fine-tuning uses a skorch net, which accepts skorch callbacks. This callback stops the training if
+# the validation loss has not decreased for two epochs; ``validation=0.2`` holds out subjects.
+# ``history_`` has one row per epoch of pretraining and fine-tuning.
 
 from skorch.callbacks import EarlyStopping
 
@@ -123,7 +123,7 @@ print(f"stopped after {len(stopped.net_.history)} of 30 epochs")
 stopped.history_.tail(3).round(3)
 
 # %%
-# Pretraining is also available as a callback for your own net, for example the ``EEGClassifier`` of
+# Pretraining is also available as a callback for your own net, for example ``EEGClassifier`` of
 # braindecode. It runs once, before the first epoch, on the training windows of the net:
 
 from braindecode import EEGClassifier
@@ -148,6 +148,6 @@ net.fit(windows_ds, y=None)
 print("training loss of the net:", *np.round(net.history[:, "train_loss"], 2))
 
 # %%
-# So these tools work as they do for a logistic regression, but ``fit`` takes longer.
+# These tools work in the same way as for a logistic regression, but ``fit`` takes longer.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/scikit_learn.png"

@@ -17,24 +17,36 @@ from braindecode_pars import (
     SubjectCentering,
 )
 from braindecode_pars._common.names import BASELINES, TASKS
-from braindecode_pars.baselines import CENTERED, METHODS, make_methods
+from braindecode_pars.baselines import ALL_WEIGHTS, CENTERED, FROZEN, METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, NetworkClassifier
 from braindecode_pars.evaluation import compare
 from braindecode_pars.pretrained import EncoderCard, save_encoder
 
 
 def test_every_method_by_name():
-    """Results are stored under the shown names: the class of a task, else the name with blanks."""
+    """Scores are stored under the shown names, such as the class name of a pretext task."""
     methods = make_methods(METHODS)
-    others = {"probe": "PARS probe", "tangent-space-8-30": "tangent space 8-30 Hz"}
-    others |= {"eegnet": "EEGNet", "shallow": "ShallowFBCSPNet"}
+    baselines = {
+        "scratch": "from scratch",
+        "few-labels": "feature ensemble",
+        "probe": "PARS, linear probe",
+        "random-encoder": "random encoder",
+        "eegnet": "EEGNet",
+        "shallow": "ShallowFBCSPNet",
+        "band-power": "log band power",
+        "tangent-space": "tangent space",
+        "tangent-space-8-30": "tangent space 8-30 Hz",
+        "classical-features": "hand-crafted features",
+        "slow-voltages": "low-frequency amplitude",
+        "amplitude": "log amplitude",
+    }
     assert list(methods) == [
         *(task.attribute for task in TASKS.values()),
-        *(others.get(name, name.replace("-", " ")) for name in BASELINES),
+        *(baselines[name] for name in BASELINES),
     ]
     assert methods["tangent space 8-30 Hz"].transformer[0].band == (8, 30)
     assert methods["MAE"].pretext == "mae"
-    assert methods["scratch"].pretext is None
+    assert methods["from scratch"].pretext is None
     assert methods["ShallowFBCSPNet"].network == "ShallowFBCSPNet"
 
 
@@ -143,7 +155,7 @@ def test_all_linear_classifiers_have_the_same_c(C):
     found = {name: clf.C for name, clf in methods.items() if hasattr(clf, "C")}
     linear = (LinearProbe, FewLabelsClassifier)
     assert list(found) == [name for name, clf in methods.items() if isinstance(clf, linear)]
-    own = ("few labels", "tangent space", "tangent space 8-30 Hz")
+    own = ("feature ensemble", "tangent space", "tangent space 8-30 Hz")
     for name, value in found.items():
         expected = (0.01 if name in own else 1.0) if C == "default" else C
         assert value == expected, name
@@ -190,7 +202,7 @@ def test_slow_voltages_find_a_slow_lateral_drift(drifting):
     methods = make_methods([*names, "tangent-space", "tangent-space-8-30"])
     scores = compare(methods, drifting, cv=2, metrics=["balanced_accuracy"], verbose=0)
     means = scores.groupby("method")["value"].mean()
-    assert set(means.index[means > 0.95]) == {"slow voltages", "classical features"}
+    assert set(means.index[means > 0.95]) == {"low-frequency amplitude", "hand-crafted features"}
     assert means.nsmallest(4).max() < 0.65
 
 
@@ -205,12 +217,12 @@ def test_a_task_of_the_user_is_a_method(own_task):
 
 def test_an_encoder_adds_a_method():
     methods = make_methods(["scratch", "probe"], encoder="small")
-    rows = ["scratch, frozen", "pretrained, frozen", "pretrained, all weights"]
-    assert list(methods) == ["scratch", "pretrained probe", *rows]
+    rows = ["random encoder, head trained", "pretrained, head trained", "pretrained, fine-tuned"]
+    assert list(methods) == ["from scratch", "pretrained, linear probe", *rows]
     untrained, frozen, trained = (methods[name] for name in rows)
     assert (untrained.encoder, frozen.encoder, trained.encoder) == (None, "small", "small")
     assert (untrained.pretext, untrained.embed_dim) == (None, 128)
-    assert methods["pretrained probe"].transformer.encoder == "small"
+    assert methods["pretrained, linear probe"].transformer.encoder == "small"
     methods = make_methods(["scratch"], encoder="small", head="attention")
     assert [clf.head for clf in methods.values()] == ["attention"] * 4
 
@@ -224,14 +236,14 @@ def test_a_frozen_encoder_has_an_untrained_twin_and_a_trained_one_is_trained_as_
     methods = make_methods(["scratch"], encoder=folder, finetune_epochs=1, random_state=0)
     for name, clf in methods.items():
         how = clf.fit(drifting).fine_tuning_
-        assert how["freeze_encoder"] == name.endswith(", frozen"), name
+        assert how["freeze_encoder"] == name.endswith(FROZEN), name
         if not how["freeze_encoder"]:
-            assert how == methods["scratch"].fine_tuning_
+            assert how == methods["from scratch"].fine_tuning_
         first = clf.encoder_.state_dict()["norm.weight"]
-        assert (first == 1).all() == name.endswith(", frozen"), name
-    for freeze, kind in ((True, "frozen"), (False, "all weights")):
+        assert (first == 1).all() == name.endswith(FROZEN), name
+    for freeze, kind in ((True, FROZEN), (False, ALL_WEIGHTS)):
         only = make_methods([], encoder={"MAE": folder}, freeze_encoder=freeze)
-        assert {*only} == {f"MAE, {kind}", *(["scratch, frozen"] if freeze else [])}
+        assert {*only} == {f"MAE{kind}", *([f"random encoder{FROZEN}"] if freeze else [])}
 
 
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
@@ -242,30 +254,30 @@ def test_all_encoders_have_the_size_of_the_given_one(tmp_path):
     encoder = PatchEncoder(25, 24, num_layers=3, num_heads=2, mlp_dim=40, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=50.0), tmp_path / "run"))
     methods = make_methods(METHODS, encoder=folder)
-    del methods["pretrained, frozen"], methods["pretrained, all weights"]  # the encoder itself
+    del methods["pretrained, head trained"], methods["pretrained, fine-tuned"]  # the encoder itself
     for clf in methods.values():
         params = clf.get_params()
         found = {k.split("__")[-1]: v for k, v in params.items() if k.split("__")[-1] in SIZES}
         assert found == {k: encoder.config[k] for k in SIZES} or not found
         patches = [v for k, v in params.items() if k.split("__")[-1] == "patch_seconds"]
         assert set(patches) <= {0.5}
-    assert make_methods(["scratch"], encoder=folder, embed_dim=24)["scratch"].embed_dim == 24
+    assert make_methods(["scratch"], encoder=folder, embed_dim=24)["from scratch"].embed_dim == 24
 
 
 def test_few_labels_votes_with_each_encoder(tmp_path):
     """Without one it is that of the package, and other methods have its size."""
     methods = make_methods(["few-labels", "scratch"], C=0.1, channels=["C3"])
     vote, scratch = methods.values()
-    assert [*methods] == ["few labels", "scratch"]
+    assert [*methods] == ["feature ensemble", "from scratch"]
     assert (vote.encoder, vote.C, vote.channels, vote.recenter) == ("small", 0.1, ["C3"], None)
     assert scratch.embed_dim == 128
     encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     one = make_methods(["few-labels", "scratch"], encoder=folder)
-    assert [*one][:2] == ["few labels", "scratch"]
-    assert (one["few labels"].encoder, one["scratch"].embed_dim) == (folder, 16)
+    assert [*one][:2] == ["feature ensemble", "from scratch"]
+    assert (one["feature ensemble"].encoder, one["from scratch"].embed_dim) == (folder, 16)
     two = make_methods(["few-labels"], encoder={"A": folder, "B": folder})
-    assert [*two][:2] == ["A few labels", "B few labels"]
+    assert [*two][:2] == ["A, feature ensemble", "B, feature ensemble"]
     with pytest.raises(ValueError, match="setting of these methods 'C'"):
         make_methods(["scratch"], C=0.1)
 
@@ -280,24 +292,28 @@ def test_sizes_may_differ_on_purpose(tmp_path):
     folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     given = dict(encoder={"PARS": "small", "MAE": folder}, equal_sizes=False)
     methods = make_methods(["scratch", "probe"], embed_dim=24, **given)
-    assert methods["scratch"].embed_dim == 24
-    frozen = [methods[f"{name}, frozen"].encoder for name in ("PARS", "MAE")]
+    assert methods["from scratch"].embed_dim == 24
+    frozen = [methods[f"{name}, head trained"].encoder for name in ("PARS", "MAE")]
     assert frozen == ["small", folder]
-    assert make_methods(["scratch"], **given)["scratch"].embed_dim == PARSClassifier().embed_dim
+    assert (
+        make_methods(["scratch"], **given)["from scratch"].embed_dim == PARSClassifier().embed_dim
+    )
 
 
 def test_several_encoders_are_methods_of_their_names():
     encoders = {"PARS": "small", "MAE": "pars-sleep"}
     methods = make_methods(["scratch", "probe"], encoder=encoders, finetune_epochs=3)
     networks = [
-        *("scratch, frozen", "PARS, frozen", "MAE, frozen"),
-        *("PARS, all weights", "MAE, all weights"),
+        *("random encoder, head trained", "PARS, head trained", "MAE, head trained"),
+        *("PARS, fine-tuned", "MAE, fine-tuned"),
     ]
-    assert list(methods) == ["scratch", "PARS probe", "MAE probe", *networks]
-    frozen = methods["MAE, frozen"]
+    assert list(methods) == ["from scratch", "PARS, linear probe", "MAE, linear probe", *networks]
+    frozen = methods["MAE, head trained"]
     assert (frozen.encoder, frozen.finetune_epochs) == ("pars-sleep", 3)
-    assert methods["MAE probe"].transformer.encoder == "pars-sleep"
+    assert methods["MAE, linear probe"].transformer.encoder == "pars-sleep"
     centered = make_methods(["probe"], encoder=encoders, subject_centering=True)
-    assert list(centered) == [f"{n}{CENTERED}" for n in ("PARS probe", "MAE probe", *networks)]
-    with pytest.raises(ValueError, match="'scratch, frozen'"):
-        make_methods([], encoder={"scratch": "small"})
+    assert list(centered) == [
+        f"{n}{CENTERED}" for n in ("PARS, linear probe", "MAE, linear probe", *networks)
+    ]
+    with pytest.raises(ValueError, match="'random encoder, head trained'"):
+        make_methods([], encoder={"random encoder": "small"})

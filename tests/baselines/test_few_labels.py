@@ -364,13 +364,16 @@ def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
     given = dict(encoder=folder, C=0.1, finetune_epochs=1)
     (plain, clf), *_ = make_methods(["few-labels"], **given).items()
     (shown, centering), *_ = make_methods(["few-labels"], subject_centering=True, **given).items()
-    assert (plain, clf.recenter) == ("few labels", None)
-    assert (shown, centering.recenter) == ("few labels, subject-centered (transductive)", "subject")
+    assert (plain, clf.recenter) == ("feature ensemble", None)
+    assert (shown, centering.recenter) == (
+        "feature ensemble, subject-centered (transductive)",
+        "subject",
+    )
     arguments = dict(metrics=["accuracy"], test_subjects=[1, 2], verbose=0)
     scores = leave_one_subject_out({plain: clf, shown: centering}, nights, **arguments)
     assert len(set(scores["value"])) > 3
-    costs = cost_table({"few labels": centering}, nights).set_index("method")
-    assert costs.loc["few labels", "finetuning_steps"] == 0
+    costs = cost_table({"feature ensemble": centering}, nights).set_index("method")
+    assert costs.loc["feature ensemble", "finetuning_steps"] == 0
 
 
 def test_test_subjects_on_the_card_are_announced(donor, nights):
@@ -378,7 +381,7 @@ def test_test_subjects_on_the_card_are_announced(donor, nights):
     seen.encoder_card_ = copy.copy(donor.encoder_card_)
     seen.encoder_card_.subjects = [2]
     given = dict(test_subjects=[2], verbose=0)
-    with pytest.warns(UserWarning, match="the vote was pretrained on windows of test subjects 2;"):
+    with pytest.warns(UserWarning, match="was pretrained on windows of test subjects 2,"):
         leave_one_subject_out({"the vote": vote(seen, C=0.1)}, nights, **given)
     clf = vote(seen, C=0.1).fit(nights)
     card = clf.encoder_card_

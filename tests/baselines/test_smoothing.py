@@ -224,7 +224,7 @@ def test_what_has_no_time_is_refused(nights):
 def test_a_protocol_scores_raw_and_smoothed_predictions(nights):
     """The smoothed ones are those of the order of time, whatever order a fold has."""
     methods = make_methods(["band-power"], smoothing=True, C=0.1)
-    assert list(methods) == ["band power", "band power, smoothed over time (transductive)"]
+    assert list(methods) == ["log band power", "log band power, smoothed over time (transductive)"]
     scores = label_efficiency(
         methods,
         nights,

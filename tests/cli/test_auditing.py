@@ -38,8 +38,8 @@ def cells(output):
 
 
 @pytest.fixture
-def of_people(monkeypatch):
-    """The sample with three people."""
+def three_subjects(monkeypatch):
+    """The bundled dataset with three subjects."""
     sample = datasets.mental_arithmetic
     monkeypatch.setattr(
         describing.datasets,
@@ -48,16 +48,16 @@ def of_people(monkeypatch):
     )
 
 
-def test_a_packaged_encoder_has_a_stored_audit(monkeypatch, tmp_path):
+def test_a_bundled_encoder_has_a_stored_audit(monkeypatch, tmp_path):
     folder = ship(monkeypatch, tmp_path)
     encoder, card, _ = load_encoder(folder)
-    audit = dict(recordings="Noise of 3 people", measured="2026-11-25, a machine", table=TABLE)
+    audit = dict(recordings="Noise of 3 subjects", measured="2026-11-25, a machine", table=TABLE)
     card.about = {**ABOUT, "audit": [audit, audit]}
     save_encoder(encoder, card, folder)
     monkeypatch.setattr(audits, "audit_encoder", None)  # nothing is measured
     for name in (NAME, "small"):
         output = run(name, "--audit")
-        assert output.count("Noise of 3 people\nMeasured: 2026-11-25, a machine\n") == 2
+        assert output.count("Noise of 3 subjects\nMeasured: 2026-11-25, a machine\n") == 2
         assert cells(output)[:4] == [
             ["R2", "encoder", "tokens", "random encoder"],
             ["slope", "0.42", "0.10", "-0.00"],
@@ -68,15 +68,15 @@ def test_a_packaged_encoder_has_a_stored_audit(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("sfreq", [128.0, 100.0])
-def test_a_folder_is_audited_on_the_sample(tmp_path, of_people, sfreq):
+def test_an_encoder_in_a_folder_is_audited_on_bundled_data(tmp_path, three_subjects, sfreq):
     """Also when it continues an encoder of the package, whose audit is another."""
     card = EncoderCard(sfreq=sfreq, about={"audit": [dict(recordings="old", table=TABLE)]})
     save_encoder(PatchEncoder(round(sfreq), **PATCH), card, tmp_path)
     output = run(tmp_path, "--audit")
     assert "old" not in output
-    assert "rest and mental arithmetic: 3 people, 288 signals of 36 windows of 10 s" in output
+    assert "rest and mental arithmetic: 3 subjects, 288 signals from 36 windows of 10 s" in output
     names = [line[0] for line in cells(output)]
     assert names[:3] == ["R2", "slope", "curvature"]
-    told = ["balanced accuracy", "subject", "channel", "subject, erased"]
-    assert names[-6:] == [*told, "explained variance", "variance by subject"]
+    targets = ["balanced accuracy", "subject", "channel", "subject, erased"]
+    assert names[-6:] == [*targets, "explained variance", "variance by subject"]
     assert "Measured" not in output

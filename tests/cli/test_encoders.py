@@ -26,7 +26,7 @@ def printed(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("width", [20, 80, 160])
-def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width):
+def test_the_table_has_all_properties_without_truncation(printed, monkeypatch, tmp_path, width):
     ship(monkeypatch, tmp_path)
     text = printed(show_encoders, width=width)
     rows = dict(
@@ -34,8 +34,8 @@ def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width)
     )
     rows = {name.strip(): value.strip() for name, value in rows.items()}
     assert rows == {
-        "also called": "small",
-        "task": "spectral",
+        "alias": "small",
+        "pretext task": "spectral",
         "num_layers": "1",
         "embed_dim": "16",
         "parameters": "3,072",
@@ -45,8 +45,8 @@ def test_the_table_has_every_fact_in_full(printed, monkeypatch, tmp_path, width)
         "band": "0.5-45 Hz",
         "reference": "average",
         "corpora": "A corpus of noise 1.0.0",
-        "people": "3 volunteers (subjects 1 to 3)",
-        "held-out loss": "0.781 of chance on 2 volunteers (subjects 4 to 5)",
+        "subjects": "3 volunteers (subjects 1 to 3)",
+        "relative held-out loss": "0.781 on 2 volunteers (subjects 4 to 5)",
         "license": "ODC-BY 1.0",
         "date": "2026-11-22",
     }
@@ -63,13 +63,13 @@ def test_subjects_of_a_shared_encoder_are_counted(printed, tmp_path):
 def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):
     ship(monkeypatch, tmp_path, "pars-noise")
     ship(monkeypatch, tmp_path)
-    line = next(x for x in printed(show_encoders).splitlines() if "also called" in x)
-    assert [cell.strip() for cell in line.strip("│").split("│")] == ["also called", "small", "-"]
+    line = next(x for x in printed(show_encoders).splitlines() if "alias" in x)
+    assert [cell.strip() for cell in line.strip("│").split("│")] == ["alias", "small", "-"]
 
 
 def test_no_encoders(printed, monkeypatch, tmp_path):
     monkeypatch.setattr("braindecode_pars._common.model_files.FOLDER", tmp_path)
-    assert printed(show_encoders) == "This installation has no encoders of the package.\n"
+    assert printed(show_encoders) == "This installation contains no bundled encoders.\n"
 
 
 def test_a_card_in_plain_lines(printed, monkeypatch, tmp_path):

@@ -22,7 +22,7 @@ from braindecode_pars.cli import evaluation_report as report
 from braindecode_pars.cli.evaluation_report import (
     classifier_settings,
     encoders_of,
-    given_subjects,
+    find_subjects,
     methods_of,
     show_costs,
     show_scores,
@@ -55,14 +55,14 @@ def one_line(output: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "tuhab"], "'tuhab'; known are sleep, mental_arithmetic, simulated"),
-        (["--dataset", "tuab"], "tuab needs path= (--data)"),
+        (["--dataset", "tuhab"], "'tuhab'. Pass one of sleep, mental_arithmetic, simulated"),
+        (["--dataset", "tuab"], "path (--data) is required for tuab"),
         (["--dataset", "tuab", "--data", "nowhere"], "nowhere"),
-        ([*SMALL, "--data", "nowhere"], "omit nowhere"),
+        ([*SMALL, "--data", "nowhere"], "got nowhere"),
         ([*SMALL, "--method", "bands"], "'bands'"),
         ([*SMALL, "--set", "epochs"], "KEY=VALUE"),
         ([*SMALL, "--set", "epochs=3"], "'epochs'"),
-        ([*SMALL, "--load", "size=3"], "'size'; it has n_subjects"),
+        ([*SMALL, "--load", "size=3"], "'size'. Available arguments: n_subjects"),
         ([*SMALL, "--load", "reference=average"], "no argument 'reference'"),
         (["--dataset", ".", "--load", "reference=Cz"], "None, got 'Cz'"),
         # Methods are checked before a corpus is read, and weights before the first fit.
@@ -77,11 +77,14 @@ def one_line(output: str) -> str:
         ([*SMALL, "--method", "band-power", "--method", "cbramod:bad.pt"], "bad.pt"),
         (
             [*SMALL, "--method", "band-power", "--against", "scratch"],
-            "scratch is no method; methods are band power",
+            "--against scratch; use one of log band power",
         ),
-        ([*SMALL, "--method", "band-power"], "compare needs at least two methods, got only band"),
+        ([*SMALL, "--method", "band-power"], "at least two methods, got log band power"),
         ([*SMALL, "--metric", "auc"], "'auc'"),
-        (["label-efficiency", *SMALL, "--n", "1", "--test-subject", "9"], "9; known are 1"),
+        (
+            ["label-efficiency", *SMALL, "--n", "1", "--test-subject", "9"],
+            "--test-subject 9; use subjects of the dataset: 1",
+        ),
     ],
 )
 def test_user_errors_end_without_a_traceback(arguments, message, tmp_path, monkeypatch):
@@ -132,7 +135,7 @@ def test_leave_one_subject_out(tmp_path):
     assert "mean ± SD over 4 held-out subjects" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["protocol"]) == {"leave_one_subject_out"}
-    mean, sd = re.search(r"band power │ +(-?[\d.]+) ± ([\d.]+)", output).groups()
+    mean, sd = re.search(r"log band power │ +(-?[\d.]+) ± ([\d.]+)", output).groups()
     kappa = scores[scores["metric"] == "kappa"]["value"]
     assert float(mean) == pytest.approx(kappa.mean(), abs=5e-4)
     assert float(sd) == pytest.approx(kappa.std(), abs=5e-4)
@@ -163,8 +166,8 @@ def test_transfer(encoders, tmp_path):
     assert "pretrained" in output
     assert "over 1 seed, over all test windows" in output
     scores = pd.read_csv(tmp_path / "out/scores.csv")
-    trained = {"pretrained, frozen", "pretrained, all weights", "scratch, frozen"}
-    assert set(scores["method"]) == {"band power", *trained}
+    trained = {"pretrained, head trained", "pretrained, fine-tuned", "random encoder, head trained"}
+    assert set(scores["method"]) == {"log band power", *trained}
     assert set(scores["dataset"]) == {"simulated"}
 
 
@@ -186,12 +189,12 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
         calls.append((len(windows.datasets), out, arguments))
         rows = [
             ("label_efficiency", "sleep", method, subject, 4, seed, "kappa", level + subject + seed)
-            for method, level in (("scratch", 0.0), ("PARS, frozen", 0.25))
+            for method, level in (("from scratch", 0.0), ("PARS, head trained", 0.25))
             for subject in (-0.5, 0.5)
             for seed in (0, 1)
         ]
         scores = pd.DataFrame(rows, columns=SCORES)
-        return scores.assign(pretraining_loss=scores["method"].map({"PARS, frozen": 0.75}))
+        return scores.assign(pretraining_loss=scores["method"].map({"PARS, head trained": 0.75}))
 
     monkeypatch.setattr(evaluation, "reproduce", reproduced)
     arguments = ["reproduce", "sleep", "--epochs", "2", "--seeds", "2", "--set", "num_layers=1"]
@@ -199,11 +202,11 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
     assert result.exit_code == 0, result.output
     given = dict(epochs=2, seeds=range(2), num_layers=1)
     assert calls == [(12, tmp_path, given)]
-    assert "16 encoders of 2 epochs, 48 fits." in result.output
+    assert "16 pretrainings of 2 epochs each, and 48 fits." in result.output
     assert "mean over 2 held-out subjects" in result.output
     found = one_line(result.output)
-    assert "scratch 0.500 ± 0.707 - " in found
-    assert "PARS, frozen 0.750 ± 0.707 0.75 " in found
+    assert "from scratch 0.500 ± 0.707 - " in found
+    assert "PARS, head trained 0.750 ± 0.707 0.75 " in found
 
 
 @pytest.mark.slow
@@ -217,16 +220,18 @@ def test_controls(encoders, tmp_path):
     output = one_line(evaluate(*arguments))
     scores = pd.read_csv(tmp_path / "out/scores.csv")
     # The encoder is frozen in a probe, and not fine-tuned beside it.
-    assert set(scores["method"]) == {"PARS probe", "random encoder", "band power"}
+    assert set(scores["method"]) == {"PARS, linear probe", "random encoder", "log band power"}
     assert list(dict.fromkeys(scores["control"])) == ["none", "slow", "labels"]
     gains = pd.read_csv(tmp_path / "out/gains.csv")
     assert set(gains["against"]) == {"random encoder"}
     assert len(gains) == 2 * (2 + 3)
-    mean = scores.query("control == 'slow' and method == 'band power' and n_train_subjects == 2")
+    mean = scores.query(
+        "control == 'slow' and method == 'log band power' and n_train_subjects == 2"
+    )
     mean = mean[mean["subject"] != "all"]["value"].mean()
-    assert re.search(rf"2 band power [\d.]+ ± [\d.]+ {mean:.3f} ±", output)
+    assert re.search(rf"2 log band power [\d.]+ ± [\d.]+ {mean:.3f} ±", output)
     assert "over random encoder" in output
-    assert "4 of 4 recordings were filtered before they were cut" in output
+    assert "4 of 4 recordings were high-pass filtered" in output
     assert "labels permuted within each subject" in output
     assert (tmp_path / "out/gains.txt").read_text().split() == [
         word for word in (tmp_path / "out/gains.txt").read_text().split() if word in output
@@ -236,7 +241,7 @@ def test_controls(encoders, tmp_path):
     folds = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*_*.json")}
     output = evaluate(*arguments, "--against", "band-power")
     assert folds == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*_*.json")}
-    assert "over band power" in output
+    assert "over log band power" in output
 
 
 def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
@@ -245,7 +250,7 @@ def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
         *("--against", "band-power", "--n", 2, "--seeds", 1, "--control", "amplitude"),
         *("--out", tmp_path),
     )
-    assert "over band power" in output
+    assert "over log band power" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["subject"].astype(str)) == {"1", "2", "3", "4"}
 
@@ -259,15 +264,15 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     )
     scores = pd.read_csv(tmp_path / "scores.csv")
     given = [f"{name}{mark}" for mark in (FROZEN, ALL_WEIGHTS) for name in ("PARS", "MAE")]
-    assert set(scores["method"]) == {"scratch", f"scratch{FROZEN}", *given}
+    assert set(scores["method"]) == {"from scratch", f"random encoder{FROZEN}", *given}
     assert "p-values after Holm's correction for 5 pairs" in one_line(output)
-    assert "PARS, all weights and scratch" in one_line(output)
+    assert "PARS, fine-tuned and from scratch" in one_line(output)
     # What is printed as a table is written, too.
-    assert "differences in kappa, with intervals of 95 %" in output
+    assert "differences in kappa, with uncorrected 95 % confidence intervals" in output
     assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     pairs = tests[["method_a", "method_b"]].to_numpy().tolist()
-    assert pairs == [[name, "scratch"] for name in (f"scratch{FROZEN}", *given)]
+    assert pairs == [[name, "from scratch"] for name in (f"random encoder{FROZEN}", *given)]
     assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
     assert tests[["p", "p_holm", "df", "detectable"]].notna().all(axis=None)
 
@@ -283,7 +288,7 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     assert "--unequal-sizes" in refused.output
     output = evaluate(*arguments[1:], "--unequal-sizes")
     found = re.search(
-        r"encoder parameters.*scratch +│ +([\d,]+) │.*pretrained, frozen +│ +([\d,]+) │",
+        r"encoder parameters.*from scratch +│ +([\d,]+) │.*pretrained, head trained +│ +([\d,]+) │",
         output,
         re.S,
     )
@@ -293,9 +298,9 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
 def test_test_subjects_may_have_their_corpus_in_front(nights):
     windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
-    assert given_subjects(windows, ["2", "clinic:1"]) == [2, 1]
-    with pytest.raises(ValueError, match="home:1; known are 1, clinic:1"):
-        given_subjects(windows, ["home:1"])
+    assert find_subjects(windows, ["2", "clinic:1"]) == [2, 1]
+    with pytest.raises(ValueError, match=r"home:1;.* 1, clinic:1"):
+        find_subjects(windows, ["home:1"])
 
 
 def test_names_of_encoders(tmp_path):
@@ -313,8 +318,8 @@ def test_names_of_encoders(tmp_path):
 
 def test_named_encoders_replace_pretraining_in_every_fold():
     methods = methods_of("compare", None, ["PARS=small"], {})
-    networks = [f"{name}{FROZEN}" for name in ("scratch", "PARS")] + [f"PARS{ALL_WEIGHTS}"]
-    assert list(methods) == ["scratch", "band power", "tangent space", *networks]
+    networks = [f"{name}{FROZEN}" for name in ("random encoder", "PARS")] + [f"PARS{ALL_WEIGHTS}"]
+    assert list(methods) == ["from scratch", "log band power", "tangent space", *networks]
     assert f"pretrained{FROZEN}" in methods_of("compare", None, ["small"], {})
 
 
@@ -344,16 +349,18 @@ def test_values_of_a_grid_are_combined_and_two_are_drawn_as_lines(tmp_path, monk
 
 
 def test_the_method_to_compare_with_has_either_of_its_names_or_is_scratch():
-    methods = ["band power", "random encoder", "PARS", "scratch"]
-    called = [report.compared_with(name, methods) for name in ("band-power", "band power", "pars")]
-    assert called == ["band power", "band power", "PARS"]
-    with pytest.raises(ValueError, match=r"mae.* band power, random encoder"):
-        report.compared_with("mae", methods)
-    assert report.compared_with(None, methods) == "scratch"
+    methods = ["log band power", "random encoder", "PARS", "from scratch"]
+    called = [
+        report.reference_method(name, methods) for name in ("band-power", "log band power", "pars")
+    ]
+    assert called == ["log band power", "log band power", "PARS"]
+    with pytest.raises(ValueError, match=r"mae.* log band power, random encoder"):
+        report.reference_method("mae", methods)
+    assert report.reference_method(None, methods) == "from scratch"
     centered = make_methods(["band-power", "random-encoder"], subject_centering=True)
-    assert report.compared_with(None, centered) == f"random encoder{CENTERED}"
-    with pytest.raises(ValueError, match="--against is missing"):
-        report.compared_with(None, ["band power", "tangent space"])
+    assert report.reference_method(None, centered) == f"random encoder{CENTERED}"
+    with pytest.raises(ValueError, match="--against is required"):
+        report.reference_method(None, ["log band power", "tangent space"])
 
 
 def test_options_win_over_the_paper():
@@ -407,7 +414,7 @@ def scores_on(tested, n_train_subjects, dataset="nights"):
     ],
 )
 def test_costs_are_those_of_the_largest_fit(nights, tmp_path, capsys, tested, n_train, trained):
-    methods = {"PARS [a]": classifier(), "band power": LogBandPower()}
+    methods = {"PARS [a]": classifier(), "log band power": LogBandPower()}
     show_costs(methods, nights, scores_on(tested, n_train), tmp_path)
     written = pd.read_csv(tmp_path / "costs.csv")
     part = nights.split([[subject - 1 for subject in trained]])["0"]
@@ -425,7 +432,7 @@ def test_fixed_validation_subjects_come_beside_the_training_subjects(nights, tmp
     methods = {
         "split": classifier(pretext=None, validation="split"),
         "none": classifier(pretext=None, validation=0),
-        "band power": LogBandPower(),
+        "log band power": LogBandPower(),
     }
     show_costs(methods, windows, scores_on([4, "all"], 2), tmp_path)
     written = pd.read_csv(tmp_path / "costs.csv")

@@ -34,11 +34,11 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
     for words in (
         "1,500,000 at 200 Hz",
         "pars with 14,304,257 parameters",
-        "disk of the store 108.0 GB",
+        "disk space of the store 108.0 GB",
         "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
-        "1,000 windows/s on each, measured on steps of 8",
+        "1,000 windows/s per device, measured with 8",
         "417 h (17.4 days)",
-        "Nothing was started.",
+        "No run was started.",
     ):
         assert words in printed
     assert "laptop" not in printed
@@ -48,8 +48,8 @@ def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
     store = make_store(tmp_path / "store")
     before = sorted(tmp_path.rglob("*"))
     printed = plan(store.path, *SMALL)
-    assert "These are defaults for a laptop" in printed
-    assert "at most 2,000, in epochs of 2 steps of 8 windows" in printed
+    assert "defaults are suitable for a laptop" in printed
+    assert "maximum 2,000, in epochs of 2 steps of 8 windows" in printed
     assert sorted(tmp_path.rglob("*")) == before
     excluded = plan(store.path, *SMALL, "--exclude-subject", "subject-0")
     assert "in epochs of 1 steps" in excluded

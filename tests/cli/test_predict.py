@@ -1,4 +1,4 @@
-"""``braindecode-pars predict``: recordings that are found, their results, the summary."""
+"""Command ``braindecode-pars predict``: find recordings, write results and a summary."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def touch(root, *names):
 
 def test_files_and_folders(tmp_path):
     touch(tmp_path, "a.edf", "set/sub-1/b_raw.fif.gz", "set/c.HEA", "set/c.dat", "set/.git/d.edf")
-    found = find_recordings([tmp_path / "a.edf", tmp_path / "set"])
-    assert {str(file.relative_to(tmp_path)): str(target) for file, target in found.items()} == {
+    recordings = find_recordings([tmp_path / "a.edf", tmp_path / "set"])
+    assert {
+        str(file.relative_to(tmp_path)): str(target) for file, target in recordings.items()
+    } == {
         "a.edf": "a",
         "set/c.HEA": "c",
         "set/sub-1/b_raw.fif.gz": "sub-1/b_raw",
@@ -49,9 +51,9 @@ def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkey
     touch(tmp_path, "set/a.edf")
     (tmp_path / "set" / "c.hea").symlink_to(tmp_path / "nowhere")
     monkeypatch.chdir(tmp_path)
-    found = find_recordings([Path("set"), tmp_path / "set" / "a.edf", Path("b.edf")])
-    assert [str(target) for target in found.values()] == ["a", "c", "b"]
-    assert all(file.is_absolute() for file in found)
+    recordings = find_recordings([Path("set"), tmp_path / "set" / "a.edf", Path("b.edf")])
+    assert [str(target) for target in recordings.values()] == ["a", "c", "b"]
+    assert all(file.is_absolute() for file in recordings)
 
 
 def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
@@ -61,22 +63,22 @@ def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
     raw.save(tmp_path / "b_raw.fif", split_size="2MB", split_naming="bids", verbose="error")
     assert (tmp_path / "a_raw-1.fif").exists()
     assert (tmp_path / "b_split-02_raw.fif").exists()
-    found = find_recordings([tmp_path])
-    assert [file.name for file in found] == ["a_raw.fif", "b_split-01_raw.fif"]
+    recordings = find_recordings([tmp_path])
+    assert [file.name for file in recordings] == ["a_raw.fif", "b_split-01_raw.fif"]
 
 
 @pytest.mark.parametrize(
-    ("files", "given", "message"),
+    ("files", "paths", "message"),
     [
-        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "a_predictions.csv; pass the folder"),
-        (["a.edf", "a.bdf"], ["."], "a_predictions.csv; predict"),
+        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "a_predictions.csv. Pass the folder"),
+        (["a.edf", "a.bdf"], ["."], "a_predictions.csv. Predict"),
         (["a.txt"], ["."], ".edf"),
     ],
 )
-def test_bad_input(tmp_path, files, given, message):
+def test_bad_input(tmp_path, files, paths, message):
     touch(tmp_path, *files)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        find_recordings([tmp_path / name for name in given])
+        find_recordings([tmp_path / name for name in paths])
 
 
 def predictions(classes, labels, **findings):
@@ -195,11 +197,11 @@ def names(folder):
     return sorted(file.name for file in folder.glob("[!.]*"))
 
 
-def refused(call, message, *given, **options):
+def refused(call, message, *names, **options):
     """Nothing is written; results are replaced on request only."""
     with pytest.raises(ValueError, match=message):
-        call(*given, **options)
-    assert call(*given, **options, overwrite=True) == 0
+        call(*names, **options)
+    assert call(*names, **options, overwrite=True) == 0
 
 
 def summary(tmp_path):
@@ -213,7 +215,7 @@ def content(folder):
 def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys):
     assert call("a.edf", "b.edf") == 0
     assert call("a.edf", "b.edf", "c.edf") == 0
-    assert "2 of 3 recordings had been predicted before." in capsys.readouterr().out
+    assert "2 of 3 recordings had already been predicted." in capsys.readouterr().out
     assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
     assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
     assert names(tmp_path / "out")[:6] == [
@@ -247,7 +249,7 @@ def test_results_of_another_model_option_or_recording_are_replaced_only_on_reque
     (tmp_path / "moved" / "a.edf").write_bytes(b"of another night")
     message = r"is of \S+a\.edf, predicted otherwise \(files"
     refused(call, message, "moved/a.edf", overlap=0.5)
-    (tmp_path / "moved" / "a.hyp").touch()  # annotations beside it
+    (tmp_path / "moved" / "a.hyp").touch()  # annotations in the same folder
     refused(call, r"a\.hyp", "moved/a.edf", overlap=0.5)
     assert [overlap for _, overlap in clf.predicted] == [0.0, 0.5, 0.5, 0.5, 0.5]
 
@@ -333,7 +335,7 @@ def test_the_summary_has_all_results_in_the_folder(clf, call, tmp_path):
 
 
 def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsys):
-    """The next one lies beside it, until the user asks to replace it."""
+    """The new summary has another name, unless --overwrite is passed."""
     file, new = (tmp_path / "out" / name for name in ("summary.csv", "summary_new.csv"))
     call("a.edf")
     corrected = file.read_text() + "b,by hand\n"
@@ -341,7 +343,7 @@ def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsy
     call("a.edf", "b.edf")
     assert file.read_text() == corrected
     assert pd.read_csv(new)["recording"].tolist() == ["a", "b"]
-    assert "summary.csv was changed" in capsys.readouterr().out
+    assert "summary_new.csv" in capsys.readouterr().out
     new.write_text(corrected)  # this one, too
     call("a.edf", "b.edf")
     assert (file.read_text(), new.read_text()) == (corrected, corrected)
@@ -411,7 +413,7 @@ def test_warnings_name_their_recording_and_findings_are_counted(clf, call, tmp_p
     call("odd.edf", rescale=True)
     printed = capsys.readouterr().err
     assert "odd.edf: Channel C3 is flat." in printed
-    assert "odd.edf: multiplied by 0.0333, " in printed
+    assert "(factor 0.0333)" in printed
     assert summary(tmp_path).loc["odd", ["n_findings", "findings"]].tolist() == [
         2,
         "flat, rescaled_by",
@@ -472,10 +474,10 @@ def test_a_folder_of_recordings(model, night, tmp_path):
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "sleep efficiency (%)" in result.output
     again = (model, tmp_path / "data", "--out", tmp_path / "out")
-    assert "2 of 2 recordings had been predicted before" in predict(*again).output
+    assert "2 of 2 recordings had already been predicted" in predict(*again).output
     assert "overlap is 0.5, was 0.0" in predict(*again, "--overlap", 0.5).output
     assert predict(*again, "--overlap", 0.5, "--overwrite").exit_code == 0
-    assert "summary.csv, which names the findings" in result.output
+    assert "(summary.csv)" in result.output
 
 
 def test_recordings_of_the_training_are_named(model, night, undrawn, tmp_path):
@@ -484,9 +486,9 @@ def test_recordings_of_the_training_are_named(model, night, undrawn, tmp_path):
         save(night, tmp_path / "data" / name)
     result = predict(model, tmp_path / "data", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "trained on a subject called 3:" in result.output
-    assert "2 of 3 recordings have the name of a person" in result.output
-    assert "new people: 3/night_raw, sub-2_eeg." in result.output
+    assert "training data of the model include subject '3'" in result.output
+    assert "2 of 3 recordings" in result.output
+    assert "training subject: 3/night_raw, sub-2_eeg." in result.output
     findings = summary(tmp_path)["findings"].fillna("")
     assert findings.str.contains("subject_in_training").tolist() == [True, False, True]
 
@@ -544,12 +546,12 @@ def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_pat
 
 @pytest.fixture(scope="module")
 def few_labels_model(nights, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vote")
+    folder = tmp_path_factory.mktemp("ensemble")
     donor = embedder(pretext=None).fit(nights)
     donor.save(folder / "encoder")
-    vote = FewLabelsClassifier(str(folder / "encoder"), device="cpu", verbose=0).fit(nights)
-    vote.save(folder / "vote")
-    return folder / "vote"
+    ensemble = FewLabelsClassifier(str(folder / "encoder"), device="cpu", verbose=0).fit(nights)
+    ensemble.save(folder / "ensemble")
+    return folder / "ensemble"
 
 
 def annotated_night(nights, file, names, duration, *, one_class=False):
@@ -565,27 +567,30 @@ def annotated_night(nights, file, names, duration, *, one_class=False):
 
 
 @pytest.mark.parametrize(
-    "given", ["annotations", "marks", "same names", "other names", "table", "none", "one class"]
+    "labels_from",
+    ["annotations", "marks", "same names", "other names", "table", "none", "one class"],
 )
-def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, undrawn, tmp_path, given):
-    with pytest.warns(UserWarning, match="not saved"):  # what another fit would need
-        vote = FewLabelsClassifier.load(few_labels_model)
-    names = dict(enumerate(class_texts(vote)))
+def test_a_model_is_adapted_to_each_recording(
+    nights, few_labels_model, undrawn, tmp_path, labels_from
+):
+    with pytest.warns(UserWarning, match="not saved"):  # parameters that only matter for fit
+        ensemble = FewLabelsClassifier.load(few_labels_model)
+    names = dict(enumerate(class_texts(ensemble)))
     written = {code: f"stage {text}" for code, text in names.items()}
     file = tmp_path / "P09_raw.fif"
-    known = written if given in ("other names", "table", "none") else names
-    # A label without a duration is of the window that begins with it, as in fit; a window that a
-    # label covers in part has none.
-    duration = {"marks": 0.0, "annotations": 44.0}.get(given, 30.0)
-    one = given == "one class"
-    first, texts = annotated_night(nights, file, known, duration, one_class=one)
+    known = written if labels_from in ("other names", "table", "none") else names
+    # A label without a duration applies to the window that starts at its onset, as in fit. Windows
+    # that a label covers partly are unlabeled.
+    duration = {"marks": 0.0, "annotations": 44.0}.get(labels_from, 30.0)
+    has_one_class = labels_from == "one class"
+    first, texts = annotated_night(nights, file, known, duration, one_class=has_one_class)
     options = ["predict", str(few_labels_model), str(file), "--out", str(tmp_path / "out")]
     options += ["--adapt"]
-    if given == "same names":
+    if labels_from == "same names":
         options += [f"--class={name}" for name in names.values()]
-    if given == "other names":
+    if labels_from == "other names":
         options += [f"--class={written[code]}={name}" for code, name in names.items()]
-    if given == "table":
+    if labels_from == "table":
         for other in ("P10", "P11"):  # not predicted, and P11 is not in the table
             nights.datasets[1].raw.save(tmp_path / f"{other}_raw.fif", verbose="error")
         rows = dict(file=file.name, onset=30.0 * first, duration=30.0)
@@ -598,16 +603,16 @@ def test_a_model_is_adapted_to_each_recording(nights, few_labels_model, undrawn,
     assert result.exit_code == 0, result.output
     windows = as_windows(nights.datasets[0])
     labels = None
-    if given not in ("none", "one class"):  # one class tells nothing of the others
+    if labels_from not in ("none", "one class"):  # calibration requires two classes
         labels = np.where(np.isin(np.arange(len(windows)), first), windows.labels, -1)
         assert f"2 {names[0]}" in result.output
     else:
-        assert "without labels" in result.output
+        assert "unlabeled windows" in result.output
     table = pd.read_csv(tmp_path / "out" / "P09_raw_predictions.csv")
     columns = [f"probability_{name}" for name in names.values()]
-    expected = vote.adapt(windows, labels).predict_proba(windows)
+    expected = ensemble.adapt(windows, labels).predict_proba(windows)
     np.testing.assert_allclose(table[columns], expected, atol=2e-4)
-    if given == "table":  # with another label, it is another result
+    if labels_from == "table":  # with another label, it is another result
         changed = pd.DataFrame(rows).assign(stage=wanted[::-1])
         changed.to_csv(tmp_path / "labels.csv", index=False)
         again = CliRunner().invoke(app, options)
@@ -632,4 +637,4 @@ def test_the_windows_to_adapt_to_are_rescaled_too(nights, few_labels_model, tmp_
 def test_a_network_is_not_adapted(model, tmp_path):
     result = predict(model, "x.edf", "--out", tmp_path / "out", "--adapt")
     assert result.exit_code == 1
-    assert "only a model of fit --few-labels" in result.output
+    assert "--adapt requires a model of fit --few-labels" in result.output

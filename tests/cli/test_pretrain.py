@@ -41,7 +41,7 @@ def test_one_of_several_processes_says_it(monkeypatch, caplog):
     for rank, n_lines in (("0", 1), ("1", 1)):
         monkeypatch.setenv("RANK", rank)
         run_config({"device": "cpu"})
-        assert caplog.text.count("defaults for a laptop") == n_lines
+        assert caplog.text.count("suitable for a laptop") == n_lines
 
 
 runner = CliRunner()
@@ -158,7 +158,7 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, interrupted)
     out = tmp_path / "run"
     message = interrupted(store, "--out", out, *SMALL)
     assert "Interrupted." in message
-    assert "use --resume" in message
+    assert "Use --resume" in message
     output = pretrain(store, "--out", out, *SMALL, code=1)
     assert "already contains a run" in output
     output = pretrain(store, "--out", out, *SMALL, "--resume", "--lr", "0.5", code=1)
@@ -179,9 +179,8 @@ def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     few = ["--window-seconds", 3, "--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 4]
     printed = pretrain(store, "--out", tmp_path / "small", *few, "--mlp-dim", 24)
     assert (
-        "These are defaults for a laptop, because the device is the CPU: task_params "
-        "{'position_mask_ratio': 0.5, 'density': 2.0}, lr 0.003, embed_dim 64, num_layers 2, "
-        "num_heads 4, tokenizer spectral. --paper asks for the published ones."
+        "suitable for a laptop: task_params={'position_mask_ratio': 0.5, 'density': 2.0}, "
+        "lr=0.003, embed_dim=64, num_layers=2, num_heads=4, tokenizer=spectral. Pass --paper"
     ) in printed
     found = configuration(tmp_path / "small")
     assert (found["embed_dim"], found["mlp_dim"], found["lr"]) == (64, 24, 3e-3)

@@ -45,7 +45,7 @@ def test_skipped_recordings_are_listed(tree, tmp_path):
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
     assert "2 recordings were skipped: bert/morning_raw.fif: channel E0 contains NaN" in output
-    assert "damaged.edf: it is damaged" in output
+    assert "damaged.edf: the file is damaged" in output
 
 
 def test_the_same_command_adds_new_files(tree, tmp_path):
@@ -92,7 +92,7 @@ def corpora(tmp_path_factory) -> Path:
     write_recording(root / "tuab/edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf", seconds=32)
     for subject in [*(f"tr03-000{i}" for i in range(1, 6)), "te03-0094"]:
         write_record(root / "ysyw", subject, seconds=95)
-    (root / "people.txt").write_text("aaaaaadd\n\ntr03-0001\nzzzzzzzz\n")
+    (root / "subjects.txt").write_text("aaaaaadd\n\ntr03-0001\nzzzzzzzz\n")
     return root
 
 
@@ -107,14 +107,16 @@ def test_recipes_become_one_store(corpora, tmp_path):
     """Its samples are those of the recipes' windows, of training subjects only."""
     path = tmp_path / "store"
     recipes = [f"--recipe={name}={corpora / name}" for name in ("tueg", "ysyw")]
-    exclude = ["--exclude", corpora / "tuab", "--exclude", corpora / "people.txt"]
+    exclude = ["--exclude", corpora / "tuab", "--exclude", corpora / "subjects.txt"]
     shares = ["--share", "tueg=1", "--share", "ysyw=1"]
     code, output = invoke(*recipes, *exclude, *shares, path, "--dtype", "float32")
     assert code == 0, output
-    assert "tueg: 1 subject (1 recording) of the 14,987 published. Left out: 2 subjects" in output
-    assert "in its validation and test sets; 1 subject (1 recording) excluded." in output
-    assert "1 of 3 listed in --exclude have no recording here: zzzzzzzz. If" in output
-    assert "Examples of pretraining: tueg 50%, ysyw 50%." in output
+    assert (
+        "tueg: 1 subject (1 recording) of 14,987 in the full corpus. Excluded: 2 subjects" in output
+    )
+    assert "in the validation and test sets; 1 subject (1 recording) excluded by request." in output
+    assert "1 of 3 subjects listed in --exclude have no recording: zzzzzzzz" in output
+    assert "Proportion of each corpus in pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
     names = dict(zip(store.recordings["corpus"], store.recordings["ch_names"], strict=True))
@@ -124,7 +126,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
     other = ["--share", "tueg=3", "--share", "ysyw=1"]
     code, output = invoke(*recipes, *exclude, *other, path, "--dtype", "float32")
     assert code == 0, output
-    assert "Examples of pretraining: tueg 75%, ysyw 25%." in output
+    assert "Proportion of each corpus in pretraining: tueg 75%, ysyw 25%." in output
 
     # The same samples as the windows of the recipes.
     kept = store.recordings.groupby("corpus")["subject"].apply(list)
@@ -132,11 +134,11 @@ def test_recipes_become_one_store(corpora, tmp_path):
     expected = tueg.load(corpora / "tueg", kept["tueg"], exclude=[corpora / "tuab"], verbose=0)
     expected = np.stack([x for x, *_ in expected])
     np.testing.assert_allclose(windows_of(store, "tueg"), expected, rtol=1e-6, atol=1e-12)
-    found = {f"ysyw:{r.subject}": r for r in ysyw.recordings(corpora / "ysyw")}
-    splits = {subject: recording.description["split"] for subject, recording in found.items()}
+    recordings = {f"ysyw:{r.subject}": r for r in ysyw.recordings(corpora / "ysyw")}
+    splits = {subject: recording.description["split"] for subject, recording in recordings.items()}
     trained_on = {s for s, split in splits.items() if split in ("train", "unlabeled")}
     assert set(kept["ysyw"]) == trained_on - {"ysyw:tr03-0001"}
-    nights = [fixed_windows(ysyw.prepare(found[subject])) for subject in kept["ysyw"]]
+    nights = [fixed_windows(ysyw.prepare(recordings[subject])) for subject in kept["ysyw"]]
     expected = np.stack([x for night in nights for x, *_ in night])
     np.testing.assert_allclose(windows_of(store, "ysyw"), expected, rtol=1e-6, atol=1e-12)
 
@@ -146,10 +148,10 @@ def test_recipes_become_one_store(corpora, tmp_path):
     [
         (["tueg=tuab"], "tuab"),
         (["ysyw=tueg"], "tueg"),
-        (["tueg=absent"], "TUEG is at https://"),
-        (["tuag=tueg"], "'tuag'; known are eegmat"),
+        (["tueg=absent"], "TUEG from https://"),
+        (["tuag=tueg"], "'tuag'; use one of eegmat"),
         (["tueg"], "NAME=FOLDER"),
-        (["eesm17=empty"], "no night of EESM17"),
+        (["eesm17=empty"], "no recording of EESM17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq"),
@@ -159,7 +161,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw twice"),
     ],
 )
-def test_recipes_that_do_not_fit(corpora, tmp_path, monkeypatch, arguments, message):
+def test_invalid_recipes(corpora, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(corpora)
     Path("empty").mkdir(exist_ok=True)
     code, output = invoke("--recipe", *arguments, tmp_path / "store")
@@ -176,9 +178,10 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     arguments = ["--recipe", f"ysyw={tmp_path / 'ysyw'}", tmp_path / "store"]
     code, output = invoke(*arguments)
     assert code == 1
-    assert "ysyw: 2 subjects (2 recordings) of the 1,983 published." in output
+    assert "ysyw: 2 subjects (2 recordings) of 1,983 in the full corpus." in output
     assert "te03-0002.mat cannot be stored" in output
     assert "same call resumes" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
-    assert "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: it is damaged" in output
+    skipped = "1 recordings were skipped: ysyw/test/te03-0002/te03-0002.mat: the file is damaged"
+    assert skipped in output

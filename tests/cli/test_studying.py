@@ -1,4 +1,4 @@
-"""The command study: what it looks at, plans and refuses."""
+"""The command study: data check, plan, errors and report."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def options(arguments):
     return [*texts, "--window-seconds", "5"]
 
 
-@pytest.mark.filterwarnings("ignore:Nothing is left", "ignore:Left out")
-def test_a_study_without_an_answer_ends_with_the_reason(tmp_path):
-    given = study_folders.few_labeled(tmp_path / "recordings")
-    out, reason = tmp_path / "study", "at least 6 are needed"
-    result = run(tmp_path / "recordings", "--out", out, *options(given))
+@pytest.mark.filterwarnings("ignore:No windows remain", "ignore:Excluded")
+def test_a_study_that_fails_the_data_check_ends_with_the_reason(tmp_path):
+    arguments_of_load = study_folders.few_labeled(tmp_path / "recordings")
+    out, reason = tmp_path / "study", "at least 6 are required"
+    result = run(tmp_path / "recordings", "--out", out, *options(arguments_of_load))
     assert result.exit_code == 0, result.output
     assert reason in result.output.replace("\n", " ")
     assert reason in (out / "report.html").read_text()
@@ -40,20 +40,20 @@ def untimed(method, *_):
     return 66.0 if method.estimator is None else np.nan
 
 
-def test_the_plan_of_the_sample_is_shown_and_nothing_is_run(tmp_path, monkeypatch):
+def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     out = tmp_path / "study"
     tasks = ("--task", "mae", "--task", "pars", "--without", "small (pretrained on other data)")
     result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2, *tasks)
     assert result.exit_code == 0, result.output
-    assert "Warning: In all 24 subjects, the recordings come in the same order" in result.output
+    assert "Warning: Class is confounded with recording order: in all 24 subjects" in result.output
     assert "MAE pretraining" in result.output
     assert "small (pretrained" not in result.output
-    assert "12 draws of 4 labeled subjects, dealt into 3 disjoint sets" in result.output
-    assert "At least" in result.output  # the minutes of networks are not known
-    assert "Networks have 3 draws" in result.output
+    assert "12 draws of 4 labeled subjects from 3 disjoint sets" in result.output
+    assert "at least" in result.output  # the duration of networks is unknown
+    assert "Networks use 3 draws" in result.output
     assert "control analyses" in result.output
-    assert "Nothing was run" in result.output
+    assert "The study was not run" in result.output
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
 
 
@@ -67,7 +67,7 @@ def test_a_quick_plan_has_the_primary_comparison_and_the_baselines(tmp_path, mon
     assert "Networks" not in result.output
     assert "control analyses" not in result.output
     # 6 steps of three methods and three baselines, 1.1 minutes each
-    assert "About 23 min with 1 process," in result.output
+    assert "23 min with 1 process," in result.output
     result = run("mental_arithmetic", "--out", out, "--quick", "--thorough")
     assert result.exit_code == 2
 
@@ -90,17 +90,17 @@ CLASSES = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
 
 
 @pytest.mark.parametrize("stages", [(), pytest.param(CLASSES, marks=pytest.mark.slow)])
-def test_the_question_of_the_sample_of_sleep_is_stage_3_or_4(tmp_path, monkeypatch, stages):
-    """Wake is pretrained on, and not scored."""
+def test_the_classes_of_the_bundled_sleep_dataset_are_stages_3_and_4(tmp_path, monkeypatch, stages):
+    """Wake is used for pretraining, but not scored."""
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     result = run("sleep", "--out", tmp_path / "study", "--plan-only", *stages)
     assert result.exit_code == 0, result.output
-    for found in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows have no"):
-        assert re.search(found, result.output)
+    for pattern in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows"):
+        assert re.search(pattern, result.output)
     assert "12 draws of 2 labeled subjects" in result.output
 
 
-def test_a_sample_without_stages_has_no_classes_to_choose(tmp_path):
+def test_a_bundled_dataset_without_classes_argument(tmp_path):
     result = run("mental_arithmetic", "--out", tmp_path / "other", "--class", "rest")
     assert result.exit_code == 1
     assert "no argument 'classes'" in result.output
@@ -109,15 +109,15 @@ def test_a_sample_without_stages_has_no_classes_to_choose(tmp_path):
 @pytest.mark.filterwarnings("ignore:The corpus of the test subjects")  # as in "small"
 def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
-    given = study_folders.classes_of_sites(tmp_path / "recordings")
-    arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(given))
+    arguments_of_load = study_folders.classes_of_sites(tmp_path / "recordings")
+    arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(arguments_of_load))
     stopped = run(*arguments)
     assert stopped.exit_code == 0, stopped.output
-    assert "Stop: The classes are confounded with the site" in " ".join(stopped.output.split())
+    assert "Stop: Class is confounded with the site" in " ".join(stopped.output.split())
     result = run(*arguments, "--in-spite-of", "confounds", "--plan-only")
     assert result.exit_code == 0, result.output
     assert "Stop:" not in result.output
-    assert "Nothing was run" in result.output
+    assert "The study was not run" in result.output
     assert run(*arguments, "--in-spite-of", "copies").exit_code == 1
 
 
@@ -126,16 +126,20 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
 def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkeypatch):
     effort = study_design.Effort(6, 8.0, ("primary", "baselines"))
     monkeypatch.setitem(study_design.EFFORTS, "quick", effort)
-    given = study_folders.good(tmp_path / "recordings")
+    arguments_of_load = study_folders.good(tmp_path / "recordings")
     out = tmp_path / "study"
-    result = run(tmp_path / "recordings", "--out", out, "--quick", "--jobs", 1, *options(given))
+    result = run(
+        tmp_path / "recordings", "--out", out, "--quick", "--jobs", 1, *options(arguments_of_load)
+    )
     assert result.exit_code == 0, result.output
     stored = json.loads((out / "study.json").read_text())
     assert set(stored["comparisons"]) == {"primary", "initialization", "baseline"}
     for answer in stored["answers"]:
         assert answer.split()[0] in result.output
     assert "braindecode-pars predict" in result.output
-    again = run(tmp_path / "recordings", "--out", out, "--quick", "--plan-only", *options(given))
+    again = run(
+        tmp_path / "recordings", "--out", out, "--quick", "--plan-only", *options(arguments_of_load)
+    )
     assert "9 of 9 steps are already finished" in again.output
     recording = next((tmp_path / "recordings").rglob("*.fif"))
     arguments = ["predict", str(out / "model"), str(recording), "--out", str(tmp_path / "p")]
@@ -144,8 +148,8 @@ def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkey
     assert f"{stored['recommendation']['score']:.2f}" in predicted.output
 
 
-def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
-    data, said = tmp_path / "recordings", "All labels last 5 s, and so do the windows."
+def test_labels_of_equal_short_duration_define_the_length_of_windows(tmp_path):
+    data, message = tmp_path / "recordings", "windows of 5 s"
     data.mkdir()
     rows = ["file,subject,label,onset,duration"]
     for i in range(4):
@@ -154,6 +158,6 @@ def test_labels_of_one_short_length_need_no_length_of_windows(tmp_path):
     (data / "labels.csv").write_text("\n".join(rows))
     result = run(data, "--out", tmp_path / "study", "--labels", "labels.csv")
     assert result.exit_code == 0, result.output
-    assert said in result.output
+    assert message in result.output
     assert "16" in result.output  # windows
     assert "Encoder small: reference as recorded, but average in training" in result.output

@@ -1,4 +1,4 @@
-"""What all commands share: help, values, tables, the end of a command that fails."""
+"""Functions shared by all commands: help, values, tables and error handling."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_line_of_the_log_comes_once_with_its_number(capsys):
     echo.end()
     echo.end()
     shown = capsys.readouterr().out.splitlines()
-    assert shown == ["Channel X is not used.", "Read.", "2 times: Channel X is not used."]
+    assert shown == ["Channel X is not used.", "Read.", "Repeated 2 times: Channel X is not used."]
 
 
 @pytest.mark.slow
@@ -62,12 +62,12 @@ def test_help_and_errors_in_a_narrow_terminal_without_unicode(tmp_path):
     missing = tmp_path / "Jörg [home]"
     commands = [["--help"], ["store", "--help"], ["store", os.fsencode(missing), "out"]]
     for arguments in commands:
-        found = subprocess.run(
+        completed = subprocess.run(
             [*COMMAND, *arguments], env={**os.environ, **ASCII}, cwd=tmp_path, capture_output=True
         )
-        output = (found.stdout + found.stderr).decode()
+        output = (completed.stdout + completed.stderr).decode()
         assert "Traceback" not in output
-        assert found.returncode == ("--help" not in arguments)
+        assert completed.returncode == ("--help" not in arguments)
     assert "[home]" in output
     assert list(tmp_path.iterdir()) == []
 
@@ -80,8 +80,8 @@ def test_help_lists_the_names_of_the_registries():
     helped = {command.name: command for command in get_command(app).commands.values()}
 
     def text(command, option):
-        (found,) = [p.help for p in helped[command].params if f"--{option}" in p.opts]
-        return f" {found} "
+        (help_text,) = [p.help for p in helped[command].params if f"--{option}" in p.opts]
+        return f" {help_text} "
 
     for command, option, title, names in (
         *(
@@ -93,7 +93,7 @@ def test_help_lists_the_names_of_the_registries():
         ("evaluate", "method", "Method", METHODS),
         ("evaluate", "metric", "Metric", METRICS),
         ("evaluate", "grid", "settings to vary", GRIDS),
-        ("evaluate", "control", "what the windows lack", CONTROLS),
+        ("evaluate", "control", "control signals", CONTROLS),
     ):
         listed = text(command, option).partition(f"{title}")[2].lstrip(":, ")
         assert listed.startswith(", ".join(names)), (command, option)
@@ -109,7 +109,7 @@ def test_help_of_a_protocol_has_what_it_takes_and_only_that(protocol):
         assert result.exit_code == 0, result.output
         return set(re.findall(r"^│[ *]{1,5}(--[a-z-]+)", result.output, re.MULTILINE))
 
-    special = {option for own in PROTOCOLS.values() for option in own}
+    special = {option for names in PROTOCOLS.values() for option in names}
     shared = options() - special
     assert {"--dataset", "--out"} <= shared
     assert special <= options()
@@ -138,7 +138,7 @@ def test_help_imports_no_heavy_library_and_the_package_prints_nothing():
 
 
 def test_values_are_json_or_constants_of_python_or_texts():
-    given = [
+    options_of_set = [
         "n=3",
         "lr=1e-3",
         "name=pars",
@@ -153,7 +153,7 @@ def test_values_are_json_or_constants_of_python_or_texts():
     )
     texts = dict(subject="1_2", code="0x10", site="NaN", far="-Infinity", label="001")
     assert values([f"{key}={text}" for key, text in texts.items()], "--load") == texts
-    assert values(given, "--set") == expected
+    assert values(options_of_set, "--set") == expected
     assert values(None, "--set") == {}
 
 
@@ -279,9 +279,9 @@ sys.modules["braindecode_pars.cli.commands"].app = lambda **_: __import__("impor
 cli.main()
 print("it went on")
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert found.returncode == 130
-    assert (found.stdout, found.stderr) == ("", "Interrupted.\n")
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert completed.returncode == 130
+    assert (completed.stdout, completed.stderr) == ("", "Interrupted.\n")
 
 
 #: A command that prints what Ctrl-C does while it computes, and warns.

@@ -51,7 +51,7 @@ def test_a_condition_with_shorter_recordings_is_named(tmp_path):
     assert len(eegmat.load(tmp_path, window_seconds=12, **options)) == 3
     raw = mne.io.read_raw_edf(tmp_path / "Subject00_2.edf", verbose="error").crop(0, 6)
     raw.export(tmp_path / "Subject00_2.edf", overwrite=True, verbose="error")
-    message = "left of the class 'arithmetic'"
+    message = "class 'arithmetic'"
     with pytest.raises(ValueError, match=message):
         eegmat.load(tmp_path, window_seconds=12, **options)
     with pytest.warns(UserWarning, match=message):

@@ -110,7 +110,7 @@ def test_channels_are_occasionally_flat(long_nights):
 def test_simulated_stages_are_learnable_but_not_easy(long_nights):
     """Logistic regression on band power has a kappa far from 0 and below 1 on held-out subjects."""
     pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000))
-    scores = leave_one_subject_out({"band power": pipeline}, long_nights, verbose=0)
+    scores = leave_one_subject_out({"log band power": pipeline}, long_nights, verbose=0)
     kappa = scores.loc[scores["metric"] == "kappa", "value"]
     assert 0.4 < kappa.mean() < 0.85
     assert kappa.max() < 0.95

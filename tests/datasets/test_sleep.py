@@ -37,48 +37,48 @@ def originals(eeg_folder):
     return folder
 
 
-def test_windows_of_twelve_people(windows):
+def test_windows_of_twelve_subjects(windows):
     X, y, groups = as_sklearn(windows)
     assert X[0].shape == (1, 30 * 128)
     assert [dataset.windows.info["sfreq"] for dataset in windows.datasets] == [128] * 12
-    people = windows.description["subject"].tolist()
-    assert {type(person) for person in people} == {str}
-    assert sorted(set(groups)) == people
-    assert (len(people), people[0], people[-1]) == (12, "ucddb002", "ucddb024")
+    subjects = windows.description["subject"].tolist()
+    assert {type(subject) for subject in subjects} == {str}
+    assert sorted(set(groups)) == subjects
+    assert (len(subjects), subjects[0], subjects[-1]) == (12, "ucddb002", "ucddb024")
     assert [dataset.windows.ch_names for dataset in windows.datasets] == [["C3-A2"]] * 12
     assert as_windows(windows).label_names == {WAKE: 0, STAGE_3: 1, STAGE_4: 2}
     assert Counter(y.tolist()) == {0: 720, 1: 366, 2: 653}
-    for person in people:
-        counts = Counter(y[groups == person].tolist())
+    for subject in subjects:
+        counts = Counter(y[groups == subject].tolist())
         assert set(counts) == {0, 1, 2}
         assert max(counts.values()) <= 60
 
 
-def test_metadata_say_where_a_window_was_and_whether_it_is_bad(windows):
+def test_metadata_have_the_position_and_quality_of_windows(windows):
     table = windows.get_metadata()
-    for _, night in table.groupby("subject"):
-        assert (night["position"].diff().dropna() > 0).all()
-        np.testing.assert_array_equal(night["i_start_in_trial"], 3840 * night["position"])
+    for _, recording in table.groupby("subject"):
+        assert (recording["position"].diff().dropna() > 0).all()
+        np.testing.assert_array_equal(recording["i_start_in_trial"], 3840 * recording["position"])
     wake = table["target"] == 0
     assert table["bad"][wake].mean() == pytest.approx(0.207, abs=5e-4)  # in the README
     assert table["bad"][~wake].mean() == pytest.approx(0.024, abs=5e-4)
 
 
 def test_stage_4_has_larger_slow_waves_than_stage_3(windows):
-    """In stage 4, the power from 0.5 to 2 Hz is larger than in stage 3, in nearly all people."""
+    """In stage 4, the power from 0.5 to 2 Hz is larger than in stage 3, in nearly all subjects."""
     X, y, groups = as_sklearn(windows)
     x = np.stack([np.asarray(window)[0] for window in X])
     assert 1e-5 < np.median(x.std(axis=1)) < 1e-4
     slow = (np.abs(np.fft.rfft(x)[:, 15:60]) ** 2).sum(axis=1)
     ratios = [
-        np.median(slow[(groups == person) & (y == 2)])
-        / np.median(slow[(groups == person) & (y == 1)])
-        for person in set(groups)
+        np.median(slow[(groups == subject) & (y == 2)])
+        / np.median(slow[(groups == subject) & (y == 1)])
+        for subject in set(groups)
     ]
     assert sum(ratio > 1 for ratio in ratios) >= 11
 
 
-def test_some_people(windows):
+def test_selected_subjects(windows):
     two = datasets.sleep(["ucddb010", "ucddb006"])
     assert two.description["subject"].tolist() == ["ucddb006", "ucddb010"]
     np.testing.assert_array_equal(two[0][0], windows.datasets[1][0][0])
@@ -103,7 +103,7 @@ def test_stages_may_be_joined_and_an_unknown_one_is_an_error():
     joined = datasets.sleep(["ucddb002"], classes=deep)
     assert as_windows(joined).label_names == {"wake": 0, "deep": 1}
     assert Counter(as_sklearn(joined)[1].tolist()) == {0: 60, 1: 87}
-    with pytest.raises(ValueError, match=r"'N3'.*'Sleep stage 3'"):
+    with pytest.raises(ValueError, match=r"'Sleep stage 3'.*'N3'"):
         datasets.sleep(classes=["N3"])
 
 
@@ -123,7 +123,7 @@ def test_a_model_of_the_sample_stages_a_recording(name, windows, clf, tmp_path):
     info = mne.create_info([name, "ECG"], 128.0, ["eeg", "ecg"])
     raw = mne.io.RawArray(np.stack([signals, 10 * signals]), info, verbose="error")
     raw.export(tmp_path / "night.edf", verbose="error")
-    with pytest.warns(UserWarning, match="N1, N2, R cannot come out"):
+    with pytest.warns(UserWarning, match="N1, N2, R"):
         frame = clf.predict_raw(tmp_path / "night.edf")
     names = np.array([WAKE, STAGE_3, STAGE_4])
     assert (frame["label"] == names[clf.predict(night)]).mean() > 0.95  # EDF rounds samples
@@ -148,13 +148,15 @@ def test_windows_are_those_of_the_recordings_within_half_a_step(windows, origina
     with np.load(SAMPLE, allow_pickle=False) as archive:
         steps = dict(zip(archive["subjects"].tolist(), archive["step"], strict=True))
     for dataset in windows.datasets:
-        person, metadata = dataset.description["subject"], dataset.metadata
-        with np.load(originals / f"{person}.npz", allow_pickle=False) as night:
-            rows = np.searchsorted(night["position"], metadata["position"])
-            original = night["x"][rows] * night["scale"] * 100e-6
-            assert night["stage"][rows].tolist() == ["W34"[target] for target in metadata["target"]]
-            assert night["bad"][rows].tolist() == metadata["bad"].tolist()
-        step = steps[person]
+        subject, metadata = dataset.description["subject"], dataset.metadata
+        with np.load(originals / f"{subject}.npz", allow_pickle=False) as recording:
+            rows = np.searchsorted(recording["position"], metadata["position"])
+            original = recording["x"][rows] * recording["scale"] * 100e-6
+            assert recording["stage"][rows].tolist() == [
+                "W34"[target] for target in metadata["target"]
+            ]
+            assert recording["bad"][rows].tolist() == metadata["bad"].tolist()
+        step = steps[subject]
         limited = original.clip(-127 * step, 127 * step)
         stored = np.stack([x[0] for x, _, _ in dataset])
         assert np.abs(stored - limited).max() <= 0.5001 * step

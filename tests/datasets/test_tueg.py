@@ -104,14 +104,14 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
 
 
 def test_exclusion_by_folders_and_lists(written, others):
-    found = tueg.recordings(written)
-    kept, excluded = tueg.leave_out(found, [others[0], ["aaaaaaab"]])
-    assert {recording.subject for recording in kept} == {"aaaaaadd"}
+    recordings = tueg.recordings(written)
+    included, excluded = tueg.leave_out(recordings, [others[0], ["aaaaaaab"]])
+    assert {recording.subject for recording in included} == {"aaaaaadd"}
     assert {recording.subject for recording in excluded} == {"aaaaaaaa", "aaaaaaab"}
-    assert len(kept) + len(excluded) == len(found)
-    kept, excluded = tueg.leave_out(found, [str(others[1])])
+    assert len(included) + len(excluded) == len(recordings)
+    included, excluded = tueg.leave_out(recordings, [str(others[1])])
     assert [recording.subject for recording in excluded] == ["aaaaaadd"]
-    assert tueg.leave_out(found, []) == (found, [])
+    assert tueg.leave_out(recordings, []) == (recordings, [])
 
 
 def test_numbers_exclude_subjects_that_are_named_by_numbers(tmp_path):
@@ -119,24 +119,24 @@ def test_numbers_exclude_subjects_that_are_named_by_numbers(tmp_path):
     for subject in ("00000001", "00000002", "00000013"):
         name = f"edf/01_tcp_ar/000/{subject}/s001_2010_11_15/{subject}_s001_t000.edf"
         touch(tmp_path / name)
-    found = tueg.recordings(tmp_path)
-    kept, _ = tueg.leave_out(found, [[1, 2.0]])
-    assert [recording.subject for recording in kept] == ["00000013"]
+    recordings = tueg.recordings(tmp_path)
+    included, _ = tueg.leave_out(recordings, [[1, 2.0]])
+    assert [recording.subject for recording in included] == ["00000013"]
     with pytest.raises(TypeError, match="not iterable"):
-        tueg.leave_out(found, [1, 2])
+        tueg.leave_out(recordings, [1, 2])
 
 
 def test_subjects_of_a_list_may_have_a_corpus(written):
-    """As on the card of an encoder; the corpora of the hospital have people in common."""
-    found = tueg.recordings(written)
+    """As on the card of an encoder; the corpora of the hospital share subjects."""
+    recordings = tueg.recordings(written)
     others = ["tuab:aaaaaaab", "TUEG:aaaaaadd", "eegmat:5", "tusz:zzzzzzzz"]
-    kept, excluded = tueg.leave_out(found, [others])
-    assert {recording.subject for recording in kept} == {"aaaaaaaa"}
+    included, excluded = tueg.leave_out(recordings, [others])
+    assert {recording.subject for recording in included} == {"aaaaaaaa"}
     assert {recording.subject for recording in excluded} == {"aaaaaaab", "aaaaaadd"}
     with pytest.raises(ValueError, match="tuab:00000254"):
-        tueg.leave_out(found, [["tuab:00000254"]])
+        tueg.leave_out(recordings, [["tuab:00000254"]])
     chosen = ["aaaaaaab", "aaaaaadd"]
-    with pytest.warns(UserWarning, match="2 subjects .*: eegmat:5, tusz:zzzzzzzz"):
+    with pytest.warns(UserWarning, match=r"\(2\): eegmat:5, tusz:zzzzzzzz"):
         tueg.load(written, exclude=[others], verbose=0)
     windows = tueg.load(written, chosen, exclude=[["tuab:aaaaaaab"]], verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaadd"}
@@ -156,20 +156,20 @@ def test_without_exclusion_a_warning_explains_the_leakage(tree):
 
 
 def test_an_exclusion_without_matching_subjects_raises(written, tmp_path):
-    found = tueg.recordings(written)
+    recordings = tueg.recordings(written)
     touch(tmp_path / "old/edf/01_tcp_ar/002/00000254/s005_2010_11_15/00000254_s005_t000.edf")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="empty"):
-        tueg.leave_out(found, [tmp_path / "empty"])
+        tueg.leave_out(recordings, [tmp_path / "empty"])
     with pytest.raises(FileNotFoundError, match="aaaaaaaa"):
-        tueg.leave_out(found, ["aaaaaaaa"])  # a subject instead of a list of subjects
+        tueg.leave_out(recordings, ["aaaaaaaa"])  # a subject instead of a list of subjects
     with pytest.raises(TypeError, match="a list"):
-        tueg.leave_out(found, str(tmp_path))
+        tueg.leave_out(recordings, str(tmp_path))
     with pytest.raises(ValueError, match=r"00000254.*aaaaaadd"):
-        tueg.leave_out(found, [["00000254"]])
+        tueg.leave_out(recordings, [["00000254"]])
     with pytest.raises(ValueError, match=r"00000254.*aaaaaadd"):
         tueg.RECIPE.continuous(written, exclude=[["00000254"]])
-    mixed = [*found, *tueg.recordings(tmp_path / "old")]
+    mixed = [*recordings, *tueg.recordings(tmp_path / "old")]
     with pytest.raises(ValueError, match="aaaaaaaa"):
         tueg.leave_out(mixed, [["aaaaaaaa"]])
     touch(tmp_path / "v2/edf/eval/normal/01_tcp_ar/00000254_s001_t000.edf")

@@ -68,12 +68,12 @@ def test_what_was_repaired_has_no_warning(wanted, names, trained, expected):
 @pytest.mark.parametrize(
     ("wanted", "names", "reference", "warning", "others"),
     [
-        (["C3-M2"], ["C3-M1"], "as recorded", "C3-M1 for C3-M2", {"C3-M2": "C3-M1"}),
+        (["C3-M2"], ["C3-M1"], "as recorded", "C3-M1 instead of C3-M2", {"C3-M2": "C3-M1"}),
         (
             ["C3", "C4"],
             ["C3", "C4", "M1"],
             "M1, M2",
-            r"\(M1, M2\).*: C3 \(as recorded\), C4 \(as recorded\)\.",
+            r"\(expected M1, M2\).*: C3 \(.*as recorded\), C4 \(.*as recorded\)\.",
             {"C3": "C3", "C4": "C4"},
         ),
         (  # the average needs one reference of all channels
@@ -150,7 +150,7 @@ def test_a_subject_of_the_training(file, his_id, found, tmp_path):
     raw.info["subject_info"] = None if his_id is None else {"his_id": his_id}
     given = raw if file is None else tmp_path / file
     recording = prepare_recording(raw, "night", clf)
-    caught = pytest.warns(UserWarning, match=f"a subject called {found}:")
+    caught = pytest.warns(UserWarning, match=f"subject {found!r}")
     with caught if found else nullcontext():
         findings = recording_findings(recording, clf, given)
     assert findings.get("subject_in_training") == found
@@ -161,7 +161,7 @@ def test_an_average_without_channels_of_the_training_is_a_warning(is_done):
     raw = raw_of(["C3", "C4"])
     if is_done:
         raw.set_eeg_reference("average", verbose="error")
-    with pytest.warns(UserWarning, match="average reference of the recording lacks O1, which"):
+    with pytest.warns(UserWarning, match=r"average reference.*training: O1\."):
         found = findings_in(raw, model(["C3", "C4", "O1"]), reference="average")
     assert found == {"missing_channels": ["O1"], "average_without": ["O1"]}
 
@@ -200,7 +200,7 @@ def test_a_narrower_band_cannot_be_repaired():
 
 def test_without_preprocessing_everything_that_differs_is_found():
     raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
-    with pytest.warns(UserWarning, match="preprocess=False"):
+    with pytest.warns(UserWarning, match="preprocess="):
         found = findings_in(raw, model(["C3"]), preprocess=False, band=(0.5, 15.0))
     assert set(found) == {"prepared_otherwise"}
 
@@ -222,7 +222,7 @@ def test_a_channel_that_is_zero_throughout_may_be_the_reference():
     """Recordings against C3: a difference with it is right."""
     raw = raw_of(["C3", "C4", "Cz"])
     raw._data[0] = 0.0
-    with pytest.warns(UserWarning, match="flat: C3 .* may be the reference of the others"):
+    with pytest.warns(UserWarning, match="flat: C3 .* may be the reference"):
         found = findings_in(raw, model(["C4-C3"]))
     assert found == {"flat_channels": {"C3": 100.0}}
 
@@ -327,6 +327,6 @@ def test_an_average_of_which_channels_were_dropped_is_another_average():
     assert findings_in(raw, model(["C3", "C4"]), reference="average") == {}
     with (
         pytest.warns(UserWarning, match="reference changed, but average in training"),
-        pytest.warns(UserWarning, match="reference of the recording has O2"),
+        pytest.warns(UserWarning, match="average reference.*: O2"),
     ):
         findings_in(raw.drop_channels(["O1"]), model(["C3", "C4"]), reference="average")

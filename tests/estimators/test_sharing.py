@@ -14,7 +14,7 @@ from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.evaluation.folds import seen_before
+from braindecode_pars.evaluation.folds import find_leaked_subjects
 
 #: One name has a colon, and is not of a corpus "Carla".
 PEOPLE = ["Anna Ahlers", "Berta", "Carla:Conrad"]
@@ -72,7 +72,7 @@ def test_the_subjects_of_a_shared_encoder_are_unknown(fitted, pretrained, window
         leave_one_subject_out({"shared": clf}, windows, seeds=[0], verbose=0)
     with pytest.warns(UserWarning, match="not saved"):
         shared = PARSClassifier.load(fitted.save(tmp_path / "clf", share=True))
-    assert seen_before(shared, {"Berta": "Berta"}) == {"subjects": [], "unknown": True}
+    assert find_leaked_subjects(shared, {"Berta": "Berta"}) == {"subjects": [], "unknown": True}
     other = embedder(encoder=folder, continue_pretraining=True).fit(windows.split([[0]])["0"])
     assert names_in(other.save(tmp_path / "again", share=True)) == []
 

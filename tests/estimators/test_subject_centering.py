@@ -90,16 +90,16 @@ def test_in_a_protocol(nights, tmp_path):
     centered_probe = make_pipeline(
         SubjectCentering(PARSEmbedder(encoder=donor, verbose=0)), LogisticRegression(max_iter=1000)
     )
-    methods = {"band power": probe(), "probe": centered_probe}
+    methods = {"log band power": probe(), "probe": centered_probe}
     arguments = dict(metrics=["accuracy"], out=tmp_path, verbose=0)
     with pytest.warns(UserWarning, match="test subjects 1, 2"):
         scores = leave_one_subject_out(methods, nights, **arguments)
     X, y, groups = as_sklearn(nights)
     expected = cross_val_score(probe(), X, y, groups=groups, cv=LeaveOneGroupOut())
-    found = scores[scores["method"] == "band power"]["value"]
+    found = scores[scores["method"] == "log band power"]["value"]
     np.testing.assert_allclose(found, expected)
-    changed = {"band power": probe(power="relative")}
-    with pytest.raises(ValueError, match="band power"):
+    changed = {"log band power": probe(power="relative")}
+    with pytest.raises(ValueError, match="log band power"):
         leave_one_subject_out(changed, nights, **arguments)
 
 

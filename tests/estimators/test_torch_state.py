@@ -45,7 +45,9 @@ MODELS = {
     "network": lambda: NetworkClassifier(
         sfreq=100.0, finetune_epochs=1, verbose=0, random_state=0, class_weight={0: 2.0}
     ),
-    "few labels": lambda: FewLabelsClassifier(EMBEDDER, sfreq=100.0, verbose=0, recenter=None),
+    "feature ensemble": lambda: FewLabelsClassifier(
+        EMBEDDER, sfreq=100.0, verbose=0, recenter=None
+    ),
     "probe": lambda: LinearProbe(embedder(sfreq=100.0)),
 }
 X = 1e-5 * np.random.default_rng(0).normal(size=(24, 2, 300)).astype(np.float32)

@@ -39,9 +39,9 @@ def test_a_grid_of_values_is_all_combinations():
 
 def test_settings_become_parameters_or_pretext_params():
     base = PARSClassifier(pretext_params={"position_mask_ratio": 0.8}, mlp_dim=7)
-    found = configured(base, {"n_patches": 20, "embed_dim": 32})
-    assert found.pretext_params == {"position_mask_ratio": 0.8, "n_patches": 20}
-    assert (found.embed_dim, found.mlp_dim) == (32, 7)
+    result = configured(base, {"n_patches": 20, "embed_dim": 32})
+    assert result.pretext_params == {"position_mask_ratio": 0.8, "n_patches": 20}
+    assert (result.embed_dim, result.mlp_dim) == (32, 7)
     assert base.pretext_params == {"position_mask_ratio": 0.8}
     probe = make_pipeline(LogBandPower(), LogisticRegression())
     assert configured(probe, {"logisticregression__C": 3})[-1].C == 3
@@ -49,9 +49,9 @@ def test_settings_become_parameters_or_pretext_params():
         configured(LogisticRegression(), {"n_patches": 20})
     # A joint task keeps the arguments of its part.
     base = PARSClassifier(**paper.CLASSIFIER)
-    found = configured(base, GRIDS["joint"]["PARS + MAE"])
-    assert found.pretext == "joint"
-    assert found.pretext_params == {"task_params": {"pars": base.pretext_params}}
+    result = configured(base, GRIDS["joint"]["PARS + MAE"])
+    assert result.pretext == "joint"
+    assert result.pretext_params == {"task_params": {"pars": base.pretext_params}}
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -128,8 +128,8 @@ def test_named_settings_can_set_different_parameters(nights, tmp_path):
         ([1], TypeError, "list"),
         ({}, ValueError, "grid is empty"),
         ({"strength": ()}, ValueError, "grid is empty"),
-        ({"strength": 3}, TypeError, "strength .* 3"),
-        ({"strength": "weak"}, TypeError, "strength .* 'weak'"),
+        ({"strength": 3}, TypeError, "'strength'.* 3"),
+        ({"strength": "weak"}, TypeError, "'strength'.* 'weak'"),
         ({"metric": ["f1"]}, ValueError, "'metric'"),
         ({"color": ["red"]}, ValueError, "'color' .* LoggingClassifier"),
         ({"strength": [3]}, ValueError, "test_subjects"),
@@ -213,7 +213,7 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
 
 
 def test_a_shared_encoder_is_not_frozen(nights):
-    """As a given one would be by default, where few subjects are labeled."""
+    """A pretrained encoder would be frozen by default with few labeled subjects."""
     corpus = Corpus.of(nights, "", -1)
     splitter = LabeledSubjects(test_subjects=[4])
     folds = make_folds(
@@ -233,7 +233,7 @@ def test_the_encoder_is_that_of_the_classifier(nights):
     assert same_weights(fitted.encoder_, embedder(**given).fit(nights).encoder_)
 
 
-def test_what_pretrains(tmp_path):
+def test_pretrains(tmp_path):
     assert pretrains(classifier())
     others = [classifier(**one) for one in (dict(pretext=None), dict(encoder="small"))]
     others += [classifier(pretrain_epochs=0), LogisticRegression(), LoggingClassifier(tmp_path)]
@@ -292,7 +292,7 @@ def test_encoders_are_pretrained_for_missing_folds_only(nights, pretrained, tmp_
     assert len(pretrained) == 3
 
 
-def test_what_cannot_be_done_fails_before_any_pretraining(nights, pretrained, tmp_path):
+def test_invalid_arguments_raise_before_pretraining(nights, pretrained, tmp_path):
     """The second setting: 20 patches of 3 seconds do not fit side by side in 30 seconds."""
     clf = classifier(patch_seconds=3)
     with pytest.raises(ValueError, match="20 patches"):

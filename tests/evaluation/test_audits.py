@@ -1,4 +1,4 @@
-"""Audits: scores against plain computations, what is held out, draws, and errors."""
+"""Probing analyses: scores against reference computations, held-out units, draws, errors."""
 
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ NAMES = ["C3", "Cz", "C4", "Pz", "Oz", "Fz", "F3", "F4", "P3", "P4"]
 SFREQ = 96.0
 N_TIMES = 192
 QUESTIONS = ("subject", "session", "channel", "corpus")
-OF_PEOPLE = ("variance by subject", "subject, erased")
+SUBJECT_ROWS = ("variance by subject", "subject, erased")
 
 
 def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_windows=6, sfreq=SFREQ):
@@ -34,7 +34,7 @@ def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_window
     rng = np.random.default_rng(0)
     functions = np.cos(np.pi * np.outer(np.arange(1, 21), np.arange(N_TIMES)) / N_TIMES)
     info = mne.create_info(NAMES[:n_chans], sfreq, "eeg")
-    found = []
+    result = []
     for subject in range(n_subjects):
         for session in sessions:
             signals = rng.standard_normal((n_chans, n_windows, 20)) @ functions
@@ -42,12 +42,12 @@ def dataset(n_subjects=4, sessions=(None,), corpora=(None,), n_chans=3, n_window
             windows = fixed_windows(raw, N_TIMES / sfreq)
             corpus = corpora[subject % len(corpora)]
             windows.set_description(dict(subject=subject, session=session, corpus=corpus))
-            found.append(windows)
-    return BaseConcatDataset(found)
+            result.append(windows)
+    return BaseConcatDataset(result)
 
 
 def with_card(subjects=(), patch_size=N_TIMES, sfreq=SFREQ):
-    """Return an encoder with linear tokens, and with a card as that of a fitted estimator."""
+    """Return an encoder with a linear patch embedding and an encoder card."""
     torch.manual_seed(0)
     encoder = PatchEncoder(patch_size, embed_dim=32, num_layers=1, num_heads=2, mlp_dim=32)
     card = EncoderCard(sfreq=sfreq, subjects=list(subjects))
@@ -70,7 +70,7 @@ def test_one_row_for_each_encoder_features_and_property(audit):
         *("encoder", "features", "property", "measure", "value", "sd", "chance", "held_out")
     ]
     signal = list(audits.PROPERTIES.values())
-    assert audit["property"].tolist() == [*signal, *QUESTIONS, *OF_PEOPLE] * 6
+    assert audit["property"].tolist() == [*signal, *QUESTIONS, *SUBJECT_ROWS] * 6
     assert audit["encoder"].tolist() == ["one"] * (len(audit) // 2) + ["two"] * (len(audit) // 2)
     assert list(dict.fromkeys(audit["features"])) == ["encoder", "tokens", "random encoder"]
     measures = audit.drop_duplicates("property").set_index("property")
@@ -88,24 +88,24 @@ def test_one_row_for_each_encoder_features_and_property(audit):
     pd.testing.assert_series_equal(one["value"], two["value"])
 
 
-def test_what_is_linear_in_the_features_is_read():
+def test_linear_properties_are_decoded():
     """Slope and curvature are linear in a signal, and tokens of one linear patch too."""
     windows = dataset(n_subjects=6, n_windows=20)
     source = with_card()
-    found = audit_encoder(source, windows)
+    result = audit_encoder(source, windows)
     for name in ("slope", "curvature"):
-        assert value(found, name, "tokens") > 0.999
-    assert value(found, "Hjorth mobility", "tokens") < 0.5
+        assert value(result, name, "tokens") > 0.999
+    assert value(result, "Hjorth mobility", "tokens") < 0.5
     with torch.no_grad():
         source.encoder_.tokenizer.weight.zero_()
-    found = audit_encoder(source, windows)
-    assert found.loc[found["features"] != "random encoder", "value"][:15].max() < 0.05
-    assert value(found, "slope", "random encoder") > 0.5
+    result = audit_encoder(source, windows)
+    assert result.loc[result["features"] != "random encoder", "value"][:15].max() < 0.05
+    assert value(result, "slope", "random encoder") > 0.5
 
 
 def test_features_and_properties_are_of_the_same_channel_and_window():
     windows = as_windows(dataset(n_chans=10))
-    signals = audits._drawn(windows, 11, np.random.default_rng(0))
+    signals = audits._draw_signals(windows, 11, np.random.default_rng(0))
     assert len(signals) == 11 * 8  # of ten channels
     assert len(signals.table[["window", "channel"]].drop_duplicates()) == 88
     source = with_card(patch_size=96)
@@ -122,7 +122,7 @@ def test_features_and_properties_are_of_the_same_channel_and_window():
 
 
 def test_subjects_are_held_out():
-    """A feature that only tells who it is reads no property of other people."""
+    """Features with subject information only do not predict properties of other subjects."""
     rng = np.random.default_rng(0)
     subjects = np.repeat(np.arange(10), 20)
     of_subject = rng.standard_normal((10, 30))
@@ -133,7 +133,7 @@ def test_subjects_are_held_out():
     assert read(features, properties, rng.permutation(subjects))["trait"]["value"] > 0.95
 
 
-def test_the_share_of_subjects_is_corrected_for_that_of_chance():
+def test_explained_variance_is_corrected_by_permutations():
     """Ten means of noise differ, too: 9 of 199 degrees of freedom."""
     features = np.random.default_rng(0).standard_normal((200, 300))
     subjects = np.repeat(np.arange(10), 20)
@@ -151,37 +151,39 @@ def test_the_share_of_subjects_is_corrected_for_that_of_chance():
 def read(features, properties, subjects) -> dict[str, dict]:
     """Return the rows of an audit by their properties; each subject is a recording."""
     half = np.flatnonzero(np.arange(len(subjects)) % 2)
-    question = audits._Question(subjects, [(half, half)] * 2, "")
+    question = audits._Target(subjects, [(half, half)] * 2, "")
     signals = SimpleNamespace(table=pd.DataFrame(dict(recording=subjects)), labels=subjects * 0)
-    rows = audits._read(features, signals, properties, {"subject": question})
+    rows = audits._probe(features, signals, properties, {"subject": question})
     return {row["property"]: row for row in rows}
 
 
 def test_no_subject_recording_or_time_block_is_on_both_sides():
     for sessions, unit in (((1, 2, 3), "recording"), ((1,), "window")):
         source = dataset(sessions=sessions, corpora=("a", "b"), n_windows=10)
-        signals = audits._drawn(source, 1000, np.random.default_rng(0))
+        signals = audits._draw_signals(source, 1000, np.random.default_rng(0))
         subjects, units = signals.groups, signals.table[unit].to_numpy()
-        found = dict(audits._questions(signals))
-        assert list(found) == [name for name in QUESTIONS if name != "session" or len(sessions) > 1]
-        assert len(found["subject"].folds) == (3 if unit == "recording" else 5)
-        for name, (labels, folds, _) in found.items():
+        result = dict(audits._targets(signals))
+        assert list(result) == [
+            name for name in QUESTIONS if name != "session" or len(sessions) > 1
+        ]
+        assert len(result["subject"].folds) == (3 if unit == "recording" else 5)
+        for name, (labels, folds, _) in result.items():
             assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(labels)))
             held_out = units if name == "subject" else subjects
             for train, test in folds:
                 assert not set(held_out[train]) & set(held_out[test])
                 assert set(labels[train]) == set(labels) == set(labels[test])
         if unit == "window":  # of ten a subject, a block has two neighbors
-            blocks = [{*(units[test] % 10 // 2)} for _, test in found["subject"].folds]
+            blocks = [{*(units[test] % 10 // 2)} for _, test in result["subject"].folds]
             assert blocks == [{0}, {1}, {2}, {3}, {4}]
 
 
 def test_subjects_with_uneven_numbers_of_recordings_are_in_both_parts_of_each_fold():
-    """The subject with two recordings has one in each of two folds; others have three."""
+    """A subject with two recordings has one in each of two folds; other subjects have three."""
     datasets = dataset(n_subjects=3, sessions=(1, 2, 3)).datasets
     source = BaseConcatDataset([*datasets[:5], *datasets[6:]])
-    signals = audits._drawn(source, 1000, np.random.default_rng(0))
-    labels, folds, held_out = dict(audits._questions(signals))["subject"]
+    signals = audits._draw_signals(source, 1000, np.random.default_rng(0))
+    labels, folds, held_out = dict(audits._targets(signals))["subject"]
     recordings = signals.table["recording"].to_numpy()
     assert (len(folds), held_out) == (2, "recordings")
     for train, test in folds:
@@ -192,12 +194,12 @@ def test_subjects_with_uneven_numbers_of_recordings_are_in_both_parts_of_each_fo
 @pytest.mark.parametrize("sessions", [("one", None), ("one",), (None,)])
 def test_sessions_that_subjects_do_not_share_are_left_out(sessions):
     source = dataset(sessions=sessions)
-    signals = audits._drawn(source, 1000, np.random.default_rng(0))
-    assert list(dict(audits._questions(signals))) == ["subject", "channel"]
+    signals = audits._draw_signals(source, 1000, np.random.default_rng(0))
+    assert list(dict(audits._targets(signals))) == ["subject", "channel"]
     names = [f"{row.subject}-{i}" for i, row in enumerate(source.description.itertuples())]
     source.set_description({"session": names}, overwrite=True)
-    signals = audits._drawn(source, 1000, np.random.default_rng(0))
-    assert "session" not in dict(audits._questions(signals))
+    signals = audits._draw_signals(source, 1000, np.random.default_rng(0))
+    assert "session" not in dict(audits._targets(signals))
 
 
 def test_r2_against_a_plain_ridge_regression():
@@ -252,10 +254,10 @@ def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
 
 def test_seeds_draw_other_windows_and_random_encoders():
     source = dataset(n_chans=2)
-    one, two = (audits._drawn(source, 5, np.random.default_rng(seed))[0] for seed in (0, 1))
+    one, two = (audits._draw_signals(source, 5, np.random.default_rng(seed))[0] for seed in (0, 1))
     assert not np.array_equal(one, two)
-    found = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
-    values = [value(each, "line length", "random encoder") for each in found]
+    result = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
+    values = [value(each, "line length", "random encoder") for each in result]
     assert values[0] == values[1] != values[2]
 
 
@@ -273,13 +275,13 @@ def test_a_table_of_one_encoder(audit):
 
 def test_subjects_of_the_pretraining_are_a_warning():
     source = dataset(corpora=("a",))
-    with pytest.warns(UserWarning, match=r"^old was pretrained on windows of test subjects 2;"):
+    with pytest.warns(UserWarning, match=r"old was pretrained on windows of test subjects 2,"):
         audit_encoder({"old": with_card(subjects=["a:2", "b:3"])}, source)
     with pytest.warns(UserWarning, match="encoder of encoder are unknown"):
         audit_encoder(with_card().encoder_, source)
 
 
-def test_windows_that_cannot_be_audited():
+def test_invalid_windows_raise():
     source = dataset()
     with pytest.raises(ValueError, match=r"96 Hz.*100 Hz.*resample"):
         audit_encoder(with_card(sfreq=100.0), source)
@@ -294,5 +296,5 @@ def test_windows_that_cannot_be_audited():
         audit_encoder(with_card(), as_windows(array, groups=[1, 1, 2, 2]))
     with pytest.raises(ValueError, match="n_windows must be an integer of at least 2"):
         audit_encoder(with_card(), source, n_windows=1)
-    with pytest.raises(TypeError, match="no pretrained encoder"):
+    with pytest.raises(TypeError, match="pretrained encoder"):
         audit_encoder(3, source)

@@ -152,8 +152,8 @@ def test_a_description_has_class_and_parameters_but_no_seeds():
     pipe = make_pipeline(LogBandPower(), LogisticRegression(C=2, random_state=1, verbose=0))
     other = make_pipeline(LogBandPower(), LogisticRegression(C=3, random_state=2, verbose=1))
     described = json.loads(json.dumps(describe_estimator(pipe)))
-    (found,) = changed_settings(described, json.loads(json.dumps(describe_estimator(other))))
-    assert found == "steps[1][1].C is 3, was 2"
+    (result,) = changed_settings(described, json.loads(json.dumps(describe_estimator(other))))
+    assert result == "steps[1][1].C is 3, was 2"
     assert "LogisticRegression" in json.dumps(described)
 
 
@@ -161,8 +161,8 @@ def test_a_description_changes_with_the_weights_of_the_encoder(tmp_path):
     torch.manual_seed(0)
     encoders = [PatchEncoder(100, 16, 1, 2, 32) for _ in range(2)]
     one, two = (describe_estimator(PARSClassifier(encoder=encoder)) for encoder in encoders)
-    (found,) = changed_settings(one, two)
-    assert found.startswith("encoder is ")
+    (result,) = changed_settings(one, two)
+    assert result.startswith("encoder is ")
     assert one == describe_estimator(PARSClassifier(encoder=encoders[0]))
 
 
@@ -199,8 +199,8 @@ def test_other_data_have_another_description(nights, name, change):
     def described(windows):
         return json.loads(json.dumps(describe_corpus(Corpus.of(windows, "", -1))))
 
-    found, *_ = changed_settings(described(nights), described(with_subject(nights, 2, **change)))
-    assert found.startswith(name)
+    result, *_ = changed_settings(described(nights), described(with_subject(nights, 2, **change)))
+    assert result.startswith(name)
     assert described(nights) == described(with_subject(nights, 1))
 
 
@@ -243,11 +243,11 @@ def test_channels_of_one_recording_count(nights, edit, names):
 def test_bad_channels_of_epochs_count(make):
     info = mne.create_info(["C3", "C4"], 100, "eeg")
     epochs = mne.EpochsArray(np.ones((4, 2, 10)), info, verbose=0)
-    y, groups, found = np.array([0, 1, 0, 1]), np.array([1, 1, 2, 2]), []
+    y, groups, result = np.array([0, 1, 0, 1]), np.array([1, 1, 2, 2]), []
     for bads in ([], ["C3"]):
         epochs.info.update(bads=bads)
-        found.append(described_windows(make(epochs), y, groups)["sensors"])
-    assert found[0] != found[1]
+        result.append(described_windows(make(epochs), y, groups)["sensors"])
+    assert result[0] != result[1]
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ class Noise:
 
 def test_seeds_that_no_protocol_sets_count():
     described = [describe_estimator(PARSClassifier(augmentation=[Noise(n)])) for n in (1, 2)]
-    (found,) = changed_settings(*described)
-    assert found.startswith("augmentation[0] is 'Noise ")
+    (result,) = changed_settings(*described)
+    assert result.startswith("augmentation[0] is 'Noise ")
 
 
 def contains_itself():
@@ -300,7 +300,7 @@ class HoldsModule:
     [
         (lambda: lambda x: x, "<lambda> cannot be pickled"),
         (lambda: HoldsModule(), "copy of HoldsModule"),
-        (contains_itself, "contains itself"),
+        (contains_itself, "reference to itself"),
     ],
 )
 def test_what_has_no_digest_has_no_description(make, reason):
@@ -309,7 +309,7 @@ def test_what_has_no_digest_has_no_description(make, reason):
 
 
 def test_folds_of_a_method_without_a_description_run_again(nights, tmp_path):
-    """Its scores are as the others, and those of the other method are stored."""
+    """The scores of both methods are equal, and only the other method is saved."""
     fits = []
 
     def power(X, calls=fits):
@@ -321,9 +321,9 @@ def test_folds_of_a_method_without_a_description_run_again(nights, tmp_path):
         "plain": make_pipeline(LogBandPower(), LogisticRegression()),
     }
     for n_calls in (1, 2):
-        with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)") as found:
+        with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)") as result:
             scores = leave_one_subject_out(methods, nights, verbose=0, out=tmp_path / "scores")
-        assert sum("not stored" in str(warning.message) for warning in found) == 1
+        assert sum("not saved" in str(warning.message) for warning in result) == 1
         files = {file.name.partition("_")[0] for file in (tmp_path / "scores/cache").glob("*.json")}
         assert files == {"plain", "settings.json"}
         values = scores.pivot(index=["subject", "metric"], columns="method", values="value")
@@ -337,8 +337,8 @@ def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch
     for content in ("published", "published anew"):
         (tmp_path / "encoder.json").write_text(content)
         described.append(describe_estimator(PARSClassifier(encoder="hf://owner/name")))
-    (found,) = changed_settings(*described)
-    assert found.startswith("encoder is ")
+    (result,) = changed_settings(*described)
+    assert result.startswith("encoder is ")
 
 
 def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
@@ -353,8 +353,8 @@ def test_all_layers_and_the_classes_of_a_fitted_classifier_count(nights):
 
 
 @pytest.mark.filterwarnings("ignore:The training subjects of the encoder")
-def test_two_fitted_votes_with_one_encoder_do_not_share_results(tmp_path):
-    """They differ in what they have learned on its features, or in what they subtract."""
+def test_two_fitted_ensembles_with_one_encoder_do_not_share_results(tmp_path):
+    """They differ in the classifiers on the features of the encoder, or in the centering."""
     windows = datasets.mental_arithmetic(["Subject00", "Subject01", "Subject02"])
     X, y, _ = as_sklearn(windows)
     encoder = PatchEncoder(128, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
@@ -373,7 +373,7 @@ def test_two_fitted_votes_with_one_encoder_do_not_share_results(tmp_path):
     assert not scored("subject", 1 - y, "others").equals(first)
 
 
-def test_every_part_gets_the_seed_and_a_given_encoder_keeps_its_own():
+def test_all_estimators_get_the_seed_except_a_pretrained_encoder():
     given = PARSEmbedder(random_state=1)
     pipe = with_seed(make_pipeline(PARSEmbedder(encoder=given), LogisticRegression()), 7)
     assert [part.random_state for _, part in pipe.steps] == [7, 7]

@@ -28,7 +28,7 @@ def test_one_row_for_each_method(nights):
     methods = {
         "PARS": classifier(),
         "probe": make_pipeline(embedder(), LogisticRegression()),
-        "band power": make_pipeline(LogBandPower(), LogisticRegression()),
+        "log band power": make_pipeline(LogBandPower(), LogisticRegression()),
     }
     costs = cost_table(methods, nights)
     assert costs.columns.tolist() == ["method", *COLUMNS]
@@ -54,7 +54,7 @@ def test_an_estimator_of_the_user(nights):
 
 @pytest.fixture
 def unequal():
-    return {"PARS": classifier(mlp_dim=48, num_layers=2), "scratch": classifier(pretext=None)}
+    return {"PARS": classifier(mlp_dim=48, num_layers=2), "from scratch": classifier(pretext=None)}
 
 
 def protocols(methods, nights, **arguments):
@@ -66,32 +66,34 @@ def protocols(methods, nights, **arguments):
     yield lambda: transfer(methods, {"nights": nights}, verbose=0, **tested, **arguments)
 
 
-def test_unequal_sizes_are_refused_with_both_numbers(unequal, nights):
+def test_unequal_sizes_raise_with_both_numbers(unequal, nights):
     sizes = [clf.n_encoder_parameters(nights) for clf in unequal.values()]
     for protocol in protocols(unequal, nights):
-        with pytest.raises(ValueError, match=f"PARS .* {sizes[0]:,} .* scratch .* {sizes[1]:,}"):
+        with pytest.raises(
+            ValueError, match=f"PARS .* {sizes[0]:,} .* from scratch .* {sizes[1]:,}"
+        ):
             protocol()
     # Also a probe, whose encoder is inside a pipeline.
     methods = {**unequal, "probe": make_pipeline(embedder(), LogisticRegression())}
-    del methods["scratch"]
+    del methods["from scratch"]
     with pytest.raises(ValueError, match=r"PARS .* probe"):
         compare(methods, nights, verbose=0)
 
 
-def test_unequal_sizes_that_are_asked_for(unequal, nights):
+def test_unequal_sizes_are_allowed_on_request(unequal, nights):
     with pytest.raises(TypeError, match=r"equal_sizes .* 'no'"):
         compare(unequal, nights, equal_sizes="no", verbose=0)
     sizes = {name: clf.n_encoder_parameters(nights) for name, clf in unequal.items()}
-    methods = {**unequal, "band power": make_methods(["band-power"])["band power"]}
+    methods = {**unequal, "log band power": make_methods(["band-power"])["log band power"]}
     wanted = dict(test_subjects=[4], equal_sizes=False, verbose=0)
     scores = compare(methods, nights, dataset="a", **wanted)
     # The table says so.
-    found = scores.groupby("method")["encoder_parameters"].first().dropna()
-    assert found.to_dict() == sizes
+    result = scores.groupby("method")["encoder_parameters"].first().dropna()
+    assert result.to_dict() == sizes
     table = score_table(pd.concat([scores, scores]))
-    texts = [f"{sizes['PARS']:,}", f"{sizes['scratch']:,}", "-"]
+    texts = [f"{sizes['PARS']:,}", f"{sizes['from scratch']:,}", "-"]
     assert table["encoder_parameters"].tolist() == texts
     assert list(table) == ["encoder_parameters", "kappa", "balanced_accuracy"]
     # Equal sizes need no column.
-    equal = {"PARS": classifier(), "scratch": classifier(pretext=None)}
+    equal = {"PARS": classifier(), "from scratch": classifier(pretext=None)}
     assert list(score_table(compare(equal, nights, **wanted))) == ["kappa", "balanced_accuracy"]

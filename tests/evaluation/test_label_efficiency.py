@@ -43,12 +43,12 @@ def test_pooled_rows_are_over_all_test_windows(nights, tmp_path):
         assert sorted(draw_subjects([1, 3], 2, seed)) == [1, 3]
         classifier.classes_, classifier.state_ = sorted(set(y[~test])), [seed, (~test).sum()]
         predicted = classifier.predict(y[test])
-        found = scores[(scores["seed"] == seed) & (scores["method"] == "A")].set_index("subject")
+        result = scores[(scores["seed"] == seed) & (scores["method"] == "A")].set_index("subject")
         expected = score_predictions(y[test], predicted, "kappa")
-        assert found.loc["all", "value"] == pytest.approx(expected)
+        assert result.loc["all", "value"] == pytest.approx(expected)
         of_4 = groups[test] == 4
         expected = score_predictions(y[test][of_4], predicted[of_4], "kappa")
-        assert found.loc[4, "value"] == pytest.approx(expected)
+        assert result.loc[4, "value"] == pytest.approx(expected)
 
 
 class Validating(LoggingClassifier):
@@ -75,7 +75,7 @@ def test_subjects_without_labels_are_trained_on(nights, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_train_subjects=[4]), "n_train_subjects .* 4.* 3"),
+        (dict(n_train_subjects=[4]), "n_train_subjects=4.* 3"),
         (dict(n_train_subjects=3), "n_train_subjects .* 3"),
         (dict(n_train_subjects=[]), "n_train_subjects"),
         (dict(n_train_subjects=[2, 2]), "n_train_subjects"),
@@ -103,8 +103,8 @@ def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
     )
     (drawn,) = draw_subjects([1, 3], 1, 0)
     for name, beside in (("split", [2]), ("share", []), ("none", [])):
-        found = sorted((fit["subjects"] for fit in fits(folders[name])), key=len)
-        assert found == [sorted([drawn, *beside]), sorted([1, 3, *beside])]
+        result = sorted((fit["subjects"] for fit in fits(folders[name])), key=len)
+        assert result == [sorted([drawn, *beside]), sorted([1, 3, *beside])]
     assert sorted(set(scores["n_train_subjects"])) == [1, 2]
     # Without such an estimator, the subjects of split "valid" are training subjects.
     run(with_split(nights, SPLIT), folders["none"], n_train_subjects=[3])

@@ -1,4 +1,4 @@
-"""Metrics against those of scikit-learn, of a fold, and their means over subjects or seeds."""
+"""Metrics compared with scikit-learn, scores of a fold, means over subjects or seeds."""
 
 import json
 import warnings
@@ -45,7 +45,7 @@ PROBABILITIES /= PROBABILITIES.sum(axis=1, keepdims=True)
     ],
 )
 def test_against_scikit_learn(name, reference):
-    """Also where a class is never predicted, or the subject lacks it: a night may lack a stage."""
+    """Also if a class is never predicted, or has no window of the subject."""
     lacks = TRUE != "N1"
     for true, predicted in (
         (TRUE, PREDICTED),
@@ -53,12 +53,12 @@ def test_against_scikit_learn(name, reference):
         (TRUE, np.full(200, "W")),
         (TRUE[lacks], PREDICTED[lacks]),
     ):
-        found = score_predictions(true, predicted, name)
+        result = score_predictions(true, predicted, name)
         with warnings.catch_warnings(action="ignore"):
-            assert found == pytest.approx(reference(true, predicted), abs=1e-6)
+            assert result == pytest.approx(reference(true, predicted), abs=1e-6)
 
 
-def test_of_one_class_only_kappa_is_not_defined():
+def test_kappa_is_undefined_for_one_class():
     only = np.full(4, "W")
     assert score_predictions(only, only, "balanced_accuracy") == pytest.approx(1)
     for predicted in (only, np.array(["W", "N1", "W", "W"])):
@@ -89,16 +89,16 @@ def test_scores_of_probabilities_against_scikit_learn(name, reference):
             reference(label == TRUE[known], PROBABILITIES[known, CLASSES.index(label)])
             for label in labels
         ]
-        found = score_predictions(TRUE[known], PREDICTED[known], name, **of_columns)
-        assert found == pytest.approx(np.mean(of_classes), abs=1e-6)
+        result = score_predictions(TRUE[known], PREDICTED[known], name, **of_columns)
+        assert result == pytest.approx(np.mean(of_classes), abs=1e-6)
     true, seizure = (TRUE == "W").astype(int), PROBABILITIES[:, 2]
     of_columns = dict(probabilities=np.stack([1 - seizure, seizure], axis=1), classes=[0, 1])
-    found = score_predictions(true, true, name, **of_columns)
-    assert found == pytest.approx(reference(true, seizure), abs=1e-6)
+    result = score_predictions(true, true, name, **of_columns)
+    assert result == pytest.approx(reference(true, seizure), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["auroc", "average_precision"])
-def test_where_scores_of_probabilities_are_undefined(name):
+def test_probability_metrics_can_be_undefined(name):
     only = np.full(4, "W")
     of_columns = dict(probabilities=np.full((4, 2), 0.5), classes=["N1", "W"])
     assert np.isnan(score_predictions(only, only, name, **of_columns))
@@ -110,7 +110,7 @@ def test_where_scores_of_probabilities_are_undefined(name):
 
 
 def test_probabilities_of_another_shape_raise():
-    with pytest.raises(ValueError, match=r"auroc .* probabilities="):
+    with pytest.raises(ValueError, match=r"auroc.* probabilities="):
         score_predictions(TRUE, PREDICTED, "auroc")
     with pytest.raises(ValueError, match=r"\(200, 3\).* \(200, 2\)"):
         score_predictions(
@@ -127,7 +127,7 @@ def test_probabilities_of_another_shape_raise():
         ([0.9, 0.9, 0.9], r"Row 7 .*0.9.*sum 1"),
     ],
 )
-def test_what_is_no_probability_is_refused(wrong, message):
+def test_invalid_probabilities_raise(wrong, message):
     values = PROBABILITIES.copy()
     values[7] = wrong
     of_columns = dict(probabilities=values, classes=CLASSES)
@@ -139,9 +139,9 @@ def test_probabilities_of_a_float32_softmax_are_accepted():
     logits = torch.from_numpy(RNG.normal(0, 30, (200, 3))).float()
     values = torch.softmax(logits, dim=1).numpy()
     assert (values.sum(axis=1, dtype=float) != 1).any()
-    found = score_predictions(TRUE, PREDICTED, "auroc", probabilities=values, classes=CLASSES)
+    result = score_predictions(TRUE, PREDICTED, "auroc", probabilities=values, classes=CLASSES)
     reference = metrics.roc_auc_score(TRUE, values.astype(float), multi_class="ovr")
-    assert found == pytest.approx(reference, abs=1e-6)
+    assert result == pytest.approx(reference, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_probabilities_of_a_float32_softmax_are_accepted():
         ([{1}, {2}], [{1}, {2}], "hashable"),
     ],
 )
-def test_what_is_no_label_is_refused(true, predicted, message):
+def test_invalid_labels_raise(true, predicted, message):
     with pytest.raises(ValueError, match=message):
         score_predictions(true, predicted, "kappa")
 
@@ -241,22 +241,22 @@ def test_every_subject_and_all_together(pooled):
     assert [row["value"] for row in rows] == pytest.approx([value for *_, value in expected])
 
 
-def test_each_reason_is_said_once():
+def test_each_reason_is_in_the_warning_once():
     undefined = [
         dict(metric=metric, subject=subject, why=why)
         for metric, why in (("auroc", "no probabilities"), ("kappa", "one class"))
         for subject in (range(1, 8) if metric == "auroc" else [3, 3])
     ]
-    text = "9 scores .*auroc of 5 and 2 more: no probabilities; kappa of 3: one class"
+    text = "9 scores .*auroc of subject 5 and 2 more: no prob.*; kappa of subject 3: one class"
     with pytest.warns(UserWarning, match=text):
         warn_of_undefined(pd.DataFrame([*undefined, dict(metric="f1", subject=1)]))
 
 
 def saved(model, n_windows):
-    """What is saved of the probabilities that a model predicts."""
+    """Return the saved probabilities of a model."""
     predict = getattr(model, "predict_proba", None)
-    found = None if predict is None else np.asarray(predict(range(n_windows)))
-    return saved_probabilities(model, found, n_windows)
+    result = None if predict is None else np.asarray(predict(range(n_windows)))
+    return saved_probabilities(model, result, n_windows)
 
 
 def band_power(classifier):
@@ -275,8 +275,8 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path)
     fitted = methods["A"].fit(X[np.flatnonzero(groups != 2)], y[groups != 2])
     expected = fitted.predict_proba(X[np.flatnonzero(groups == 2)])
     assert saved["probabilities"]["classes"] == fitted.classes_.tolist()
-    found = np.array(saved["probabilities"]["columns"]).T
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    result = np.array(saved["probabilities"]["columns"]).T
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
     # Other metrics are computed from the saved fold, which is not run again.
     both = ["auroc", "average_precision"]
     scores = leave_one_subject_out(methods, nights, metrics=both, **arguments)
@@ -290,7 +290,7 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path)
     assert scores["value"].tolist() == pytest.approx(np.mean(of_classes, axis=0), abs=1e-5)
 
 
-def test_a_method_without_probabilities_has_a_reason_that_is_said_once(nights):
+def test_a_method_without_probabilities_has_one_warning(nights):
     methods = {"ridge": band_power(RidgeClassifier())}
     with pytest.warns(UserWarning, match="undefined") as caught:
         scores = leave_one_subject_out(methods, nights, metrics=["auroc", "accuracy"], verbose=0)
@@ -320,7 +320,7 @@ def test_probabilities_are_saved_to_the_last_bit():
         (np.ones((3, 2)) / 2, None, "classes_"),
     ],
 )
-def test_probabilities_that_are_of_no_use(probabilities, classes, reason):
+def test_unusable_probabilities_have_a_reason(probabilities, classes, reason):
     model = SimpleNamespace(predict_proba=lambda X: probabilities)
     if classes is not None:
         model.classes_ = classes

@@ -1,4 +1,4 @@
-"""The protocols: who is trained on and tested, and test subjects that an encoder has seen."""
+"""Protocols: training and test subjects, and test subjects in the pretraining data."""
 
 import warnings
 from itertools import product
@@ -32,7 +32,7 @@ from braindecode_pars.evaluation import (
     leave_one_subject_out,
     transfer,
 )
-from braindecode_pars.evaluation.folds import seen_before, warn_of_leaks
+from braindecode_pars.evaluation.folds import find_leaked_subjects, warn_of_leaks
 from braindecode_pars.windows.convert import as_windows
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
@@ -65,8 +65,10 @@ def test_every_subject_is_held_out_once_for_each_seed(nights):
         for held_out in (1, 2, 3, 4)
         for seed in (3, 4)
     ]
-    columns = "protocol dataset method subject n_train_subjects seed metric value test_subject_data chance"
-    assert " ".join(scores) == columns
+    assert " ".join(scores) == (
+        "protocol dataset method subject n_train_subjects seed metric value test_subject_data "
+        "chance"
+    )
     assert len(scores) == 8
     _, y, groups = as_sklearn(nights)
     for _, row in scores.iterrows():
@@ -94,7 +96,7 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(nights, 
         leave_one_subject_out(methods, nights, test_subjects=[1, 2], equal_sizes=False, verbose=0)
     texts = [str(warning.message) for warning in w]
     for name in ("probe", "both"):
-        assert sum(f"{name} was pretrained on windows of test subjects 1;" in t for t in texts) == 1
+        assert sum(f"{name} was pretrained on windows of test subjects 1," in t for t in texts) == 1
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
 
 
@@ -112,18 +114,18 @@ def test_the_figure_of_scores_has_the_chance_level_of_the_labeled_classes(nights
     plt.close(ax.figure)
 
 
-def test_a_leak_is_warned_of_before_the_first_fit(nights, donor):
+def test_data_leakage_is_warned_of_before_the_first_fit(nights, donor):
     class Failing(DummyClassifier):
         def fit(self, X, y):
             raise RuntimeError("no fit")
 
     probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
-    with pytest.warns(UserWarning, match="test subjects 1;"), pytest.raises(FoldError):
+    with pytest.warns(UserWarning, match="test subjects 1,"), pytest.raises(FoldError):
         leave_one_subject_out({"probe": probe}, nights, verbose=0)
 
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 0), ("other", 0)])
-def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
+def test_the_same_name_in_another_corpus_is_no_data_leakage(nights, corpus, n_warnings):
     parts = {
         name: EEGWindowsDataset(part.raw, part.metadata, description)
         for name, part, description in (
@@ -141,12 +143,12 @@ def test_subject_1_of_another_corpus_is_no_leak(nights, corpus, n_warnings):
         leave_one_subject_out({"probe": probe}, data, verbose=0)
     texts = [str(warning.message) for warning in caught]
     assert sum("probe was pretrained on windows" in text for text in texts) == n_warnings
-    # Where the corpus is unknown, one note says so
+    # If the corpus is unknown, there is one note.
     notes = [text for text in texts if "corpus of the test subjects 1 is unknown" in text]
     assert len(notes) == (corpus is None)
 
 
-def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path):
+def test_data_leakage_is_detected_inside_searches_and_after_fine_tuning(nights, tmp_path):
     donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
     donor.fit(Subset(nights, range(24, 72)))
     search = GridSearchCV(
@@ -158,7 +160,7 @@ def test_leaks_are_found_inside_searches_and_after_fine_tuning(nights, tmp_path)
         leave_one_subject_out({"search": search}, nights, verbose=0)
     leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
     assert len(leaks) == 1
-    assert "test subjects 2, 3;" in leaks[0]
+    assert "test subjects 2, 3," in leaks[0]
 
 
 def test_minus_one_is_not_scored_or_a_class(nights):
@@ -229,19 +231,25 @@ def encoder(seen, subjects=(), finetune_subjects=()):
     return SimpleNamespace(encoder_card_=card)
 
 
-def people(*subjects):
+def names_of(*subjects):
     return {subject: subject for subject in subjects}
 
 
-def test_seen_test_subjects_of_all_encoders_are_found():
+def test_leaked_test_subjects_of_all_encoders_are_returned():
     pipe = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
-    assert seen_before(pipe, people(3, 2, 9)) == {"subjects": ["3", "2"], "unknown": True}
-    assert seen_before(DummyClassifier(), people(1)) == {"subjects": [], "unknown": False}
-    assert seen_before(encoder([3], finetune_subjects=None), people(1))["unknown"]
-    assert not seen_before(encoder([3]), people(1))["unknown"]
+    assert find_leaked_subjects(pipe, names_of(3, 2, 9)) == {
+        "subjects": ["3", "2"],
+        "unknown": True,
+    }
+    assert find_leaked_subjects(DummyClassifier(), names_of(1)) == {
+        "subjects": [],
+        "unknown": False,
+    }
+    assert find_leaked_subjects(encoder([3], finetune_subjects=None), names_of(1))["unknown"]
+    assert not find_leaked_subjects(encoder([3]), names_of(1))["unknown"]
     smoothed = HMMSmoothing(DummyClassifier())
     smoothed.classifier_ = encoder([1])
-    assert seen_before(smoothed, people(1, 2))["subjects"] == ["1"]
+    assert find_leaked_subjects(smoothed, names_of(1, 2))["subjects"] == ["1"]
 
 
 def test_each_method_gets_one_warning():
@@ -250,24 +258,37 @@ def test_each_method_gets_one_warning():
     with pytest.warns(UserWarning, match="encoder") as caught:
         leak, unknown = warn_of_leaks("AABBBC", seen)
     assert [str(w.message) for w in caught] == [leak, unknown]
-    assert leak.startswith("A was pretrained on windows of test subjects 2, 3;")
+    assert "A was pretrained on windows of test subjects 2, 3," in leak
     assert "encoder of B" in unknown
     assert warn_of_leaks("AABBBC", seen, [leak, unknown]) == [leak, unknown]
 
 
 def test_subjects_match_as_numbers_and_as_text():
     """Subjects from file names are strings, subjects from tables are numbers, even floats."""
-    assert seen_before(encoder(["2", "P3", "007"]), people(2, 3, 7))["subjects"] == ["2", "7"]
-    assert seen_before(encoder([2.0, "P3", 7]), people(2, 3, "07"))["subjects"] == ["2", "07"]
-    assert seen_before(encoder(["2", "sub-P3"]), people(2.0, "P3"))["subjects"] == ["2.0", "P3"]
-    assert seen_before(encoder(["physionet_mi:1"]), people(1, "s01"))["subjects"] == []
+    assert find_leaked_subjects(encoder(["2", "P3", "007"]), names_of(2, 3, 7))["subjects"] == [
+        "2",
+        "7",
+    ]
+    assert find_leaked_subjects(encoder([2.0, "P3", 7]), names_of(2, 3, "07"))["subjects"] == [
+        "2",
+        "07",
+    ]
+    assert find_leaked_subjects(encoder(["2", "sub-P3"]), names_of(2.0, "P3"))["subjects"] == [
+        "2.0",
+        "P3",
+    ]
+    assert find_leaked_subjects(encoder(["physionet_mi:1"]), names_of(1, "s01"))["subjects"] == []
 
 
 def test_a_net_that_may_have_been_pretrained_elsewhere_is_unknown(tiny):
     network = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
-    assert not seen_before(SimpleNamespace(module=PARSNet, callbacks_=[]), people(1))["unknown"]
-    assert seen_before(SimpleNamespace(module=network, callbacks_=[]), people(1))["unknown"]
+    assert not find_leaked_subjects(SimpleNamespace(module=PARSNet, callbacks_=[]), names_of(1))[
+        "unknown"
+    ]
+    assert find_leaked_subjects(SimpleNamespace(module=network, callbacks_=[]), names_of(1))[
+        "unknown"
+    ]
     for unlabeled, unknown in ((None, False), (["windows of anybody"], True)):
         callback = Pretraining("pars", epochs=1, unlabeled=unlabeled)
         net = SimpleNamespace(module=PARSNet, callbacks_=[("pretraining", callback)])
-        assert seen_before(net, people(1))["unknown"] == unknown
+        assert find_leaked_subjects(net, names_of(1))["unknown"] == unknown

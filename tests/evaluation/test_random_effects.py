@@ -139,8 +139,8 @@ def test_variances_follow_from_the_mean_squares():
         (1, 2): (dp - sdp) / 5,
         (0, 1, 2): sdp,
     }
-    found = variance_components(mean_squares(values))
-    assert found == pytest.approx({k: max(0, variance) for k, variance in expected.items()})
+    result = variance_components(mean_squares(values))
+    assert result == pytest.approx({k: max(0, variance) for k, variance in expected.items()})
 
 
 def test_the_detectable_difference_of_another_design():
@@ -170,10 +170,10 @@ def test_one_fold_and_dealing_against_a_mixed_model_of_statsmodels():
     for pair in ("sd", "sp", "dp"):
         rows[pair] = rows[pair[0]].astype(str) + "-" + rows[pair[1]].astype(str)
     effects = {name: f"0 + C({name})" for name in ("s", "d", "p", "sd", "sp", "dp")}
-    found = mixedlm("y ~ 1", rows, groups=np.ones(len(rows)), vc_formula=effects).fit(reml=True)
+    result = mixedlm("y ~ 1", rows, groups=np.ones(len(rows)), vc_formula=effects).fit(reml=True)
     test = crossed_mean_of_folds([values[:, None]])
-    assert test.mean == pytest.approx(found.fe_params.iloc[0])
-    assert test.standard_error == pytest.approx(found.bse_fe.iloc[0], rel=1e-3)
+    assert test.mean == pytest.approx(result.fe_params.iloc[0])
+    assert test.standard_error == pytest.approx(result.bse_fe.iloc[0], rel=1e-3)
     assert test[:6] == pytest.approx(crossed_mean(values)[:6])
 
 
@@ -283,13 +283,13 @@ def shared_training(n: int, n_train: int, shift: float) -> list[np.ndarray]:
     return [shift + error + rng.normal(0, 1, n) for error in common]
 
 
-def test_the_level_is_kept_where_folds_share_training_subjects():
+def test_the_error_rate_is_nominal_if_folds_share_training_subjects():
     draws = shared_training(n=10, n_train=9, shift=0.0)
     assert np.mean([corrected_mean(draw, 9).p < 0.05 for draw in draws]) < 0.08
     assert np.mean([stats.ttest_1samp(draw, 0).pvalue < 0.05 for draw in draws]) > 0.1
 
 
-def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
+def test_the_minimum_detectable_difference_has_80_percent_power():
     n, n_train = 12, 11
     unit = np.resize([1.0, -1.0], n) * np.sqrt((n - 1) / n)  # standard deviation 1
     draws = shared_training(n, n_train, shift=corrected_mean(unit, n_train).detectable())
@@ -305,32 +305,32 @@ def test_a_difference_of_the_detectable_size_is_found_in_four_of_five_cases():
         ((20, 3), ("imagery, fine-tuned", "hands, fine-tuned")),
     ],
 )
-def test_five_of_a_hundred_tests_find_a_difference_where_there_is_none(shape, names, monkeypatch):
-    """With the variances that were measured in such designs."""
+def test_the_false_positive_rate_is_5_percent(shape, names, monkeypatch):
+    """With the variances that were measured in designs of a study."""
     test_rates = rates_of(monkeypatch)
     measured = test_rates.measured()
     for name in names:
-        found = test_rates.rates("crossed", name, shape, measured[name])
-        assert 0.03 < found["two_way"] < 0.07, name
-        assert 0.7 < found["power"] < 0.87, name
+        result = test_rates.rates("crossed", name, shape, measured[name])
+        assert 0.03 < result["two_way"] < 0.07, name
+        assert 0.7 < result["power"] < 0.87, name
 
 
 @pytest.mark.slow
 def test_the_rate_with_three_pretrainings(monkeypatch):
     test_rates = rates_of(monkeypatch)
     for name, components in test_rates.measured_pretrainings().items():
-        found = test_rates.rates("crossed", name, (12, 20, 3), components)
-        assert 0.03 < found["two_way"] < 0.07, name
+        result = test_rates.rates("crossed", name, (12, 20, 3), components)
+        assert 0.03 < result["two_way"] < 0.07, name
 
 
 @pytest.mark.slow
 def test_the_rate_where_each_draw_has_its_own_subjects(monkeypatch):
     test_rates = rates_of(monkeypatch)
     components = test_rates.measured_nested()["nights"]
-    found = test_rates.rates("own subjects of each draw", "nights", (36, 3), components)
-    assert 0.03 < found["two_way"] < 0.07
-    assert found["corrected"] < 0.03
-    assert found["wilcoxon"] > 0.1
+    result = test_rates.rates("own subjects of each draw", "nights", (36, 3), components)
+    assert 0.03 < result["two_way"] < 0.07
+    assert result["corrected"] < 0.03
+    assert result["wilcoxon"] > 0.1
 
 
 def rates_of(monkeypatch):
@@ -349,6 +349,6 @@ def test_the_rate_of_a_study_whose_draws_share_a_pool(name, n_subjects, monkeypa
     import study_rates
 
     monkeypatch.setattr(study_rates, "N_SIMULATED", 1000)
-    found = study_rates.rates(n_subjects, 3, name, study_rates.variances()[name])
-    assert 0.02 < found["folds"] < 0.075
-    assert found["crossed"] > 0.1
+    result = study_rates.rates(n_subjects, 3, name, study_rates.variances()[name])
+    assert 0.02 < result["folds"] < 0.075
+    assert result["crossed"] > 0.1

@@ -37,14 +37,14 @@ def numbers():
 
 def test_scores_are_those_of_the_formulas(numbers):
     true, predicted, subjects = numbers
-    found = regression_scores(true, predicted, subjects)
+    result = regression_scores(true, predicted, subjects)
     masks = [subjects == subject for subject in "abcd"]
     means = [[values[mask].mean() for mask in masks] for values in (true, predicted)]
     within = [slow_scores(true[mask], predicted[mask])["spearman"] for mask in masks]
     expected = slow_scores(true, predicted)
     expected |= {f"{name}_subjects": value for name, value in slow_scores(*means).items()}
-    assert found == pytest.approx(expected | {"spearman_within": np.mean(within)})
-    assert regression_scores(true, predicted[:, None], subjects) == found
+    assert result == pytest.approx(expected | {"spearman_within": np.mean(within)})
+    assert regression_scores(true, predicted[:, None], subjects) == result
 
 
 def test_rows_of_series_are_matched_by_their_place(numbers):
@@ -57,8 +57,8 @@ def test_rows_of_series_are_matched_by_their_place(numbers):
 def test_an_age_has_no_rank_within_a_subject(numbers):
     _, predicted, subjects = numbers
     age = np.array([{"a": 20, "b": 25, "c": 40, "d": 33}[subject] for subject in subjects])
-    found = regression_scores(age, predicted, subjects)
-    assert [name for name, value in found.items() if np.isnan(value)] == ["spearman_within"]
+    result = regression_scores(age, predicted, subjects)
+    assert [name for name, value in result.items() if np.isnan(value)] == ["spearman_within"]
     age[subjects != "a"] = 33  # the windows of one subject vary
     age[:3] = [30, 32, 31]
     first = slow_scores(age[:3], predicted[:3])["spearman"]
@@ -86,15 +86,15 @@ def test_the_mean_of_the_other_subjects_has_a_rank_correlation_of_minus_one():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda t, p, s: (t[:-1], p, s), "same length"),
+        (lambda t, p, s: (t[:-1], p, s), "equal lengths"),
         (lambda t, p, s: (np.where(t == t[0], np.nan, t), p, s), "NaN"),
         (lambda t, p, s: (t, np.where(t == t[0], np.nan, p), s), "NaN"),
-        (lambda t, p, s: (t, np.ma.array(p, mask=s == s[0]), s), "y_pred are NaN"),
+        (lambda t, p, s: (t, np.ma.array(p, mask=s == s[0]), s), "y_pred contains .* NaN"),
         (lambda t, p, s: (t, p, [None, *s[1:]]), "subjects: 1 missing"),
         (lambda t, p, s: (t, p, [np.nan, *"abc" * 7, *"ab"]), "subjects: 1 missing"),
     ],
 )
-def test_numbers_that_are_refused(numbers, change, match):
+def test_invalid_numbers_raise(numbers, change, match):
     with pytest.raises(ValueError, match=match):
         regression_scores(*change(*numbers))
 
@@ -104,9 +104,9 @@ def test_ties_of_ages_stay_ties():
     ages = np.array([23.7, 23.7, 41.3, 41.3, 65.1, 65.1])
     n, guess = [3, 7, 5, 11, 13, 6], np.arange(6) * 10.0
     names = np.repeat(list("abcdef"), n)
-    found = regression_scores(np.repeat(ages, n), np.repeat(guess, n), names)
-    assert found["spearman_subjects"] == pytest.approx(spearmanr(ages, guess)[0], abs=1e-12)
-    assert found["r2_subjects"] == pytest.approx(r2_score(ages, guess), abs=1e-12)
+    result = regression_scores(np.repeat(ages, n), np.repeat(guess, n), names)
+    assert result["spearman_subjects"] == pytest.approx(spearmanr(ages, guess)[0], abs=1e-12)
+    assert result["r2_subjects"] == pytest.approx(r2_score(ages, guess), abs=1e-12)
     # So do ties of means whose numbers differ, and of predictions.
     values = [[0.1, 0.2, 0.3], [0.3, 0.1, 0.2], [0.7, 0.8, 0.9]]
     again = regression_scores(np.ravel(values), np.repeat([1.1, 2.3, 1.1], 3), np.arange(9) // 3)
@@ -120,9 +120,9 @@ def test_one_age_of_all_has_no_r2(age):
     true[::2] = np.nextafter(age, 0)  # a rounding error is no difference
     predicted = np.random.default_rng(0).normal(size=21)
     for targets in (true, np.full(21, age)):
-        found = regression_scores(targets, predicted, names)
-        undefined = {name for name, value in found.items() if np.isnan(value)}
-        assert undefined == {name for name in found if not name.startswith("mae")}
+        result = regression_scores(targets, predicted, names)
+        undefined = {name for name, value in result.items() if np.isnan(value)}
+        assert undefined == {name for name in result if not name.startswith("mae")}
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_one_age_of_all_has_no_r2(age):
         (pd.to_timedelta(range(6), unit="s"), "y_pred .*seconds for durations"),
         (list("abcdef"), "y_pred .*no numbers"),
         (np.ones(6) * 1j, "y_pred .*no numbers"),
-        (np.ones(5), "same length"),
+        (np.ones(5), "equal lengths"),
     ],
 )
-def test_what_are_no_numbers_is_refused(wrong, message):
+def test_non_numeric_values_raise(wrong, message):
     true = np.arange(6.0)
     with pytest.raises(ValueError, match=message):
         regression_scores(true, wrong, list("aabbcc"))

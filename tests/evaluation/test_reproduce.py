@@ -1,4 +1,4 @@
-"""The comparison of table 1: who is seen, labeled and tested, and what a second call computes."""
+"""Reproduction of table 1: pretraining, labeled and test subjects; a second call."""
 
 import pandas as pd
 import pytest
@@ -8,7 +8,7 @@ from braindecode_pars.evaluation import protocols, reproduce
 from braindecode_pars.pretrained import load_encoder
 
 SMALL = dict(embed_dim=16, num_layers=1, mlp_dim=16, finetune_epochs=1)
-UNTRAINED = "untrained, frozen"
+UNTRAINED = "random encoder, head trained"
 GIVEN = dict(epochs=1, n_train_subjects=2, seeds=[3], **SMALL)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -33,20 +33,25 @@ def scores(nights, folder):
     return reproduce(nights, folder, verbose=0, **GIVEN)
 
 
-def test_everyone_is_tested_once_by_every_method(scores, folder):
+def test_every_subject_is_tested_once_by_every_method(scores, folder):
     accuracy = scores[scores["metric"] == "balanced_accuracy"]
     tested = accuracy.groupby("method")["subject"].agg(sorted)
-    assert sorted(tested.index) == ["DropPos, frozen", "PARS, frozen", "scratch", UNTRAINED]
+    assert sorted(tested.index) == [
+        "DropPos, head trained",
+        "PARS, head trained",
+        "from scratch",
+        UNTRAINED,
+    ]
     assert (tested.map(tuple) == (1, 2, 3, 4)).all()
     assert set(scores["n_train_subjects"]) == {2}
     assert set(scores["seed"]) == {3}
-    pretrained = ~scores["method"].isin(["scratch", UNTRAINED])
+    pretrained = ~scores["method"].isin(["from scratch", UNTRAINED])
     assert (scores["pretraining_loss"].notna() == pretrained).all()
     written = pd.read_csv(folder / "scores.csv").assign(dataset="")
     pd.testing.assert_frame_equal(written, scores, check_dtype=False)
 
 
-def test_encoders_have_equal_steps_and_have_not_seen_who_is_tested(scores, folder):
+def test_encoders_have_equal_steps_and_no_test_subjects_in_pretraining(scores, folder):
     cards = {each.parent.name: load_encoder(each.parent).card for each in folder.rglob("enc*.json")}
     assert len(cards) == 4
     for name, card in cards.items():
@@ -55,7 +60,7 @@ def test_encoders_have_equal_steps_and_have_not_seen_who_is_tested(scores, folde
     assert len({(card.epochs, card.n_windows, card.n_steps) for card in cards.values()}) == 1
 
 
-def test_the_same_call_computes_nothing_and_another_one_begins_anew(
+def test_the_same_call_reuses_results_and_another_call_does_not(
     nights, scores, folder, monkeypatch
 ):
     def refuse(*_, **__):
@@ -69,8 +74,8 @@ def test_the_same_call_computes_nothing_and_another_one_begins_anew(
         reproduce(nights, folder, verbose=0, **GIVEN | dict(epochs=2))
 
 
-def test_what_cannot_be_done_is_refused_before_anything_is_trained(nights, tmp_path):
-    with pytest.raises(ValueError, match=r"4 subjects are too few: .* 4 of the others have labels"):
+def test_invalid_arguments_raise_before_training(nights, tmp_path):
+    with pytest.raises(ValueError, match=r"4 subjects and n_train_subjects=4"):
         reproduce(nights, tmp_path / "new", verbose=0)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"thesis\.txt.* not the folder of a reproduction"):

@@ -1,4 +1,4 @@
-"""The person in features: against plain computations, its nulls, and simulated people."""
+"""Subject information in features: reference computations, permutations, simulated subjects."""
 
 import numpy as np
 import pandas as pd
@@ -14,27 +14,27 @@ from braindecode_pars.evaluation.subject_information import (
     COSINE,
     EXPLAINED,
     _blocks_of_time,
-    _rows,
+    _unit_codes,
     explained_variance,
     permuted_explained_variances,
 )
 
-N_PEOPLE, N_WINDOWS, N_FEATURES = 12, 40, 30
+N_SUBJECTS, N_WINDOWS, N_FEATURES = 12, 40, 30
 
 
-def simulated(of_person=2.0, of_recording=0.0, of_class=1.0, own_way=0.0, seed=0):
-    """Two recordings a person, both with two classes; the person is an offset of all features."""
+def simulated(subject_effect=2.0, recording_effect=0.0, class_effect=1.0, own_way=0.0, seed=0):
+    """Two recordings per subject, both with two classes; subjects are offsets of all features."""
     rng = np.random.default_rng(seed)
-    people = np.repeat(np.arange(N_PEOPLE), N_WINDOWS)
-    recordings = np.arange(len(people)) // (N_WINDOWS // 2)
-    classes = np.arange(len(people)) // 5 % 2
-    ways = np.zeros((N_PEOPLE, N_FEATURES))
-    ways[:, 0] = of_class
+    subjects = np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)
+    recordings = np.arange(len(subjects)) // (N_WINDOWS // 2)
+    classes = np.arange(len(subjects)) // 5 % 2
+    ways = np.zeros((N_SUBJECTS, N_FEATURES))
+    ways[:, 0] = class_effect
     ways += own_way * rng.standard_normal(ways.shape)
-    X = rng.standard_normal((len(people), N_FEATURES)) + classes[:, None] * ways[people]
-    X += of_person * rng.standard_normal((N_PEOPLE, N_FEATURES))[people]
-    X += of_recording * rng.standard_normal((2 * N_PEOPLE, N_FEATURES))[recordings]
-    return X, classes, people, recordings
+    X = rng.standard_normal((len(subjects), N_FEATURES)) + classes[:, None] * ways[subjects]
+    X += subject_effect * rng.standard_normal((N_SUBJECTS, N_FEATURES))[subjects]
+    X += recording_effect * rng.standard_normal((2 * N_SUBJECTS, N_FEATURES))[recordings]
+    return X, classes, subjects, recordings
 
 
 def number(table, what, measure, erased="nothing"):
@@ -51,11 +51,11 @@ def untrained(monkeypatch):
 # Shares of variance ------------------------------------------------------------------------------
 
 
-def test_a_share_of_variance_is_that_of_an_anova():
-    X, classes, people, _ = simulated()
+def test_explained_variance_matches_an_anova():
+    X, classes, subjects, _ = simulated()
     X[:, 5] = 3.0  # a constant feature is left out
     X[:, 7] *= 1e-6  # volts
-    for labels in (people, classes):
+    for labels in (subjects, classes):
         expected = []
         for feature in np.delete(X, 5, axis=1).T:
             model = ols("x ~ C(k)", pd.DataFrame(dict(x=feature, k=labels))).fit()
@@ -65,45 +65,45 @@ def test_a_share_of_variance_is_that_of_an_anova():
         assert explained_variance(X, labels) == pytest.approx(np.mean(expected))
 
 
-def test_a_recording_is_not_taken_for_a_person(untrained):
-    """Recordings differ, and people do not: windows alone would be far above their permutations."""
-    X, classes, people, recordings = simulated(of_person=0.0, of_recording=2.0)
-    found = number(audit_subjects(X, classes, people, recordings), "subject", EXPLAINED)
-    assert found["p"] > 0.05
-    single = permuted_explained_variances(X, people, np.arange(len(X)))
-    assert found["value"] > 5 * single.max()
-    X, classes, people, recordings = simulated(of_person=1.0, of_recording=1.0)
-    found = number(audit_subjects(X, classes, people, recordings), "subject", EXPLAINED)
-    assert found["p"] == 1 / 201
-    assert found["value"] > found["null_high"] > found["null"]
+def test_recordings_are_not_mistaken_for_subjects(untrained):
+    """Recordings differ, and subjects do not, so permuting single windows would be too liberal."""
+    X, classes, subjects, recordings = simulated(subject_effect=0.0, recording_effect=2.0)
+    result = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
+    assert result["p"] > 0.05
+    single = permuted_explained_variances(X, subjects, np.arange(len(X)))
+    assert result["value"] > 5 * single.max()
+    X, classes, subjects, recordings = simulated(subject_effect=1.0, recording_effect=1.0)
+    result = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
+    assert result["p"] == 1 / 201
+    assert result["value"] > result["null_high"] > result["null"]
 
 
-def test_permuted_shares_are_those_of_a_plain_permutation():
-    X, classes, people, recordings = simulated()
+def test_permuted_explained_variances_match_a_plain_permutation():
+    X, classes, subjects, recordings = simulated()
     one_class = classes == 0  # of each third recording
     kept = np.flatnonzero(one_class | (recordings % 3 > 0))
-    X, classes, people, recordings = (each[kept] for each in (X, classes, people, recordings))
-    X[recordings % 3 == 0] += 10  # what all of these share is not of a person
-    found = permuted_explained_variances(X, people, recordings, classes, n_permutations=40)
+    X, classes, subjects, recordings = (each[kept] for each in (X, classes, subjects, recordings))
+    X[recordings % 3 == 0] += 10  # an offset shared by recordings of all subjects
+    result = permuted_explained_variances(X, subjects, recordings, classes, n_permutations=40)
     rng = np.random.default_rng(0)
     plain = []
     for _ in range(400):
-        given = people.copy()
+        given = subjects.copy()
         for wanted in ({0}, {0, 1}):
-            own = [r for r in range(2 * N_PEOPLE) if {*classes[recordings == r]} == wanted]
-            of = [people[recordings == r][0] for r in own]
+            own = [r for r in range(2 * N_SUBJECTS) if {*classes[recordings == r]} == wanted]
+            of = [subjects[recordings == r][0] for r in own]
             for recording, one in zip(own, rng.permutation(of), strict=True):
                 given[recordings == recording] = one
         plain.append(explained_variance(X, given))
-    assert found.mean() == pytest.approx(np.mean(plain), rel=0.03)
-    assert found.std() == pytest.approx(np.std(plain), rel=0.4)
+    assert result.mean() == pytest.approx(np.mean(plain), rel=0.03)
+    assert result.std() == pytest.approx(np.std(plain), rel=0.4)
 
 
-def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(untrained):
+def test_p_values_are_uniform_without_an_effect(untrained):
     p = []
     for seed in range(40):
-        X, classes, people, recordings = simulated(0.0, 1.0, 0.0, seed=seed)
-        table = audit_subjects(X[:, :4], classes, people, recordings, n_permutations=19)
+        X, classes, subjects, recordings = simulated(0.0, 1.0, 0.0, seed=seed)
+        table = audit_subjects(X[:, :4], classes, subjects, recordings, n_permutations=19)
         p.append(table["p"].dropna().to_numpy())
     assert np.shape(p) == (40, 3)
     for each in np.transpose(p):
@@ -111,63 +111,69 @@ def test_the_p_values_of_shares_and_cosines_are_uniform_where_there_is_nothing(u
         assert (each <= 0.05).mean() < 0.15
 
 
-def test_where_nothing_can_be_permuted_p_is_one(untrained):
-    """No two recordings have the same classes, so no recording can be given to another person."""
-    people, recordings = np.repeat([0, 1], 40), np.repeat(range(4), 20)
+def test_p_is_one_if_nothing_can_be_permuted(untrained):
+    """No two recordings have the same classes, so recordings cannot be permuted."""
+    subjects, recordings = np.repeat([0, 1], 40), np.repeat(range(4), 20)
     # The classes a; b, c; a, b; c of the recordings
     classes = np.concatenate([np.resize(own, 20) for own in ([0], [1, 2], [0, 1], [2])])
-    X = np.random.default_rng(0).normal(size=(80, 3)) + 5 * people[:, None]
-    found = number(
-        audit_subjects(X, classes, people, recordings, n_permutations=19), "subject", EXPLAINED
+    X = np.random.default_rng(0).normal(size=(80, 3)) + 5 * subjects[:, None]
+    result = number(
+        audit_subjects(X, classes, subjects, recordings, n_permutations=19), "subject", EXPLAINED
     )
-    assert found["p"] == 1
-    assert found["value"] == pytest.approx(found["null"])
+    assert result["p"] == 1
+    assert result["value"] == pytest.approx(result["null"])
 
 
-def test_one_person_with_one_recording_makes_all_nulls_those_of_time():
-    X, classes, people, recordings = simulated()
+def test_one_subject_with_one_recording_means_time_blocks_are_permuted():
+    X, classes, subjects, recordings = simulated()
     some = recordings.copy()
-    some[people == 3] = recordings[people == 3].min()
-    found = permuted_explained_variances(X, people, some, classes, n_permutations=5)
-    expected = permuted_explained_variances(X, people, people, classes, n_permutations=5)
-    np.testing.assert_array_equal(found, expected)
+    some[subjects == 3] = recordings[subjects == 3].min()
+    result = permuted_explained_variances(X, subjects, some, classes, n_permutations=5)
+    expected = permuted_explained_variances(X, subjects, subjects, classes, n_permutations=5)
+    np.testing.assert_array_equal(result, expected)
     assert not np.allclose(
-        found, permuted_explained_variances(X, people, recordings, classes, n_permutations=5)
+        result, permuted_explained_variances(X, subjects, recordings, classes, n_permutations=5)
     )
 
 
-@pytest.mark.parametrize(("of_class", "low", "high"), [(0.0, 0.05, 0.999), (3.0, 0.0, 0.05)])
-def test_a_class_that_is_frequent_in_some_people_is_not_significant(untrained, of_class, low, high):
-    """Recordings of one class each, three of four of it in half of the people, who differ."""
+@pytest.mark.parametrize(("class_effect", "low", "high"), [(0.0, 0.05, 0.999), (3.0, 0.0, 0.05)])
+def test_a_class_that_is_frequent_in_some_subjects_is_not_significant(
+    untrained, class_effect, low, high
+):
+    """Each recording has one class; half of the subjects have it in three of four recordings."""
     rng, n = np.random.default_rng(0), 5
-    people = np.repeat(range(12), 4 * n)
-    recordings = np.arange(len(people)) // n
-    classes = (recordings % 4 == 0) ^ (people % 2 == 0)
-    X = rng.normal(size=(len(people), 4)) + 3 * (people % 2)[:, None] + of_class * classes[:, None]
-    found = number(
-        audit_subjects(X, classes, people, recordings, n_permutations=99), "class", EXPLAINED
+    subjects = np.repeat(range(12), 4 * n)
+    recordings = np.arange(len(subjects)) // n
+    classes = (recordings % 4 == 0) ^ (subjects % 2 == 0)
+    X = (
+        rng.normal(size=(len(subjects), 4))
+        + 3 * (subjects % 2)[:, None]
+        + class_effect * classes[:, None]
     )
-    assert low < found["p"] <= high
+    result = number(
+        audit_subjects(X, classes, subjects, recordings, n_permutations=99), "class", EXPLAINED
+    )
+    assert low < result["p"] <= high
 
 
 @pytest.mark.parametrize("measure", [explained_variance, lambda X, y: LinearErasure().fit(X, y)])
 def test_missing_values_are_refused(measure):
-    X, classes, people, recordings = simulated()
+    X, classes, subjects, recordings = simulated()
     for missing in (np.nan, None):
-        unknown = people.astype(object)
+        unknown = subjects.astype(object)
         unknown[:5] = missing
         with pytest.raises(ValueError, match=r"5 missing values .*480"):
             measure(X, unknown)
-        for given in ((unknown, classes, recordings), (people, unknown, recordings)):
+        for given in ((unknown, classes, recordings), (subjects, unknown, recordings)):
             with pytest.raises(ValueError, match="5 missing"):
                 audit_subjects(X, given[1], given[0], given[2])
         with pytest.raises(ValueError, match="recording: 5 missing"):
-            permuted_explained_variances(X, people, unknown)
+            permuted_explained_variances(X, subjects, unknown)
     with pytest.raises(ValueError, match="inconsistent"):
-        measure(X, people[:-1])
+        measure(X, subjects[:-1])
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        measure(X, people)
+        measure(X, subjects)
 
 
 # Erasure -----------------------------------------------------------------------------------------
@@ -187,70 +193,70 @@ def plain_leace(X, labels):
 
 
 @pytest.mark.parametrize("n_copies", [0, 3])
-def test_erasure_is_that_of_the_equation(n_copies):
-    X, _, people, _ = simulated()
+def test_erasure_matches_its_equation(n_copies):
+    X, _, subjects, _ = simulated()
     X = np.concatenate([X, X[:, :n_copies] @ np.ones((n_copies, n_copies))], axis=1)
     X *= np.geomspace(0.1, 10, X.shape[1])
-    erased = LinearErasure().fit(X, people).transform(X)
-    np.testing.assert_allclose(erased, plain_leace(X, people), atol=1e-6 * np.abs(X).max())
+    erased = LinearErasure().fit(X, subjects).transform(X)
+    np.testing.assert_allclose(erased, plain_leace(X, subjects), atol=1e-6 * np.abs(X).max())
 
 
-def test_after_erasure_no_linear_classifier_knows_the_person():
-    X, _, people, _ = simulated(of_person=3.0)
-    erased = LinearErasure().fit(X, people).transform(X)
-    means = pd.DataFrame(erased).groupby(people).mean()
+def test_after_erasure_no_linear_classifier_decodes_the_subject():
+    X, _, subjects, _ = simulated(subject_effect=3.0)
+    erased = LinearErasure().fit(X, subjects).transform(X)
+    means = pd.DataFrame(erased).groupby(subjects).mean()
     np.testing.assert_allclose(means - means.mean(), 0, atol=1e-9)
     for classifier in (LogisticRegression(C=1e6, max_iter=2000), LinearSVC()):
-        assert classifier.fit(X, people).score(X, people) > 0.95
+        assert classifier.fit(X, subjects).score(X, subjects) > 0.95
     for C in (1e-2, 1e6):
-        shares = LogisticRegression(C=C, max_iter=2000).fit(erased, people).predict_proba(erased)
-        np.testing.assert_allclose(shares, 1 / N_PEOPLE, atol=1e-4)
+        shares = LogisticRegression(C=C, max_iter=2000).fit(erased, subjects).predict_proba(erased)
+        np.testing.assert_allclose(shares, 1 / N_SUBJECTS, atol=1e-4)
 
 
 def test_nothing_linear_that_changes_less_erases_as_much():
-    """Centering by person is not linear in the features; projections onto the rest are."""
-    X, _, people, _ = simulated()
+    """Subject-wise centering is not linear in the features, but other projections are."""
+    X, _, subjects, _ = simulated()
     X = (
         X
         * np.linspace(1, 5, N_FEATURES)
         @ np.linalg.qr(np.random.default_rng(1).normal(size=(30, 30)))[0]
     )
-    change = np.square(LinearErasure().fit(X, people).transform(X) - X).sum()
-    means = pd.DataFrame(X).groupby(people).mean().to_numpy()
-    axes = np.linalg.svd(means - X.mean(0), full_matrices=False)[2][: N_PEOPLE - 1]
+    change = np.square(LinearErasure().fit(X, subjects).transform(X) - X).sum()
+    means = pd.DataFrame(X).groupby(subjects).mean().to_numpy()
+    axes = np.linalg.svd(means - X.mean(0), full_matrices=False)[2][: N_SUBJECTS - 1]
     projected = X - (X - X.mean(0)) @ axes.T @ axes
-    assert explained_variance(projected, people) < 1e-12
+    assert explained_variance(projected, subjects) < 1e-12
     assert change < np.square(projected - X).sum()
 
 
 def test_erased_features_keep_their_names():
-    X, _, people, _ = simulated()
+    X, _, subjects, _ = simulated()
     table = pd.DataFrame(X).add_prefix("x")
-    found = LinearErasure().set_output(transform="pandas").fit(table, people).transform(table)
-    assert [*found] == [*table]
-    np.testing.assert_allclose(found, LinearErasure().fit(X, people).transform(X))
+    result = LinearErasure().set_output(transform="pandas").fit(table, subjects).transform(table)
+    assert [*result] == [*table]
+    np.testing.assert_allclose(result, LinearErasure().fit(X, subjects).transform(X))
 
 
 def test_with_few_rows_erasure_is_centering():
-    X, _, people, _ = simulated()
-    X, people = X[::20], people[::20]  # 24 windows of 30 features
-    centered = X - pd.DataFrame(X).groupby(people).transform("mean").to_numpy() + X.mean(0)
-    np.testing.assert_allclose(LinearErasure().fit(X, people).transform(X), centered, atol=1e-9)
+    X, _, subjects, _ = simulated()
+    X, subjects = X[::20], subjects[::20]  # 24 windows of 30 features
+    centered = X - pd.DataFrame(X).groupby(subjects).transform("mean").to_numpy() + X.mean(0)
+    np.testing.assert_allclose(LinearErasure().fit(X, subjects).transform(X), centered, atol=1e-9)
 
 
-def test_what_is_erased_completely_is_constant():
+def test_completely_erased_features_are_constant():
     """Rounding would be features again for a classifier that standardizes them."""
-    X, _, people, _ = simulated()
-    erased = LinearErasure().fit(X[:, :4], people).transform(X[:, :4])
+    X, _, subjects, _ = simulated()
+    erased = LinearErasure().fit(X[:, :4], subjects).transform(X[:, :4])
     assert np.ptp(erased, axis=0).tolist() == [0, 0, 0, 0]
 
 
 # The table ---------------------------------------------------------------------------------------
 
 
-def test_people_are_at_chance_on_later_windows_and_the_class_stays():
-    X, classes, people, recordings = simulated(of_person=3.0, of_class=3.0)
-    table = audit_subjects(X, classes, people, recordings, n_permutations=20)
+def test_after_erasure_subjects_are_at_chance_level_and_classes_are_not():
+    X, classes, subjects, recordings = simulated(subject_effect=3.0, class_effect=3.0)
+    table = audit_subjects(X, classes, subjects, recordings, n_permutations=20)
     assert number(table, "subject", ACCURACY)["value"] > 0.95
     erased = number(table, "subject", ACCURACY, "training subjects")
     assert erased["value"] == pytest.approx(erased["null"], abs=0.01)
@@ -259,61 +265,61 @@ def test_people_are_at_chance_on_later_windows_and_the_class_stays():
     assert set(table["held_out"]) == {"nothing", "time blocks", "subjects"}
 
 
-def test_directions_agree_where_people_have_the_same(untrained):
+def test_cosine_is_high_if_subjects_have_the_same_direction(untrained):
     for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
-        given = simulated(of_class=3.0 * (own_way == 0), own_way=own_way)
-        found = number(audit_subjects(*given, n_permutations=50), "class", COSINE)
-        assert low < found["value"] < high
-        assert (found["p"] < 0.05) == (own_way == 0)
+        given = simulated(class_effect=3.0 * (own_way == 0), own_way=own_way)
+        result = number(audit_subjects(*given, n_permutations=50), "class", COSINE)
+        assert low < result["value"] < high
+        assert (result["p"] < 0.05) == (own_way == 0)
 
 
-def test_the_cosine_is_that_of_a_plain_computation(untrained):
-    X, classes, people, recordings = simulated(own_way=0.3)
+def test_the_cosine_matches_a_plain_computation(untrained):
+    X, classes, subjects, recordings = simulated(own_way=0.3)
     X = (X - X.mean(0)) / X.std(0)
     ways = []
-    for one in range(N_PEOPLE - 1):
-        own = [X[(people == one) & (classes == k)].mean(0) for k in (0, 1)]
+    for one in range(N_SUBJECTS - 1):
+        own = [X[(subjects == one) & (classes == k)].mean(0) for k in (0, 1)]
         ways.append((own[1] - own[0]) / np.linalg.norm(own[1] - own[0]))
     cosines = []
     for i, way in enumerate(ways):
         others = np.mean([w for j, w in enumerate(ways) if j != i], axis=0)
         cosines.append(way @ others / np.linalg.norm(others))
-    # The last person has one class, and no direction.
-    kept = (people < N_PEOPLE - 1) | (classes == 0)
+    # The last subject has one class, and no direction.
+    kept = (subjects < N_SUBJECTS - 1) | (classes == 0)
     X = np.concatenate([X[kept], X[~kept] * 0])[: kept.sum()]
-    given = [each[kept] for each in (classes, people, recordings)]
-    found = number(audit_subjects(X, *given, n_permutations=5), "class", COSINE)
-    assert found["value"] == pytest.approx(np.mean(cosines), abs=0.02)
+    given = [each[kept] for each in (classes, subjects, recordings)]
+    result = number(audit_subjects(X, *given, n_permutations=5), "class", COSINE)
+    assert result["value"] == pytest.approx(np.mean(cosines), abs=0.02)
 
 
 def test_no_window_is_trained_on_next_to_a_test_window():
-    _, classes, people, recordings = simulated()
+    _, classes, subjects, recordings = simulated()
     tested = []
-    for train, test in _blocks_of_time(_rows(people, classes, recordings)):
+    for train, test in _blocks_of_time(_unit_codes(subjects, classes, recordings)):
         tested += test.tolist()
-        near = {i for row in test for i in (row - 1, row, row + 1) if 0 <= i < len(people)}
+        near = {i for row in test for i in (row - 1, row, row + 1) if 0 <= i < len(subjects)}
         near = {
             i for i in near if any(recordings[i] == recordings[j] for j in test if abs(i - j) < 2)
         }
         assert near.isdisjoint(train)
-        assert {*range(len(people))} - near == {*train}
-    assert sorted(tested) == [*range(len(people))]
+        assert {*range(len(subjects))} - near == {*train}
+    assert sorted(tested) == [*range(len(subjects))]
 
 
-def test_where_a_person_has_one_class():
-    X, _, people, recordings = simulated()
-    table = audit_subjects(X, people % 2, people, recordings, n_permutations=30)
+def test_subjects_with_one_class():
+    X, _, subjects, recordings = simulated()
+    table = audit_subjects(X, subjects % 2, subjects, recordings, n_permutations=30)
     assert COSINE not in set(table["measure"])
-    # With the people the class is gone, which is a trait of them.
+    # Erasing the subject also erases the class, which is constant per subject.
     assert number(table, "class", ACCURACY, "all subjects")["value"] == pytest.approx(0.5)
     assert number(table, "class", EXPLAINED)["p"] > 0.05
 
 
 def test_several_features_have_one_table():
-    X, classes, people, _ = simulated()
-    table = audit_subjects({"a": X, "b": X[:, :3]}, classes, people, n_permutations=3)
+    X, classes, subjects, _ = simulated()
+    table = audit_subjects({"a": X, "b": X[:, :3]}, classes, subjects, n_permutations=3)
     assert table["features"].tolist() == ["a"] * 8 + ["b"] * 8
-    alone = audit_subjects(X[:, :3], classes, people, n_permutations=3)
+    alone = audit_subjects(X[:, :3], classes, subjects, n_permutations=3)
     columns = ["value", "null", "p"]
     np.testing.assert_allclose(table[8:][columns], alone[columns])
 
@@ -321,15 +327,15 @@ def test_several_features_have_one_table():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(classes=0), "at least two classes, and two people of each; it has 1 classes"),
-        (dict(people=0), "it has 2 classes with 1 people"),
+        (dict(classes=0), "at least 2 classes .* got 1 classes"),
+        (dict(people=0), "got 2 classes with at least 1 subjects"),
         (dict(features=np.nan), "features 'features' contains NaN"),
         (dict(features=None), "inconsistent numbers of samples"),
     ],
 )
-def test_what_cannot_be_audited(change, message):
-    X, classes, people, _ = simulated()
-    given = dict(features=X, classes=classes, people=people)
+def test_invalid_arguments_raise(change, message):
+    X, classes, subjects, _ = simulated()
+    given = dict(features=X, classes=classes, people=subjects)
     for name, value in change.items():
         given[name] = X[1:] if value is None else given[name] * value
     with pytest.raises(ValueError, match=message):

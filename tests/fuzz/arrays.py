@@ -129,17 +129,17 @@ def forms(draw):
     text = f"{name}, {'fitted and ' if fit else ''}applied to {form} of signals({seed})"
 
     def act(folder):
-        given = SAME[form](X, folder)
+        inputs = SAME[form](X, folder)
         model = small.fitted(name)
         if fit:
-            model = small.make(name, sfreq=small.SFREQ).fit(given, small.LABELS)
-        return small.output(model, given)
+            model = small.make(name, sfreq=small.SFREQ).fit(inputs, small.LABELS)
+        return small.output(model, inputs)
 
-    def problem(found):
+    def problem(returned):
         model = small.fitted(name)
         if fit:
             model = small.make(name, sfreq=small.SFREQ).fit(X, small.LABELS)
-        return small.differs(found, small.output(model, X))
+        return small.differs(returned, small.output(model, X))
 
     return Case(text, act, problem)
 
@@ -156,10 +156,10 @@ def unusable(draw):
         fit = False  # it has nothing to learn, so its fit does not read the windows
 
     def act(folder):
-        given = UNUSABLE[form](small.signals(seed))
+        inputs = UNUSABLE[form](small.signals(seed))
         if fit:
-            return small.make(name, sfreq=small.SFREQ).fit(given, small.LABELS)
-        return small.output(small.fitted(name), given)
+            return small.make(name, sfreq=small.SFREQ).fit(inputs, small.LABELS)
+        return small.output(small.fitted(name), inputs)
 
     text = f"{name}.{'fit' if fit else 'predict_proba or transform'} of {form}, signals({seed})"
     return Case(text, act, refused(form))
@@ -190,8 +190,8 @@ def related(draw):
     def act(folder):
         return small.output(small.fitted(name), other)
 
-    def problem(found):
-        return small.differs(found, small.output(small.fitted(name), X)[order], rtol=1e-2)
+    def problem(returned):
+        return small.differs(returned, small.output(small.fitted(name), X)[order], rtol=1e-2)
 
     return Case(f"{name} of signals({seed}) {text}", act, problem)
 
@@ -208,8 +208,8 @@ def integers(draw):
     def act(folder):
         return small.output(small.fitted(name), X)
 
-    def problem(found):
-        return small.differs(found, small.output(small.fitted(name), X.astype("float32")))
+    def problem(returned):
+        return small.differs(returned, small.output(small.fitted(name), X.astype("float32")))
 
     return Case(f"{name} of {dtype}, seed {seed}", act, problem)
 

@@ -145,8 +145,8 @@ def _expected(kind: str, seed: int) -> Any:
 
 
 def _files(path: Path) -> list[Path]:
-    found = (file.relative_to(path) for file in path.rglob("*"))
-    return sorted(f for f in found if (path / f).is_file())
+    paths = (file.relative_to(path) for file in path.rglob("*"))
+    return sorted(f for f in paths if (path / f).is_file())
 
 
 def _flip(file: Path, rng: np.random.Generator, other: Path) -> None:
@@ -258,9 +258,9 @@ DAMAGES = dict(
 )
 
 
-def unlike(found: Any, expected: Any) -> str | None:
+def unlike(actual: Any, expected: Any) -> str | None:
     """Return how results of a folder differ from the expected ones; None when they are equal."""
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         if isinstance(other, np.ndarray):
             if text := small.differs(np.asarray(one), other, rtol=1e-5):
                 return text
@@ -288,18 +288,18 @@ def damaged(draw):
         if damage in ("edit", "deep"):
             files = [file for file in files if file.suffix == ".json"] or files
         file = files[rng.integers(len(files))]
-        twin = _made(kind, 1)
-        other = twin / file
+        other_model = _made(kind, 1)
+        other = other_model / file
         if not other.is_file():  # named by its content, such as a fold
-            alike = [f for f in _files(twin) if f.suffix == file.suffix]
-            other = twin / alike[rng.integers(len(alike))]
+            same_suffix = [f for f in _files(other_model) if f.suffix == file.suffix]
+            other = other_model / same_suffix[rng.integers(len(same_suffix))]
         DAMAGES[damage](copy / file, rng, other)
         return KINDS[kind][1](copy)
 
-    def problem(found: Any) -> str | None:
-        different = unlike(found, _expected(kind, 0))
+    def problem(returned: Any) -> str | None:
+        different = unlike(returned, _expected(kind, 0))
         if different and damage == "exchange" and kind in MODELS:
-            return unlike(found, _expected(kind, 1))
+            return unlike(returned, _expected(kind, 1))
         return different
 
     return Case(f"{kind}: {damage}, default_rng({seed})", act, problem)
@@ -321,7 +321,7 @@ def exchanged(draw):
         shutil.copytree(_made(written, 0), copy, symlinks=True)
         return KINDS[used][1](copy)
 
-    def problem(found: Any) -> str | None:
+    def problem(returned: Any) -> str | None:
         return None if fine else f"a folder of kind {written} was used as {used}"
 
     return Case(f"a folder of kind {written} used as {used}", act, problem)
@@ -408,8 +408,8 @@ def overwritten(draw):
         WRITERS[writer](copy)
         return copy, KINDS[new][1](copy)
 
-    def problem(found: Any) -> str | None:
-        path, result = found
+    def problem(returned: Any) -> str | None:
+        path, result = returned
         if text := unlike(result, _expected(new, 0)):
             return text
         # The old kind is gone, unless it is the new kind or a part of it.

@@ -151,10 +151,10 @@ def minus_one(draw):
         return _fit(name, y, **passed)
 
     def problem(model):
-        found = model.classes_.astype(float).tolist()
+        actual = model.classes_.astype(float).tolist()
         expected = [v for v in values if v != -1 or passed.get("unlabeled_label", -1) is None]
-        if found != expected:
-            return f"classes_ is {found} instead of {expected}"
+        if actual != expected:
+            return f"classes_ is {actual} instead of {expected}"
         # With -1 as the default, a warning is due, so this oracle is never satisfied without one.
         return None if passed else "the class -1 was taken as unlabeled"
 

@@ -79,7 +79,7 @@ class Totals:
             self.failures.append((area, outcome, text, detail))
 
     def number(self, outcome: str) -> int:
-        return sum(n for (_, found), n in self.counts.items() if found == outcome)
+        return sum(n for (_, kind), n in self.counts.items() if kind == outcome)
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -108,8 +108,8 @@ class Totals:
 
 def judge(case: Case, folder: Path) -> tuple[str, str]:
     """Run a case and return its outcome, with a detail for the report."""
-    said: list[str] = []
-    with _watched(folder) as openings, _listening(said):
+    messages: list[str] = []
+    with _watched(folder) as openings, _listening(messages):
         try:
             result, error = case.act(folder), None
         except Exception as raised:
@@ -125,7 +125,7 @@ def judge(case: Case, folder: Path) -> tuple[str, str]:
     problem = _problem(case, result)
     if problem is None:
         return RIGHT, ""
-    return (WARNED, said[0]) if said else (WRONG, problem)
+    return (WARNED, messages[0]) if messages else (WRONG, problem)
 
 
 def _problem(case: Case, result: Any) -> str | None:
@@ -163,17 +163,17 @@ def _place(error: Exception) -> str:
 
 
 @contextmanager
-def _listening(said: list[str]):
+def _listening(messages: list[str]):
     """Collect the warnings and the log of the package."""
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())
+    handler.emit = lambda record: messages.append(record.getMessage())
     log = logging.getLogger("braindecode_pars")
     log.addHandler(handler)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        said += [str(w.message) for w in caught if w.category is UserWarning]
+        messages += [str(w.message) for w in caught if w.category is UserWarning]
     finally:
         log.removeHandler(handler)
 

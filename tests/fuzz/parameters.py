@@ -248,8 +248,8 @@ def equal(draw):
     def act(folder):
         return call(folder / "other", **{argument: other}), folder
 
-    def problem(found):
-        result, folder = found
+    def problem(returned):
+        result, folder = returned
         return small.differs(
             np.asarray(result), np.asarray(call(folder / "one", **{argument: one}))
         )

@@ -73,18 +73,18 @@ def roads(draw):
         return model.fit(X, small.targets_of(windows))
 
     def act(folder):
-        given = ROADS[road](small.dataset())
+        inputs = ROADS[road](small.dataset())
         if fit:
-            return small.output(fitted(given), given)
+            return small.output(fitted(inputs), inputs)
         model = small.fitted_on_recordings(name)
         if name == "band power":
             model = small.fitted(name)  # arrays need sfreq
-        return small.output(model, given)
+        return small.output(model, inputs)
 
-    def problem(found):
+    def problem(returned):
         windows = small.dataset()
         model = fitted(windows) if fit else small.fitted_on_recordings(name)
-        return small.differs(found, small.output(model, windows))
+        return small.differs(returned, small.output(model, windows))
 
     did = f"fitted (random_state={seed}) and applied" if fit else "fitted on windows and applied"
     return Case(f"{name} {did} to dataset() as {road}", act, problem)
@@ -104,7 +104,7 @@ def permuted(draw):
     if fit:
         which[0] = False  # the first recording defines the order
 
-    def given():
+    def make_windows():
         raws = [small.recording(s) for s in range(4)]
         return BaseConcatDataset(
             [
@@ -114,15 +114,15 @@ def permuted(draw):
         )
 
     def act(folder):
-        windows = given()
+        windows = make_windows()
         if fit:
             model = small.make(name).fit(windows, small.targets_of(windows))
             return small.output(model, small.dataset())
         return small.output(small.fitted_on_recordings(name), windows)
 
-    def problem(found):
+    def problem(returned):
         model = small.fitted_on_recordings(name)
-        return small.differs(found, small.output(model, small.dataset()))
+        return small.differs(returned, small.output(model, small.dataset()))
 
     changed = [s for s in range(4) if which[s]]
     return Case(
@@ -150,13 +150,13 @@ def other_channels(draw):
     fit = draw(st.booleans()) and name != "band power"
     as_array_of_epochs = draw(st.booleans()) and not fit
 
-    def given():
+    def make_windows():
         names = (*small.NAMES[:where], *extra, *small.NAMES[where:])
         types = [*["eeg"] * where, *kinds, *["eeg"] * (2 - where)]
         return small.dataset(names=names, kinds=types)
 
     def act(folder):
-        windows = given()
+        windows = make_windows()
         if as_array_of_epochs:
             return small.output(small.fitted_on_recordings(name), as_epochs(windows))
         if fit:
@@ -164,9 +164,9 @@ def other_channels(draw):
             return small.output(model, windows)
         return small.output(small.fitted_on_recordings(name), windows)
 
-    def problem(found):
+    def problem(returned):
         model = small.fitted_on_recordings(name)
-        return small.differs(found, small.output(model, small.dataset()))
+        return small.differs(returned, small.output(model, small.dataset()))
 
     how = "epochs" if as_array_of_epochs else "dataset"
     pairs = ", ".join(f"{e}: {k}" for e, k in zip(extra, kinds, strict=True))
@@ -202,8 +202,8 @@ def montages(draw):
 
     draw_rate = draw(st.sampled_from([50.0, 99.0, 101.0, 128.0, 256.0]))
 
-    def problem(found):
-        windows, values = found
+    def problem(returned):
+        windows, values = returned
         if kind == "another rate" and name != "band power":
             return f"windows at {draw_rate:g} Hz were accepted, trained at 100 Hz"
         if name == "network":
@@ -215,7 +215,7 @@ def montages(draw):
     return Case(f"{name} on recordings: {kind}, {draw_rate:g} Hz", act, problem)
 
 
-#: Subjects of six recordings -> whether they name six people.
+#: Subjects of six recordings, and whether they are six different subjects.
 SUBJECTS = {
     "integers": ([0, 1, 2, 3, 4, 5], True),
     "strings": (list("abcdef"), True),
@@ -233,7 +233,7 @@ SUBJECTS = {
 
 @st.composite
 def subjects(draw):
-    """Subjects of any type are kept apart; a missing or ambiguous one is an error or a warning."""
+    """Subjects of any type are distinguished. A missing subject is an error or a warning."""
     name = draw(st.sampled_from(["classifier", "network"]))
     kind, seed = draw(st.sampled_from(sorted(SUBJECTS))), draw(st.integers(0, 99))
     ids, clear = SUBJECTS[kind]
@@ -247,8 +247,8 @@ def subjects(draw):
         model = small.make(name, validation=0.34, random_state=seed)
         return model.fit(windows, small.targets_of(windows)), windows
 
-    def problem(found):
-        model, windows = found
+    def problem(returned):
+        model, windows = returned
         if not clear:
             return f"validation by subject although the subjects are {ids}"
         n = as_sklearn(windows)[2]
@@ -282,10 +282,10 @@ def stores(draw):
         store = SignalStore.create(folder / "store", windows, dtype=dtype, verbose=0)
         return store.windows(small.N_TIMES)[0]
 
-    def problem(found):
+    def problem(returned):
         expected = raw().get_data()[:, : small.N_TIMES]
         level = np.median(np.abs(expected), axis=1, keepdims=True)
-        error = np.abs(found - expected)
+        error = np.abs(returned - expected)
         if artifact is not None:
             error[0, 17] = 0
         worst = float((error / level).max())
@@ -309,7 +309,7 @@ def refused_recordings(draw):
     )
 
     def act(folder):
-        given = {
+        inputs = {
             "continuous": lambda: BaseConcatDataset([_raw_dataset()]),
             "a raw": lambda: small.recording(0),
             "no recordings": lambda: [],
@@ -318,10 +318,10 @@ def refused_recordings(draw):
             "annotations": lambda: small.recording(0).annotations,
         }[kind]()
         if name == "band power":
-            return small.output(small.fitted(name), given)
+            return small.output(small.fitted(name), inputs)
         if kind == "a store" and name == "embedder":
             raise TypeError("not a case: an embedder pretrains on stores") from None
-        return small.make(name).fit(given, None)
+        return small.make(name).fit(inputs, None)
 
     def oracle(result):
         return refused(kind)(result)

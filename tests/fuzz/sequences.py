@@ -97,14 +97,14 @@ class ModelFolders(Sequence):
     def load(self, place, kind):
         path, saved = self.folder / place, self.saved.get(place)
 
-        def problem(found):
+        def problem(returned):
             if saved is None:
                 return f"loaded a {kind} from nothing"
             if saved[0] == "classifier" and kind == "net":
                 return None  # the folder of a classifier is that of its net, too
             if saved[0] != kind:
                 return f"the folder of a {saved[0]} was loaded as {kind}"
-            return small.differs(found, _model(kind, saved[1])[1][0], rtol=1e-5)
+            return small.differs(returned, _model(kind, saved[1])[1][0], rtol=1e-5)
 
         works = saved is not None and saved[0] == kind and not saved[2]
         self.step(f"load {kind} from {place}", lambda: _load(kind, path), problem, must_work=works)
@@ -120,10 +120,10 @@ class ModelFolders(Sequence):
             model = cls.load(path, device="cpu").set_params(random_state=number)
             return small.output(model.fit(X, small.LABELS), X)
 
-        def problem(found):
+        def problem(returned):
             if saved is None or saved[0] == "net":
                 return "fitted a model that was never saved"
-            return small.differs(found, _model(kind, number)[1][0])
+            return small.differs(returned, _model(kind, number)[1][0])
 
         self.step(f"load {kind} from {place}, fit with random_state={number}", act, problem)
 
@@ -210,10 +210,10 @@ class StoreFolder(Sequence):
             windows = store.windows(small.N_TIMES)
             return np.stack([windows[i] for i in range(len(windows))])
 
-        def problem(found):
+        def problem(returned):
             if self.stored is None:
                 return "opened a store that was never finished"
-            return small.differs(found, small.stacked(_recordings(self.stored)), rtol=1e-5)
+            return small.differs(returned, small.stacked(_recordings(self.stored)), rtol=1e-5)
 
         self.step("open", act, problem, must_work=self.stored is not None and not self.damaged)
 

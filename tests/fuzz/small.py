@@ -41,13 +41,13 @@ def output(model: Any, X: Any) -> np.ndarray:
     return np.asarray(compute(X))
 
 
-def differs(found: np.ndarray, expected: np.ndarray, rtol: float = 1e-3) -> str | None:
+def differs(actual: np.ndarray, expected: np.ndarray, rtol: float = 1e-3) -> str | None:
     """Return how an output differs from the expected one; None when they are equal."""
-    if found.shape != expected.shape:
-        return f"shape {found.shape} instead of {expected.shape}"
-    if np.allclose(found, expected, rtol=rtol, atol=1e-4, equal_nan=False):
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape} instead of {expected.shape}"
+    if np.allclose(actual, expected, rtol=rtol, atol=1e-4, equal_nan=False):
         return None
-    return f"outputs differ by up to {np.abs(found - expected).max():.3g}"
+    return f"outputs differ by up to {np.abs(actual - expected).max():.3g}"
 
 
 def signals(seed: int, n: int = 12, n_chans: int = 2, n_times: int = N_TIMES) -> np.ndarray:

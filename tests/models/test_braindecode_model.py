@@ -46,19 +46,19 @@ def test_every_valid_combination_of_signal_arguments(number):
     """The patch size needs sfreq or n_times, passed or inferred from the other arguments."""
     arguments = COMBINATIONS[number]
     names = ("n_times", "input_window_seconds", "sfreq")
-    known = [name for name in names if arguments[name] is not None]
-    if known in ([], ["input_window_seconds"]):
+    passed = [name for name in names if arguments[name] is not None]
+    if passed in ([], ["input_window_seconds"]):
         with pytest.raises(ValueError, match="sfreq"):
             PARSNet(**arguments, **SIZES)
         return
-    if known == ["n_times"]:
+    if passed == ["n_times"]:
         with pytest.warns(UserWarning, match="33 samples") as caught:
             net = PARSNet(**arguments, **SIZES)
         assert caught[0].filename == __file__
     else:
         net = PARSNet(**arguments, **SIZES)
     assert net.eval()(torch.zeros(1, 3, 1000)).shape == (1, 2)
-    assert net.encoder.patch_size == (33 if known == ["n_times"] else 250)
+    assert net.encoder.patch_size == (33 if passed == ["n_times"] else 250)
     assert "final_layer" in str(net)
 
 
@@ -320,7 +320,7 @@ def test_the_tensors_of_the_papers_head_keep_their_names():
     }
 
 
-def test_an_encoder_in_the_package_in_a_new_network(tmp_path):
+def test_bundled_encoder_in_a_new_network(tmp_path):
     """By from_pretrained, by the constructor, and from the folders of both kinds of models."""
     net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
     assert net.load_report.complete
@@ -362,11 +362,11 @@ def test_an_encoder_in_the_package_in_a_new_network(tmp_path):
         (dict(encoder="small"), ValueError, "n_outputs"),
     ],
 )
-def test_an_encoder_that_does_not_fit(arguments, error, fact):
+def test_incompatible_encoders_raise(arguments, error, fact):
     with pytest.raises(error, match=fact):
         PARSNet(**arguments)
 
 
-def test_the_docstring_imports_from_where_the_model_is():
+def test_docstring_imports_from_braindecode_pars():
     assert "from braindecode_pars import PARSNet" in PARSNet.__doc__
     assert "from braindecode.models" not in PARSNet.__doc__

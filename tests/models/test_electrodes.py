@@ -1,4 +1,4 @@
-"""What PARSNet knows of electrodes: positions and their code, spatial filters, amplitudes."""
+"""Electrode positions and their encoding, spatial filters and relative amplitudes."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_unknown_names_use_the_digitized_location():
     info = mne.create_info(["E17", "C3"], 100.0, "eeg")
     for ch in info["chs"]:
         ch["loc"][:3] = [0.01, 0.02, 0.09]
-    found = electrode_positions(info["chs"])
-    np.testing.assert_allclose(found[0], [0.01, 0.02, 0.09], rtol=1e-6)
-    np.testing.assert_array_equal(found[1], positions("C3")[0])
+    actual = electrode_positions(info["chs"])
+    np.testing.assert_allclose(actual[0], [0.01, 0.02, 0.09], rtol=1e-6)
+    np.testing.assert_array_equal(actual[1], positions("C3")[0])
     info["chs"][0]["loc"][:3] = 0  # not set, as some readers of MNE leave it
     assert np.isnan(electrode_positions(info["chs"])[0]).all()
 
@@ -148,12 +148,14 @@ def test_a_filter_against_plain_loops(pool, features):
 
 
 @torch.no_grad()
-def test_a_missing_channel_of_a_filter_is_an_absent_one(pool, features):
-    places, kept = where(*NAMES), [0, 1, 3, 6]
+def test_missing_channel_of_a_filter_equals_removed_channel(pool, features):
+    places, present = where(*NAMES), [0, 1, 3, 6]
     keep = torch.zeros(4, len(NAMES), dtype=torch.bool)
-    keep[:, kept] = True
+    keep[:, present] = True
     features[~keep] = torch.nan
-    torch.testing.assert_close(pool(features, places, keep), pool(features[:, kept], places[kept]))
+    torch.testing.assert_close(
+        pool(features, places, keep), pool(features[:, present], places[present])
+    )
 
 
 @torch.no_grad()
@@ -164,7 +166,7 @@ def test_each_window_can_have_its_own_positions(pool, features):
         torch.testing.assert_close(together[b], pool(features[b : b + 1], places[b])[0])
 
 
-def test_all_electrodes_of_the_10_10_system_can_have_any_gains():
+def test_gains_of_the_10_10_system_are_linearly_independent():
     names = mne.channels.make_standard_montage("biosemi64").ch_names
     codes = SpatialFilter(5).gains.features(where(*names))
     assert torch.linalg.matrix_rank(codes) == 64
@@ -215,28 +217,28 @@ def test_the_unit_does_not_matter(x, unit):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float32(x, dtype):
-    found = relative_amplitude((1e-3 * x).to(dtype))
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, relative_amplitude(x).float(), atol=0.2, rtol=0)
+    actual = relative_amplitude((1e-3 * x).to(dtype))
+    assert actual.dtype == torch.float32
+    torch.testing.assert_close(actual, relative_amplitude(x).float(), atol=0.2, rtol=0)
 
 
 def test_a_missing_channel_has_no_amplitude(x):
     mask = torch.tensor([[True, True, False, True]]).expand(3, -1)
     bad = x.masked_fill(~mask[..., None], torch.nan)
-    kept = [0, 1, 3]
-    assert torch.equal(relative_amplitude(bad, mask)[:, kept], relative_amplitude(x[:, kept]))
+    present = [0, 1, 3]
+    assert torch.equal(relative_amplitude(bad, mask)[:, present], relative_amplitude(x[:, present]))
 
 
 def test_flat_channels():
     x = torch.randn(3, 4, 60)
     x[0, 1] = 25.0  # one flat channel
     x[1] = 3.0  # all of them
-    found = relative_amplitude(x)
-    assert found[0, 1] == -LIMIT
+    actual = relative_amplitude(x)
+    assert actual[0, 1] == -LIMIT
     # A flat channel is no part of the reference.
-    torch.testing.assert_close(found[0, [0, 2, 3]], relative_amplitude(x[:1, [0, 2, 3]])[0])
-    assert (found[1] == 0).all()
-    assert found.isfinite().all()
+    torch.testing.assert_close(actual[0, [0, 2, 3]], relative_amplitude(x[:1, [0, 2, 3]])[0])
+    assert (actual[1] == 0).all()
+    assert actual.isfinite().all()
 
 
 def test_the_only_channel_has_zero():

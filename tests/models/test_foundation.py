@@ -57,7 +57,7 @@ def published(name: str, **arguments) -> nn.Module:
     """Return a small model with random weights and the input of the published one."""
     row = FOUNDATION_MODELS[name]
     channels = (row.channels or TEN_TWENTY)[: 16 if name == "BIOT" else None]
-    given = dict(
+    defaults = dict(
         n_outputs=4,
         n_chans=len(channels),
         chs_info=[{"ch_name": channel} for channel in channels],
@@ -67,7 +67,7 @@ def published(name: str, **arguments) -> nn.Module:
         **row.network_params,
     )
     with seeded(3):
-        return getattr(braindecode.models, name)(**{**given, **arguments})
+        return getattr(braindecode.models, name)(**{**defaults, **arguments})
 
 
 def save(tensors, folder: Path) -> Path:
@@ -86,8 +86,8 @@ def recording(sfreq=200.0, seconds=4.0, names=TEN_TWENTY, volts=2e-5, n_windows=
 
 
 def classifier(name: str, weights, **arguments) -> NetworkClassifier:
-    given = dict(weights=weights, finetune_epochs=1, random_state=0, verbose=0)
-    return NetworkClassifier(name, **{"network_params": SMALL.get(name), **given, **arguments})
+    defaults = dict(weights=weights, finetune_epochs=1, random_state=0, verbose=0)
+    return NetworkClassifier(name, **{"network_params": SMALL.get(name), **defaults, **arguments})
 
 
 def prepared(name: str, X: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def test_the_length_of_the_input_is_rounded_up(n_times, expected):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
+def test_preprocessing_matches_the_published_sources(name, tmp_path):
     row, model = FOUNDATION_MODELS[name], published(name)
     windows = recording(row.sfreq)
     clf = classifier(name, save(model.state_dict(), tmp_path)).fit(windows)
@@ -127,8 +127,12 @@ def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
 
     # The same network by hand: the weights of the file, and the last layer of the fit.
     channels = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"} if name != "Labram" else {}
-    known = [channels.get(n, n) for n in TEN_TWENTY] if name != "BIOT" else row.channels[:16]
-    arguments = dict(n_outputs=2, n_chans=len(known), chs_info=[{"ch_name": n} for n in known])
+    channel_names = (
+        [channels.get(n, n) for n in TEN_TWENTY] if name != "BIOT" else row.channels[:16]
+    )
+    arguments = dict(
+        n_outputs=2, n_chans=len(channel_names), chs_info=[{"ch_name": n} for n in channel_names]
+    )
     network = published(name, n_times=round(4 * row.sfreq), **arguments).eval()
     tensors = dict(model.state_dict())
     if name == "Labram":  # four patches of one second, and one row that is not used
@@ -139,7 +143,7 @@ def test_windows_reach_the_loaded_network_as_the_sources_say(name, tmp_path):
     assert network.load_state_dict({**body, **head}, strict=False).unexpected_keys == []
     x = torch.from_numpy(prepared(name, windows.get_data(copy=True)).astype(np.float32))
     with torch.inference_mode():
-        logits = network(x, **({"ch_names": known} if name == "Labram" else {}))
+        logits = network(x, **({"ch_names": channel_names} if name == "Labram" else {}))
     np.testing.assert_allclose(
         clf.predict_proba(windows), logits.softmax(dim=1), rtol=1e-3, atol=1e-5
     )
@@ -171,7 +175,7 @@ def test_the_kernel_of_a_rate_is_made_once(monkeypatch, sfreq):
     assert not prepare.state_dict()
 
 
-def test_microvolts_are_known_by_their_scale_and_never_guessed(tmp_path):
+def test_unit_is_set_by_scale_and_never_inferred(tmp_path):
     file = save(published("CBraMod").state_dict(), tmp_path)
     volts, micro = recording(), recording(volts=20)
     with pytest.raises(ValueError, match=r"24 to 25 V.*preprocessing=\{'scale': 1e6\}"):
@@ -182,7 +186,7 @@ def test_microvolts_are_known_by_their_scale_and_never_guessed(tmp_path):
 
 
 def changed(clf, model) -> set[str]:
-    """Loaded parameters that are not those of the file."""
+    """Return the loaded parameters that differ from the file."""
     now, before = clf.net_.module_.network.state_dict(), model.state_dict()
     same = {n for n in now if n in before and torch.equal(now[n].cpu(), before[n])}
     return set(clf.load_report_.loaded) - same
@@ -215,7 +219,7 @@ def test_what_is_trained(tmp_path):
     assert changed(never, model) == set()
 
 
-def test_the_cost_is_that_of_what_is_trained(tmp_path):
+def test_training_cost_depends_on_trained_layers(tmp_path):
     file = save(published("CBraMod").state_dict(), tmp_path)
     windows = recording()
     frozen = classifier("CBraMod", file).training_cost(windows)
@@ -245,14 +249,14 @@ def layouts(model, folder):
 
 @pytest.mark.filterwarnings("ignore:1 tensors of .* not used. lm_head.weight")
 def test_layouts_of_files(tmp_path):
-    model, windows, found = published("CBraMod", dim_feedforward=40), recording(), []
+    model, windows, probabilities = published("CBraMod", dim_feedforward=40), recording(), []
     for source in layouts(model, tmp_path):
         params = None if source.is_dir() else {**SMALL["CBraMod"], "dim_feedforward": 40}
         clf = classifier("CBraMod", source, network_params=params).fit(windows)
         assert len(clf.load_report_.loaded) == 35
-        found.append(clf.predict_proba(windows))
-    assert len(found) == 4
-    assert all(np.array_equal(found[0], other) for other in found)
+        probabilities.append(clf.predict_proba(windows))
+    assert len(probabilities) == 4
+    assert all(np.array_equal(probabilities[0], other) for other in probabilities)
 
 
 def test_a_config_names_classes_of_torch_only(tmp_path):
@@ -267,7 +271,7 @@ def test_a_config_names_classes_of_torch_only(tmp_path):
         classifier("CBraMod", tmp_path, network_params=None).fit(recording())
 
 
-def test_the_hub_is_asked_only_when_told_so(tmp_path, monkeypatch):
+def test_download_from_hub_only_on_request(tmp_path, monkeypatch):
     huggingface_hub = pytest.importorskip("huggingface_hub", reason="the Hub needs it")
     published("CBraMod").save_pretrained(tmp_path)
     asked = []
@@ -287,7 +291,7 @@ def test_the_hub_is_asked_only_when_told_so(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:Validating sparse tensor")  # torch's own
-def test_weights_of_something_else_are_refused(tmp_path):
+def test_weights_of_another_model_raise(tmp_path):
     tensors, windows = published("CBraMod").state_dict(), recording()
     with pytest.raises(FileNotFoundError, match="nothing does not exist"):
         classifier("CBraMod", "nothing").fit(windows)
@@ -323,7 +327,7 @@ class Code:
         return (Path.touch, (Path("code-was-run"),))
 
 
-def test_a_file_with_code_is_not_read(tmp_path, monkeypatch):
+def test_pickled_code_is_not_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"state_dict": published("CBraMod").state_dict(), "hook": Code()}, "evil.pt")
     with pytest.raises(ValueError, match=r"evil\.pt.*state_dict"):
@@ -345,7 +349,7 @@ def test_windows_to_predict_are_in_volts_too(tmp_path):
         clf.predict(recording(volts=20.0))
 
 
-def test_what_a_recording_cannot_have_is_an_error(tmp_path):
+def test_incompatible_recordings_raise(tmp_path):
     def fails(name, windows, match, **arguments):
         file = save(published(name).state_dict(), tmp_path)
         with pytest.raises(ValueError, match=match):
@@ -382,12 +386,12 @@ def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
     assert torch.equal(bipolar.net_.module_.prepare.weights, torch.eye(18))
 
 
-def test_an_unknown_network_needs_a_preparation():
+def test_unknown_network_requires_input_format():
     with pytest.raises(ValueError, match=r"EEGNet.* BIOT, CBraMod, .*input_format="):
         classifier("EEGNet", "file.pt").fit(recording())
 
 
-def test_the_preparation_is_told_before_use(tmp_path, caplog):
+def test_preprocessing_is_logged_before_use(tmp_path, caplog):
     file = save(published("EEGPT").state_dict(), tmp_path)
     with caplog.at_level(logging.INFO, logger="braindecode_pars"):
         classifier("EEGPT", file, verbose=1).fit(recording(names=["EEG C3-REF", "T5"]))
@@ -401,7 +405,7 @@ def test_the_preparation_is_told_before_use(tmp_path, caplog):
         assert text in message
 
 
-def test_own_weights_of_any_network_with_a_preparation(tmp_path):
+def test_custom_weights_of_any_network_with_input_format(tmp_path):
     params = dict(final_layer_with_constraint=True)
     own = EEGNet(n_outputs=8, n_chans=19, n_times=400, sfreq=100, **params)
     file = save(own.state_dict(), tmp_path)
@@ -412,9 +416,9 @@ def test_own_weights_of_any_network_with_a_preparation(tmp_path):
     assert changed(clf, own) == set()  # nor the running means of its batch norms
 
 
-def test_scores_say_that_the_subjects_of_the_pretraining_are_unknown(tmp_path, subjects):
+def test_warning_if_pretraining_subjects_are_unknown(tmp_path, subjects):
     file = save(published("CBraMod").state_dict(), tmp_path)
-    methods = {"CBraMod": classifier("CBraMod", file), "scratch": classifier("EEGNet", None)}
+    methods = {"CBraMod": classifier("CBraMod", file), "from scratch": classifier("EEGNet", None)}
     with pytest.warns(UserWarning, match="training subjects of the encoder of CBraMod are unknown"):
         first = compare(methods, subjects, out=tmp_path / "out", verbose=0)
     again = published("CBraMod").state_dict()
@@ -453,7 +457,7 @@ def test_the_page_has_the_table():
         assert f"   * - ``{name}``\n     - {row.corpus}\n     - {row.source}\n" in page
 
 
-def test_an_encoder_of_selfeeg_comes_in_by_the_same_door(tmp_path, monkeypatch):
+def test_load_selfeeg_encoder(tmp_path, monkeypatch):
     pytest.importorskip("selfeeg", reason="it does not come with the package: pip install selfeeg")
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"   :name: selfeeg\n\n((?: {3}.*\n|\n)+)", PAGE.read_text("utf-8"))
@@ -476,7 +480,7 @@ def test_the_table_has_the_channels_of_braindecode():
         assert row.corpus != InputFormat(sfreq=1, volts=1).corpus
 
 
-def test_a_rate_that_no_small_kernel_reaches_is_refused():
+def test_sampling_rate_without_small_kernel_raises():
     for sfreq in (1e7, 2.1e6):
         with pytest.raises(ValueError, match=r"200 Hz.*in Hz"):
             Prepare(InputFormat(sfreq=200.0, volts=1.0), sfreq, [])

@@ -69,8 +69,8 @@ def test_the_last_layer_can_be_replaced(build, x):
 def test_only_the_last_layer_is_missing_from_weights_for_other_classes(build, x):
     """``load_pretrained`` refuses any other parameter that would stay random."""
     model, file = build(2), build(7).state_dict()
-    own = model.state_dict()
-    filtered = {k: v for k, v in file.items() if k in own and v.shape == own[k].shape}
+    state = model.state_dict()
+    filtered = {k: v for k, v in file.items() if k in state and v.shape == state[k].shape}
     missing, unexpected = model.load_state_dict(filtered, strict=False)
     assert missing
     assert all(name.startswith(f"{HEAD}.") for name in missing)

@@ -69,8 +69,8 @@ def test_dropping_before_the_encoder_equals_dropping_after_it():
     net = make(n_chans=7, channel_drop_prob=0.5).train()
     x = torch.randn(6, 7, 600)
     torch.manual_seed(11)
-    kept = net._kept_channels(x, None)
-    assert 0 < kept.sum() < kept.numel()
+    selected = net._kept_channels(x, None)
+    assert 0 < selected.sum() < selected.numel()
     torch.manual_seed(11)
     before = net(x)
 
@@ -78,7 +78,7 @@ def test_dropping_before_the_encoder_equals_dropping_after_it():
     copied = copy.deepcopy(net)
     spatial = embed_signals(copied.encoder, x.flatten(0, 1)).unflatten(0, (6, 7))
     query = copied.query_token.expand(6, 1, -1)
-    after = copied.final_layer(copied.spatial_attention(query, spatial, kept).squeeze(1))
+    after = copied.final_layer(copied.spatial_attention(query, spatial, selected).squeeze(1))
 
     torch.testing.assert_close(before, after)
     for output in (before, after):
@@ -93,23 +93,23 @@ def test_dropped_channels_never_enter_the_encoder():
     net.encoder.register_forward_pre_hook(lambda _, args: encoded.append(len(args[0])))
     x = torch.randn(6, 7, 600)
     torch.manual_seed(11)
-    kept = int(net._kept_channels(x, None).sum())
+    selected = int(net._kept_channels(x, None).sum())
     torch.manual_seed(11)
     net(x)
-    assert encoded == [kept]
+    assert encoded == [selected]
 
 
 def test_channels_are_dropped_with_the_given_probability_and_one_is_always_kept():
     net = make(n_chans=4, channel_drop_prob=0.5).train()
-    kept = net._kept_channels(torch.zeros(20_000, 4, 1), None)
-    assert kept.any(dim=1).all()
+    selected = net._kept_channels(torch.zeros(20_000, 4, 1), None)
+    assert selected.any(dim=1).all()
     # One window in sixteen would lose all four channels; it keeps one channel of its four.
-    assert kept.float().mean().item() == pytest.approx(0.5 + 1 / 16 / 4, abs=0.01)
+    assert selected.float().mean().item() == pytest.approx(0.5 + 1 / 16 / 4, abs=0.01)
     # With missing channels, at least one of the others is kept.
     mask = torch.tensor([True, False, False, True]).expand(500, -1)
-    kept = net._kept_channels(torch.zeros(500, 4, 1), mask)
-    assert kept.any(dim=1).all()
-    assert not kept[:, 1:3].any()
+    selected = net._kept_channels(torch.zeros(500, 4, 1), mask)
+    assert selected.any(dim=1).all()
+    assert not selected[:, 1:3].any()
     assert net.eval()._kept_channels(torch.zeros(2, 4, 1), None) is None
 
 
@@ -150,10 +150,10 @@ def with_head(head: str, names: list[dict] = MOTOR, **arguments) -> PARSNet:
 def test_masking_a_channel_equals_removing_it(head):
     net = with_head(head, electrode_position=True).eval()
     x = torch.randn(2, 5, 600) * GAINS
-    mask, kept = torch.tensor([True, True, False, True, True]).expand(2, -1), [0, 1, 3, 4]
-    names = [MOTOR[i] for i in kept]
+    mask, selected = torch.tensor([True, True, False, True, True]).expand(2, -1), [0, 1, 3, 4]
+    names = [MOTOR[i] for i in selected]
     x[:, 2] = torch.nan
-    torch.testing.assert_close(net(x, ch_mask=mask), net(x[:, kept], chs_info=names))
+    torch.testing.assert_close(net(x, ch_mask=mask), net(x[:, selected], chs_info=names))
 
 
 @torch.no_grad()
@@ -307,11 +307,13 @@ def test_one_model_accepts_any_number_of_channels_and_samples():
 @torch.no_grad()
 def test_compile_and_export_equal_eager(head, backend):
     net = with_head(head, electrode_position=True, tokenizer="spectral").eval()
-    x, given = torch.randn(2, 5, 600), {"ch_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2).bool()}
-    expected = net(x, **given)
+    x, kwargs = torch.randn(2, 5, 600), {"ch_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2).bool()}
+    expected = net(x, **kwargs)
     compiled = torch.compile(net, fullgraph=True, backend=backend)
-    torch.testing.assert_close(compiled(x, **given), expected)
-    torch.testing.assert_close(torch.export.export(net, (x,), given).module()(x, **given), expected)
+    torch.testing.assert_close(compiled(x, **kwargs), expected)
+    torch.testing.assert_close(
+        torch.export.export(net, (x,), kwargs).module()(x, **kwargs), expected
+    )
 
 
 CZ = chs_info("C3", "C4", "Cz")
@@ -393,13 +395,15 @@ def test_the_defaults_are_those_of_the_classifier():
 
 
 @pytest.mark.parametrize(
-    ("names", "known"),
+    ("names", "uses_positions"),
     [(("C3", "C4"), True), (("C3", "X1"), True), (("X1", "X2"), False), (("C3-A2",), False)],
 )
-def test_positions_are_used_where_several_channels_have_a_known_electrode(names, known, tmp_path):
+def test_positions_are_used_where_several_channels_have_a_known_electrode(
+    names, uses_positions, tmp_path
+):
     net = PARSNet(2, chs_info=chs_info(*names), n_times=600, sfreq=100.0)
-    assert net.electrode_position == known
+    assert net.electrode_position == uses_positions
     assert not PARSNet(2, 2, n_times=600, sfreq=100.0).electrode_position
     net.save_pretrained(tmp_path / "net")
     other = PARSNet.from_pretrained(tmp_path / "net", chs_info=chs_info("X1", "C3", "C4"))
-    assert other.electrode_position == known
+    assert other.electrode_position == uses_positions

@@ -77,15 +77,15 @@ def test_one_channel_is_encoded_as_by_a_patch_encoder(encoder):
     x = torch.randn(4, 1, 110)
     for layer in (0, 1, -1):
         expected = embed_channels(single, x, layer=layer)
-        found = embed_channels(encoder, x, positions("C3"), layer=layer)
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+        actual = embed_channels(encoder, x, positions("C3"), layer=layer)
+        torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
     # Also where the others are missing: their samples are NaN.
     several = torch.full((4, 3, 110), torch.nan)
     several[:, 1:2] = x
     keep = torch.tensor([False, True, False]).expand(4, 3)
-    found = embed_channels(encoder, several, positions("C3", "Cz", "C4"), keep)
-    torch.testing.assert_close(found[:, 1:2], expected, rtol=0, atol=1e-6)
-    assert not found[:, [0, 2]].any()
+    actual = embed_channels(encoder, several, positions("C3", "Cz", "C4"), keep)
+    torch.testing.assert_close(actual[:, 1:2], expected, rtol=0, atol=1e-6)
+    assert not actual[:, [0, 2]].any()
 
 
 @torch.no_grad()
@@ -106,12 +106,14 @@ def test_channels_in_another_order_with_their_positions(encoder):
 @torch.no_grad()
 def test_a_missing_channel_changes_nothing(encoder):
     x, where = torch.randn(3, len(NAMES), 100), positions(*NAMES)
-    kept = [0, 2, 3, 6]
+    present = [0, 2, 3, 6]
     keep = torch.zeros(3, len(NAMES), dtype=torch.bool)
-    keep[:, kept] = True
+    keep[:, present] = True
     x[:, [1, 4]] = torch.nan
-    found = embed_channels(encoder, x, where, keep)
-    torch.testing.assert_close(found[:, kept], embed_channels(encoder, x[:, kept], where[kept]))
+    actual = embed_channels(encoder, x, where, keep)
+    torch.testing.assert_close(
+        actual[:, present], embed_channels(encoder, x[:, present], where[present])
+    )
 
 
 @torch.no_grad()
@@ -133,20 +135,23 @@ def test_the_unit_does_not_matter_but_relative_amplitudes_do(encoder):
     assert not torch.allclose(embed_channels(encoder, louder, where), features, atol=1e-3)
 
 
-def test_it_is_saved_and_loaded_with_its_kind(encoder, tmp_path):
+def test_encoder_kind_is_saved_and_loaded(encoder, tmp_path):
     save_encoder(encoder, EncoderCard(sfreq=20.0, subjects=[]), tmp_path / "encoder")
     loaded = load_encoder(tmp_path / "encoder").encoder
     assert type(loaded) is SpaceTimeEncoder
     assert loaded.config == encoder.config
-    assert all(torch.equal(own, loaded.state_dict()[k]) for k, own in encoder.state_dict().items())
+    assert all(
+        torch.equal(parameter, loaded.state_dict()[k])
+        for k, parameter in encoder.state_dict().items()
+    )
     assert type(build_encoder(**PatchEncoder(20, **SIZES).config)) is PatchEncoder
 
 
 @pytest.mark.parametrize("head", ["attention", "spatial_filter", "both"])
 def test_a_network_is_saved_and_loaded_with_it(tmp_path, head):
     info = mne.create_info(["C3", "Cz", "C4"], 20.0, "eeg")
-    given = dict(n_outputs=2, chs_info=info["chs"], n_times=100, sfreq=20.0, head=head)
-    net = PARSNet(**given, encoder_kind="space_time", **SIZES).eval()
+    kwargs = dict(n_outputs=2, chs_info=info["chs"], n_times=100, sfreq=20.0, head=head)
+    net = PARSNet(**kwargs, encoder_kind="space_time", **SIZES).eval()
     x = torch.randn(4, 3, 100)
     with torch.no_grad():
         expected = net(x)
@@ -154,7 +159,7 @@ def test_a_network_is_saved_and_loaded_with_it(tmp_path, head):
         assert not torch.allclose(net(x, pos=positions("C4", "Cz", "C3")), expected)
     net.save_pretrained(tmp_path / "net")
     loaded = PARSNet.from_pretrained(tmp_path / "net")
-    copied = PARSNet(**given, encoder=net.encoder)
+    copied = PARSNet(**kwargs, encoder=net.encoder)
     assert type(copied.encoder) is type(loaded.encoder) is SpaceTimeEncoder
     copied.save_pretrained(tmp_path / "copied")
     assert type(PARSNet.from_pretrained(tmp_path / "copied").encoder) is SpaceTimeEncoder
@@ -163,7 +168,7 @@ def test_a_network_is_saved_and_loaded_with_it(tmp_path, head):
 
 
 @pytest.fixture(scope="module")
-def people():
+def recordings():
     return datasets.mental_arithmetic(["Subject00", "Subject01"])
 
 
@@ -171,57 +176,57 @@ SMALL = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, random_state=0
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_an_embedder_gives_one_vector_a_channel(people, tmp_path):
-    X, _, _ = as_sklearn(people)
+def test_embedder_returns_one_vector_per_channel(recordings, tmp_path):
+    X, _, _ = as_sklearn(recordings)
     embedder = PARSEmbedder("pars_space_time", pretrain_epochs=1, **SMALL).fit(X)
     assert type(embedder.encoder_) is SpaceTimeEncoder
     assert embedder.encoder_card_.task == "pars_space_time"
-    found = embedder.transform(X)
+    actual = embedder.transform(X)
     where = torch.from_numpy(electrode_positions(X.chs_info))
     with torch.no_grad():
         expected = embed_channels(embedder.encoder_, torch.from_numpy(np.asarray(X)), where)
-    np.testing.assert_allclose(found, expected.flatten(1), atol=1e-5)
+    np.testing.assert_allclose(actual, expected.flatten(1), atol=1e-5)
     loaded = PARSEmbedder.load(embedder.save(tmp_path / "embedder"))
-    np.testing.assert_array_equal(loaded.transform(X), found)
-    # Other tasks train it, too.
+    np.testing.assert_array_equal(loaded.transform(X), actual)
+    # Joint pretraining uses the same encoder.
     joint = PARSEmbedder("joint_space_time", pretrain_epochs=1, **SMALL).fit(X)
-    assert joint.transform(X).shape == found.shape
-    # The untrained twin differs in its weights alone.
-    twin = PARSEmbedder("pars_space_time", pretrain_epochs=0, **SMALL).fit(X)
-    assert twin.encoder_.config == embedder.encoder_.config
-    assert not np.allclose(twin.transform(X), found)
-    # A vote takes it as a view.
-    vote = FewLabelsClassifier(encoder=embedder, verbose=0).fit(people)
-    assert vote.predict(X).shape == (len(X),)
+    assert joint.transform(X).shape == actual.shape
+    # A random encoder has the same configuration but different weights.
+    random_embedder = PARSEmbedder("pars_space_time", pretrain_epochs=0, **SMALL).fit(X)
+    assert random_embedder.encoder_.config == embedder.encoder_.config
+    assert not np.allclose(random_embedder.transform(X), actual)
+    # The embedder can be used in a feature ensemble.
+    ensemble = FewLabelsClassifier(encoder=embedder, verbose=0).fit(recordings)
+    assert ensemble.predict(X).shape == (len(X),)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("frozen", [True, False])
-def test_a_classifier_is_fitted_saved_and_loaded(people, tmp_path, frozen):
-    given = dict(pretrain_epochs=1, finetune_epochs=1, freeze_encoder=frozen, **SMALL)
-    X, _, _ = as_sklearn(people)
-    clf = PARSClassifier("pars_space_time", **given).fit(people)
+def test_a_classifier_is_fitted_saved_and_loaded(recordings, tmp_path, frozen):
+    kwargs = dict(pretrain_epochs=1, finetune_epochs=1, freeze_encoder=frozen, **SMALL)
+    X, _, _ = as_sklearn(recordings)
+    clf = PARSClassifier("pars_space_time", **kwargs).fit(recordings)
     assert type(clf.encoder_) is SpaceTimeEncoder
-    proba = clf.predict_proba(people)
+    proba = clf.predict_proba(recordings)
     np.testing.assert_array_equal(
-        PARSClassifier.load(clf.save(tmp_path / "m")).predict_proba(people), proba
+        PARSClassifier.load(clf.save(tmp_path / "m")).predict_proba(recordings), proba
     )
     # Another montage: fewer channels, in another order
     fewer = datasets.mental_arithmetic(["Subject00"])
-    for each in fewer.datasets:
-        each.raw.pick([X.chs_info[i]["ch_name"] for i in (4, 0, 2)])
+    for dataset in fewer.datasets:
+        dataset.raw.pick([X.chs_info[i]["ch_name"] for i in (4, 0, 2)])
     with pytest.warns(UserWarning, match="3 of 8"):
         assert clf.predict_proba(fewer).shape == (len(fewer), 2)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_callback_pretrains_it_in_a_net_of_braindecode(people):
+def test_the_callback_pretrains_it_in_a_net_of_braindecode(recordings):
     pretraining = Pretraining("pars_space_time", epochs=1, verbose=0)
     net = EEGClassifier(
         PARSNet,
         module__encoder_kind="space_time",
         module__sfreq=128.0,
-        module__chs_info=as_sklearn(people)[0].chs_info,
+        module__chs_info=as_sklearn(recordings)[0].chs_info,
         **{f"module__{name}": value for name, value in SIZES.items()},
         callbacks=[pretraining],
         classes=[0, 1],
@@ -229,20 +234,20 @@ def test_the_callback_pretrains_it_in_a_net_of_braindecode(people):
         max_epochs=1,
         batch_size=8,
         verbose=0,
-    ).fit(people, y=None)
+    ).fit(recordings, y=None)
     assert type(net.module_.encoder) is SpaceTimeEncoder
     assert {"train_loss_relative_x", "train_loss_relative_t"} <= pretraining.net_.history[0].keys()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_recordings_of_other_channels_have_no_places_in_a_network(people):
-    """Pretraining knows where the channels of each recording are; a network of several does not."""
+def test_network_without_common_channels_has_no_electrode_positions(recordings):
+    """Pretraining uses the positions of each recording; a network of mixed montages has none."""
     other = datasets.mental_arithmetic(["Subject02", "Subject03"])
-    for each in other.datasets:
-        each.raw.rename_channels({"F3": "Cz"})
-    mixed = BaseConcatDataset([*people.datasets, *other.datasets])
+    for dataset in other.datasets:
+        dataset.raw.rename_channels({"F3": "Cz"})
+    mixed = BaseConcatDataset([*recordings.datasets, *other.datasets])
     clf = PARSClassifier("pars_space_time", pretrain_epochs=1, finetune_epochs=1, **SMALL)
-    with pytest.warns(UserWarning, match=r"SpaceTimeEncoder knows no electrode position"):
+    with pytest.warns(UserWarning, match=r"SpaceTimeEncoder uses electrode positions"):
         clf.fit(mixed)
     assert (
         PARSEmbedder("pars_space_time", pretrain_epochs=1, **SMALL).fit(mixed).pooling_

@@ -1,1 +1,1 @@
-"""A package, because some test files have the same names as those of the protocols."""
+"""A package, because test files in other folders have the same names."""

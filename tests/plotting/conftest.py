@@ -22,7 +22,7 @@ def make_scores() -> Callable[..., pd.DataFrame]:
     defaults = dict(
         protocol="synthetic",
         dataset="one",
-        method=["PARS", "scratch"],
+        method=["PARS", "from scratch"],
         subject="all",
         n_train_subjects=10,
         seed=[0, 1, 2],
@@ -31,8 +31,8 @@ def make_scores() -> Callable[..., pd.DataFrame]:
 
     def make(value: Callable[[dict], float], **varied) -> pd.DataFrame:
         settings = {
-            name: given if isinstance(given, list) else [given]
-            for name, given in {**defaults, **varied}.items()
+            name: choices if isinstance(choices, list) else [choices]
+            for name, choices in {**defaults, **varied}.items()
         }
         rows = [dict(zip(settings, row, strict=True)) for row in product(*settings.values())]
         return pd.DataFrame([{**row, "value": value(row)} for row in rows])

@@ -18,11 +18,11 @@ from braindecode_pars.plotting.style import (
 
 def test_names_by_label_by_number_and_of_names_themselves():
     names = names_by_label({7: "left", 9: "right"})
-    given = np.array([9, -1, 7, "right", None], dtype=object)
-    assert entries(given, names) == ["right", None, "left", "right", None]
+    arguments = np.array([9, -1, 7, "right", None], dtype=object)
+    assert entries(arguments, names) == ["right", None, "left", "right", None]
     assert entries([1.0, np.nan], names_by_label(["left", "right"])) == ["right", None]
     assert entries([-1, 1], names_by_label({-1: "left", 1: "right"})) == ["left", "right"]
-    with pytest.raises(ValueError, match="2; known are 'left', 'right', 0, 1"):
+    with pytest.raises(ValueError, match=r"2.* 'left', 'right', 0, 1"):
         entries([0, 2], names_by_label(["left", "right"]))
 
 
@@ -57,7 +57,7 @@ def test_counts_and_percentages_of_each_true_class():
     ax = plotting.confusion_matrix(["a", "a", "a", "b"], ["a", "a", "b", "b"])
     assert texts(ax) == ["67 %\n2", "33 %\n1", "0 %\n0", "100 %\n1"]
     np.testing.assert_allclose(ax.images[0].get_array(), [[200 / 3, 100 / 3], [0, 100]])
-    assert ax.get_title() == "accuracy 0.75 of 4 windows"
+    assert ax.get_title() == "accuracy 0.75 (4 windows)"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_names_in_the_order_of_a_hypnogram(names):
     percent = ax.images[0].get_array()
     assert percent.mask.all(axis=1).tolist() == [False, False, False, True, True]
     assert percent[1, 0] == 100  # the window of R is taken for W
-    assert "of 6 windows" in ax.get_title()
+    assert "(6 windows)" in ax.get_title()
 
 
 def test_numbers_are_sorted_as_numbers():
@@ -82,9 +82,9 @@ def test_numbers_are_sorted_as_numbers():
 def test_minus_one_may_be_a_class(names):
     ax = plotting.confusion_matrix([-1, 1, -1, None], [-1, 1, 1, -1], names)
     assert texts(ax) == ["50 %\n1", "50 %\n1", "0 %\n0", "100 %\n1"]
-    assert ax.get_title() == "accuracy 0.67 of 3 windows"
+    assert ax.get_title() == "accuracy 0.67 (3 windows)"
     unscored = plotting.confusion_matrix([0, 1, 1], [0, 1, -1], ["left", "right"])
-    assert unscored.get_title() == "accuracy 1.00 of 2 windows"
+    assert unscored.get_title() == "accuracy 1.00 (2 windows)"
 
 
 @pytest.mark.parametrize("prefix", ["", "imagined movement of the "])
@@ -104,13 +104,13 @@ def test_order():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
-        (([0, 1], [0]), "2 true and 1 predicted"),
+        (([0, 1], [0]), "true.*predicted.*2 and 1"),
         (([-1], [0]), "No window"),
-        (([0, 5], [0, 1], ["a", "b"]), "5; known are .*0, 1"),
+        (([0, 5], [0, 1], ["a", "b"]), "5.*0, 1"),
     ],
 )
-def test_labels_that_cannot_be_counted(given, message):
+def test_labels_that_cannot_be_counted(arguments, message):
     with pytest.raises(ValueError, match=message):
-        plotting.confusion_matrix(*given)
+        plotting.confusion_matrix(*arguments)

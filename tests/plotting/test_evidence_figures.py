@@ -1,4 +1,4 @@
-"""Gains in each control, and the map of audits: values, cells, colors, rows and columns."""
+"""Figures of control analyses and probing analyses: values, cells, colors, rows and columns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LEFT = {("A", "slow"): 0.01, ("A", "labels"): 0.0, ("B", "slow"): 0.03, ("B", "l
 def gains():
     rows = []
     for n, (method, control) in product((4, 16), LEFT):
-        row = dict(method=method, against="scratch", control=control, n_train_subjects=n)
+        row = dict(method=method, against="from scratch", control=control, n_train_subjects=n)
         means = dict(gain=GAIN[method] + n / 1000, without=LEFT[method, control])
         for name, mean in means.items():
             row |= {name: mean, f"{name}_low": mean - 0.01, f"{name}_high": mean + 0.02}
         rows.append(row)
-    # The method that the others are compared with has a row for permuted labels, without gains.
-    rows.append(dict(rows[-1], method="scratch", gain=np.nan, without=np.nan))
+    # The baseline has a row for permuted labels, without differences.
+    rows.append(dict(rows[-1], method="from scratch", gain=np.nan, without=np.nan))
     return pd.DataFrame(rows).assign(metric="balanced_accuracy")
 
 
@@ -37,24 +37,24 @@ def points(ax):
     return drawn
 
 
-def test_gains_are_in_their_rows_and_panels(gains):
+def test_differences_are_in_their_rows_and_panels(gains):
     panels = plotting.control_gains(gains)
     for ax, n in zip(panels, (4, 16), strict=True):
         assert points(ax) == {
             "A": {0: pytest.approx(0.05 + n / 1000), 1: 0.01, 2: 0.0},
             "B": {0: pytest.approx(0.02 + n / 1000), 1: 0.03, 2: -0.01},
         }
-        assert ax.get_title() == f"{n} training subjects"
-        assert ax.get_xlabel() == "gain in balanced accuracy\nover scratch"
+        assert ax.get_title() == f"{n} labeled training subjects"
+        assert ax.get_xlabel() == "difference in balanced accuracy\nto from scratch (95 % CI)"
         for container in ax.containers:
             [bars] = container.lines[2]
             x, _ = container.lines[0].get_data()
             for value, segment in zip(x, bars.get_segments(), strict=True):
                 np.testing.assert_allclose(segment[:, 0], [value - 0.01, value + 0.02])
     texts = [text.get_text() for text in panels[0].get_yticklabels()]
-    assert texts == ["unchanged", "slow", "labels"]
+    assert texts == ["original", "high-pass filtered", "permuted labels"]
     bottom, top = panels[0].get_ylim()
-    assert bottom > top  # the unchanged windows are on top
+    assert bottom > top  # the original windows are on top
     [legend] = panels[0].figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["A", "B"]
 
@@ -97,7 +97,7 @@ def titles(labels):
 
 def test_cells_have_scores_and_colors_are_above_chance():
     ax = plotting.audit_map(audits("one"))
-    assert titles(ax.get_yticklabels()) == ["slope", "subject (chance .25)"]
+    assert titles(ax.get_yticklabels()) == ["slope", "subject (chance level .25)"]
     assert titles(ax.get_xticklabels()) == ["one", "tokens", "random encoder"]
     assert [text.get_text() for text in ax.texts] == [".90", "-.30", ".20", ".40", ".10", "1.00"]
     expected = [[0.9, 0, 0.2], [0.2, 0, 1]]
@@ -114,7 +114,7 @@ def test_encoders_come_first_and_equal_columns_once():
     np.testing.assert_allclose(ax.images[0].get_array()[0], [0.9, 0.9, 0, 0.5, 0.2])
 
 
-def test_a_property_that_one_encoder_lacks_is_blank():
+def test_missing_property_of_an_encoder_is_blank():
     table = audits("one", "two").iloc[:-3]
     ax = plotting.audit_map(table)
     mask = ax.images[0].get_array().mask
@@ -138,14 +138,14 @@ def test_tables_that_cannot_be_drawn():
         plotting.audit_map(table[:0])
 
 
-# The person --------------------------------------------------------------------------------------
+# Subject information ------------------------------------------------------------------------------
 
 
-def of_person():
+def subject_information():
     rows = [
-        dict(features=name, property=what, measure=measure, erased=erased, value=value, null=0.1)
+        dict(features=name, property=prop, measure=measure, erased=erased, value=value, null=0.1)
         for name in ("a", "b")
-        for what, measure, erased, value in (
+        for prop, measure, erased, value in (
             ("subject", "explained variance", "nothing", 0.5),
             ("class", "explained variance", "nothing", 0.2),
             ("subject", "balanced accuracy", "nothing", 0.9),
@@ -156,7 +156,7 @@ def of_person():
 
 
 def test_each_measure_has_a_panel_with_values_and_nulls():
-    panels = plotting.subjects_in_features(of_person())
+    panels = plotting.subjects_in_features(subject_information())
     assert [ax.get_xlabel() for ax in panels] == ["explained variance", "balanced accuracy"]
     for ax, values in zip(panels, ((0.5, 0.2), (0.9, 0.1)), strict=True):
         lines = [line for line in ax.get_lines() if np.isfinite(line.get_xdata()).any()]
@@ -165,10 +165,10 @@ def test_each_measure_has_a_panel_with_values_and_nulls():
         assert all(line.get_xdata().tolist() == [0.1, 0.1] for line in lines[1::2])
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["a", "b"]
     [legend] = panels[0].figure.legends
-    texts = [text.get_text() for text in legend.get_texts()]
-    assert texts == ["subject", "class", "subject, training subjects erased"]
+    texts = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+    assert texts == ["subject", "class", "subject, LEACE fitted on training subjects"]
 
 
-def test_a_table_of_the_person_without_a_column_is_refused():
+def test_subject_information_with_a_missing_column_raises():
     with pytest.raises(ValueError, match="null"):
-        plotting.subjects_in_features(of_person().drop(columns="null"))
+        plotting.subjects_in_features(subject_information().drop(columns="null"))

@@ -51,7 +51,7 @@ def test_phases_are_drawn_side_by_side():
     assert legend(fine_tuning) == ["training", "validation"]
     # The chance level of relative losses
     assert [1, 1] in [list(line.get_ydata()) for line in pretraining.lines]
-    assert "chance (dotted)" in pretraining.get_ylabel()
+    assert "chance level" in pretraining.get_ylabel()
     assert pretraining.get_ylim()[1] > 1
     assert "chance" not in fine_tuning.get_ylabel()
 
@@ -74,7 +74,7 @@ def test_parts_of_a_task_are_lines_of_their_own():
     joint["train_loss_relative_mae"] = joint["train_loss_relative"] / 2
     pretraining, _ = plotting.training_curves(joint)
     np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4], [0.5, 0.35, 0.2]])
-    assert legend(pretraining) == ["whole task", "mae"]
+    assert legend(pretraining) == ["total", "mae"]
 
 
 def test_methods_and_seeds_are_lines_and_the_legend_has_each_method_once():
@@ -99,13 +99,13 @@ def test_folds_are_lines_of_their_own():
     assert len(curves(pretraining)) == 3
 
 
-def test_a_method_that_was_not_pretrained_has_no_line_there():
+def test_method_without_pretraining_has_no_pretraining_curve():
     scratch = history(0.1).query("phase == 'fine-tuning'")
-    both = pd.concat([history(method="PARS"), scratch.assign(method="scratch")])
+    both = pd.concat([history(method="PARS"), scratch.assign(method="from scratch")])
     pretraining, fine_tuning = plotting.training_curves(both)
     assert len(curves(pretraining)) == 1
     assert legend(pretraining) == ["PARS"]
-    assert legend(fine_tuning)[1:3] == ["PARS, validation", "scratch, training"]
+    assert legend(fine_tuning)[1:3] == ["PARS, validation", "from scratch, training"]
 
 
 def test_one_phase_without_validation_is_one_panel():
@@ -125,16 +125,16 @@ def test_the_history_of_a_classifier_is_drawn(nights, tiny):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         (history().drop(columns="phase"), "phase; .*epoch"),
         (history().iloc[:0], "empty"),
         (pd.concat([history(), history()]), "seed"),
     ],
 )
-def test_an_invalid_history_raises(given, message):
+def test_an_invalid_history_raises(table, message):
     with pytest.raises(ValueError, match=message):
-        plotting.training_curves(given)
+        plotting.training_curves(table)
 
 
 STARTS = np.array([900, 100, 500, 300, 700])
@@ -155,7 +155,7 @@ def test_matrices_and_errors_are_drawn():
     np.testing.assert_allclose(drawn(axes[2]), 0.1)
     assert "RMSE 0.10" in axes[3].get_title()
     chance = np.mean(target**2)
-    assert axes[0].get_title() == f"prediction, loss 0.010 (of zeros: {chance:.3f})"
+    assert axes[0].get_title() == f"prediction\nMSE 0.010 (chance level: {chance:.3f})"
     points = axes[3].collections[0].get_offsets()
     np.testing.assert_allclose(points, np.c_[target.ravel(), prediction.ravel()])
 

@@ -49,17 +49,17 @@ def paths(svg, name):
 
 def test_a_window_is_six_pixels_and_has_its_time_and_probabilities(tmp_path):
     _, svg = parse(tmp_path, predictions(smooth=True))
-    windows = [each for each in svg.iter("rect") if each.find("title") is not None]
-    assert [float(each.get("x")) for each in windows] == [0, 6, 18, 24]
-    assert {float(each.get("width")) for each in windows} == {6}
-    titles = [each.find("title").text for each in windows]
+    windows = [element for element in svg.iter("rect") if element.find("title") is not None]
+    assert [float(element.get("x")) for element in windows] == [0, 6, 18, 24]
+    assert {float(element.get("width")) for element in windows} == {6}
+    titles = [element.find("title").text for element in windows]
     assert titles[1] == (
         "0:00:20 W, raw: W 50 %, R 25 %, N1 25 %\nN1, smoothed: W 25 %, R 0 %, N1 75 %"
     )
     assert titles[2] == "0:01:00 not predicted"
 
 
-def test_hypnograms_are_broken_where_nothing_is_known(tmp_path):
+def test_hypnograms_have_gaps_at_unknown_stages(tmp_path):
     _, svg = parse(tmp_path, predictions(smooth=True))
     wake, n1 = 8 + 12, 8 + 12 + 2 * 24  # the rows are W, R and N1
     assert paths(svg, "raw") == [f"M0,{wake}H6V{wake}H12M24,{n1}H30"]
@@ -120,7 +120,7 @@ def test_names_are_escaped(tmp_path):
     assert len([*svg.iter("rect")]) == 4
 
 
-def test_a_label_is_drawn_as_it_is(tmp_path):
+def test_labels_are_drawn_verbatim(tmp_path):
     """The label of a sequence need not be the most probable class of its window."""
     frame = predictions().assign(label=["R", "W", None, "N1"])
     top, _ = plotting.hypnodensity(frame)

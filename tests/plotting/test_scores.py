@@ -85,7 +85,7 @@ def test_subjects_come_before_pooled_rows(make_scores):
 def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
     scores = make_scores(lambda row: 0.5, subject=["S1", "all"])
     pooled_of_one = (scores["method"] == "PARS") & (scores["subject"] == "all")
-    single_of_other = (scores["method"] == "scratch") & (scores["subject"] == "S1")
+    single_of_other = (scores["method"] == "from scratch") & (scores["subject"] == "S1")
     with pytest.raises(ValueError, match="cannot be compared"):
         summarized(scores[pooled_of_one | single_of_other], ["method"])
     # If one method has no rows of single subjects, both use the pooled rows.
@@ -128,20 +128,20 @@ def scores(make_scores):
 
 @PARTLY
 def test_a_part_of_the_methods_keeps_its_styles(draw, scores):
-    everything, part = (draw(scores, methods=methods) for methods in (None, ["scratch"]))
+    everything, part = (draw(scores, methods=methods) for methods in (None, ["from scratch"]))
     styles = [
         {line.get_label(): (line.get_color(), line.get_marker()) for line in ax.lines}
         for ax in (everything, part)
     ]
-    assert styles[1]["scratch"] == styles[0]["scratch"]
+    assert styles[1]["from scratch"] == styles[0]["from scratch"]
     assert "PARS" in styles[0]
     assert "PARS" not in styles[1]
 
 
 @PARTLY
 @pytest.mark.parametrize("methods", [["MAE"], [], ["PARS", "PARS"], "PARS"])
-def test_methods_that_are_not_those_of_the_scores_are_refused(draw, scores, methods):
-    with pytest.raises(ValueError, match="PARS, scratch"):
+def test_methods_without_scores_raise(draw, scores, methods):
+    with pytest.raises(ValueError, match="PARS, from scratch"):
         draw(scores, methods=methods)
 
 
@@ -149,7 +149,9 @@ def test_methods_that_are_not_those_of_the_scores_are_refused(draw, scores, meth
 def test_the_chance_level_is_a_named_line(draw, scores):
     ax = draw(scores, chance=0.25)
     assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
-    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [("chance", 0.25)]
+    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [
+        ("chance\nlevel", 0.25)
+    ]
     # Beside the axes, where it covers no point
     assert ax.texts[0].get_window_extent().x0 > ax.bbox.x1
 
@@ -178,8 +180,8 @@ def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(draw, names,
     ax.figure.savefig(io.BytesIO())
     [legend] = ax.figure.legends
     box = legend.get_window_extent()
-    found = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-    assert found == names
+    labels_drawn = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+    assert labels_drawn == names
     width, height = ax.figure.bbox.size
     assert ax.bbox.x1 <= box.x0 < box.x1 <= width + 1
     assert 0 <= box.y0 < box.y1 <= height + 1
@@ -210,7 +212,7 @@ def test_lines_are_visible_on_any_background(name, background, make_scores):
 
 
 def levels(ax):
-    """Positions of dotted lines: of whole ones, and of those of a row."""
+    """Return the positions of dotted lines that span the axes or one row."""
     lines = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
     dotted = [part for part in ax.collections if isinstance(part, LineCollection)]
     dotted = [part for part in dotted if part.get_linestyle()[0][1] is not None]
@@ -219,7 +221,7 @@ def levels(ax):
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize(
-    ("metric", "n_classes", "level"),
+    ("metric", "n_classes", "expected_level"),
     [
         ("kappa", 5, 0),
         ("auroc", 5, 0.5),
@@ -228,11 +230,13 @@ def levels(ax):
         ("f1", 5, None),
     ],
 )
-def test_figures_draw_the_known_chance_level(name, metric, n_classes, level, make_scores):
+def test_figures_draw_the_known_chance_level(name, metric, n_classes, expected_level, make_scores):
     scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
     if n_classes:
         scores = scores.assign(chance=METRICS[metric].chance_level(n_classes))
-    assert levels(FIGURES[name](scores, metric)) == ([] if level is None else [level])
+    assert levels(FIGURES[name](scores, metric)) == (
+        [] if expected_level is None else [expected_level]
+    )
 
 
 # Curves over numbers of subjects ------------------------------------------------------------------
@@ -242,11 +246,11 @@ SIZES = [10, 50, 657]
 
 
 def by_size(row):
-    slope = {"PARS": 0.1, "scratch": 0.05}[row["method"]]
+    slope = {"PARS": 0.1, "from scratch": 0.05}[row["method"]]
     return slope * np.log(row["n_train_subjects"]) + 0.02 * row["seed"]
 
 
-def test_a_curve_is_the_mean_over_seeds_and_the_band_their_spread(make_scores):
+def test_curve_is_the_mean_and_band_the_sd_over_seeds(make_scores):
     ax = plotting.label_efficiency(make_scores(by_size, n_train_subjects=SIZES[::-1]))
     for line, band, slope in zip(ax.lines[:2], ax.collections, (0.1, 0.05), strict=True):
         mean = slope * np.log(SIZES) + 0.02
@@ -256,7 +260,10 @@ def test_a_curve_is_the_mean_over_seeds_and_the_band_their_spread(make_scores):
         for x, y in zip(SIZES, mean, strict=True):
             at = corners[np.isclose(corners[:, 0], x), 1]
             np.testing.assert_allclose([at.min(), at.max()], [y - 0.02, y + 0.02])
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["PARS", "scratch"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
+        "PARS",
+        "from scratch",
+    ]
     assert "mean ± SD over 3 seeds" in ax.get_ylabel()
 
 
@@ -280,7 +287,7 @@ def test_ticks_that_would_overlap_are_thinned(make_scores):
 
 VALUES = {
     "PARS": {"S1": 0.5, "S2": 0.7, "S3": np.nan},
-    "scratch": {"S1": 0.3, "S2": 0.8, "S3": 0.1},
+    "from scratch": {"S1": 0.3, "S2": 0.8, "S3": 0.1},
 }
 
 
@@ -306,17 +313,17 @@ def test_a_dot_is_the_mean_over_seeds_of_a_subject(of_three):
     expected = [
         np.array(list(VALUES[method].values())) + 0.01 * n
         for n in (2, 8)
-        for method in ("PARS", "scratch")
+        for method in ("PARS", "from scratch")
     ]
     np.testing.assert_allclose(drawn, expected)
 
 
 def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
-    own = of_three[of_three["n_train_subjects"] == 2]
-    ax = plotting.subject_dots(own[["method", "subject", "seed", "metric", "value"]])
-    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(own)))
+    two_subjects = of_three[of_three["n_train_subjects"] == 2]
+    ax = plotting.subject_dots(two_subjects[["method", "subject", "seed", "metric", "value"]])
+    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(two_subjects)))
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
-    assert ax.get_xlabel() == "(a dot is a held-out subject, a bar the mean)"
+    assert ax.get_xlabel() == "(dots: held-out subjects; bars: mean over subjects)"
 
 
 def test_lines_join_the_dots_of_one_subject(of_three):
@@ -334,7 +341,10 @@ def test_bars_are_means_over_the_subjects_that_have_a_value(of_three):
 def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(of_three):
     ax = plotting.subject_dots(of_three, label="Cohen's kappa")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "8"]
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["PARS", "scratch"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
+        "PARS",
+        "from scratch",
+    ]
     assert ax.get_ylabel() == "Cohen's kappa"
 
 

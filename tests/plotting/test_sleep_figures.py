@@ -57,9 +57,9 @@ def labels(ax):
 
 def test_wake_is_at_the_top_in_every_spelling():
     assert labels(plotting.hypnogram(["N1", "movement", "W"])) == ["W", "N1", "movement"]
-    given = ["N2", "REM", "N1", "Wake", "N3"]
-    assert labels(plotting.hypnogram(given)) == ["Wake", "REM", "N1", "N2", "N3"]
-    assert steps(plotting.hypnogram(given))[0].tolist() == [-3, -1, -2, 0, -4]
+    arguments = ["N2", "REM", "N1", "Wake", "N3"]
+    assert labels(plotting.hypnogram(arguments)) == ["Wake", "REM", "N1", "N2", "N3"]
+    assert steps(plotting.hypnogram(arguments))[0].tolist() == [-3, -1, -2, 0, -4]
 
 
 def test_other_names_need_an_order():
@@ -71,19 +71,19 @@ def test_other_names_need_an_order():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (dict(true=[0, 1]), "stage_names"),
-        (dict(true=[0, 5], stage_names=STAGES), "5; known are 'W'"),
-        (dict(true=["W", "S1"], stage_names=STAGES), "'S1'; known are 'W'"),
+        (dict(true=[0, 5], stage_names=STAGES), "5.* 'W'"),
+        (dict(true=["W", "S1"], stage_names=STAGES), "'S1'.* 'W'"),
         (dict(true=["W"], predicted=["W", "R"]), r"predicted has shape \(2,\)"),
         (dict(true=[["W"]]), r"\(1, 1\)"),
         (dict(true=[]), r"\(0,\)"),
     ],
 )
-def test_invalid_stages_raise(given, message):
+def test_invalid_stages_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
-        plotting.hypnogram(**given)
+        plotting.hypnogram(**arguments)
 
 
 NAMES = ["N1", "N2", "REM", "Wake"]
@@ -97,32 +97,32 @@ def frame(values=P, names=NAMES, onset=(0, 30, 60)):
 
 def areas(ax):
     """Lower and upper end of the area of each class in each piece of time."""
-    found = {}
+    drawn_areas = {}
     for patch in ax.patches:
         upper, _, lower = patch.get_data()
-        found[patch.get_label()] = np.array([lower, upper])
-    return found
+        drawn_areas[patch.get_label()] = np.array([lower, upper])
+    return drawn_areas
 
 
 def test_areas_are_stacked_with_wake_on_top():
     top, bottom = plotting.hypnodensity(frame())
     assert labels(top) == ["Wake", "REM", "N1", "N2"]
     assert top.patches[0].get_data().values.tolist() == [0, -2, -3]
-    found = areas(bottom)
-    assert list(found) == ["Wake", "REM", "N1", "N2"]
-    for name, (lower, upper) in found.items():
+    drawn_areas = areas(bottom)
+    assert list(drawn_areas) == ["Wake", "REM", "N1", "N2"]
+    for name, (lower, upper) in drawn_areas.items():
         np.testing.assert_allclose(upper - lower, P[:, NAMES.index(name)])
-    np.testing.assert_allclose(found["Wake"][1], 1)
-    np.testing.assert_allclose(found["N2"][0], 0)
-    np.testing.assert_allclose(found["REM"][0], found["N1"][1])
+    np.testing.assert_allclose(drawn_areas["Wake"][1], 1)
+    np.testing.assert_allclose(drawn_areas["N2"][0], 0)
+    np.testing.assert_allclose(drawn_areas["REM"][0], drawn_areas["N1"][1])
     assert bottom.get_xlim() == top.get_xlim() == (0, 90)
     assert (top.get_xlabel(), bottom.get_xlabel()) == ("", "seconds")
 
 
 def test_other_classes_keep_their_order_and_their_time():
     values = np.array([[0.2, 0.8], [np.nan, np.nan], [0.6, 0.4], [0.5, 0.5]])
-    given = frame(values, ["rest", "arithmetic"], onset=[60, 90, 120, 240])
-    top, bottom = plotting.hypnodensity(given)
+    arguments = frame(values, ["rest", "arithmetic"], onset=[60, 90, 120, 240])
+    top, bottom = plotting.hypnodensity(arguments)
     assert labels(top) == ["rest", "arithmetic"]
     rows, edges, _ = top.patches[0].get_data()
     np.testing.assert_array_equal(rows, [-1, np.nan, 0, np.nan, 0])  # blank: NaN, and no row
@@ -160,25 +160,25 @@ def test_order_of_probabilities():
 
 def test_names_of_many_classes_do_not_overlap():
     names = [f"class number {i}" for i in range(12)]
-    given = frame(np.full((3, 12), 1 / 12), names)
-    top, _ = plotting.hypnodensity(given, true=[names[i] for i in (0, 5, 9)])
+    arguments = frame(np.full((3, 12), 1 / 12), names)
+    top, _ = plotting.hypnodensity(arguments, true=[names[i] for i in (0, 5, 9)])
     top.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in top.get_yticklabels()]
     assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (dict(predictions=frame(5 * P)), "decision_function"),
         (dict(predictions=pd.DataFrame(P)), "onset"),
         (dict(predictions=frame()[["onset", "duration", "label"]]), "probability_"),
         (dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
         (dict(predictions=frame(), order=["Wake"]), "'Wake'"),
-        (dict(predictions=frame(), true=["Wake"]), "1 true classes, 3 windows"),
+        (dict(predictions=frame(), true=["Wake"]), "true has 1 .*3 windows"),
         (dict(predictions=frame(), true=["Wake", "N9", "N2"]), "'N9'"),
     ],
 )
-def test_probabilities_that_cannot_be_drawn(given, message):
+def test_probabilities_that_cannot_be_drawn(arguments, message):
     with pytest.raises(ValueError, match=message):
-        plotting.hypnodensity(**given)
+        plotting.hypnodensity(**arguments)

@@ -25,20 +25,20 @@ def triples(annotations):
     return [(a["onset"], a["duration"], a["description"]) for a in annotations]
 
 
-def test_runs_of_a_label_are_one_annotation():
+def test_adjacent_windows_with_a_label_are_one_annotation():
     expected = [(0, 20, "W"), (20, 10, "N1"), (40, 20, "N1"), (60, 10, "W")]
     assert triples(to_annotations(frame())) == expected
     assert to_annotations(frame()).orig_time is None
 
 
 def test_one_annotation_for_each_window():
-    found = triples(to_annotations(frame(), merge=False))
-    assert found == [(10 * i, 10, label) for i, label in enumerate(LABELS) if label]
+    annotations = triples(to_annotations(frame(), merge=False))
+    assert annotations == [(10 * i, 10, label) for i, label in enumerate(LABELS) if label]
 
 
 def test_windows_that_are_not_adjacent_are_not_merged():
-    found = triples(to_annotations(frame(["W", "W"], onset=[0.0, 20.0])))
-    assert found == [(0, 10, "W"), (20, 10, "W")]
+    annotations = triples(to_annotations(frame(["W", "W"], onset=[0.0, 20.0])))
+    assert annotations == [(0, 10, "W"), (20, 10, "W")]
 
 
 def test_nothing_predicted_gives_no_annotation():
@@ -65,8 +65,10 @@ def test_mne_and_braindecode_find_the_windows_again():
 def test_added_to_the_annotations_of_a_cropped_recording(date):
     raw = mne.io.RawArray(np.zeros((1, 900)), mne.create_info(["C3"], 10.0, "eeg"), verbose="error")
     raw.set_meas_date(date).set_annotations(mne.Annotations([20], [5], ["cough"])).crop(tmin=15)
-    found = to_annotations(frame())
-    raw.annotations.append(found.onset + raw.first_time, found.duration, found.description)
+    annotations = to_annotations(frame())
+    raw.annotations.append(
+        annotations.onset + raw.first_time, annotations.duration, annotations.description
+    )
     events, codes = mne.events_from_annotations(raw, verbose="error")
     samples = {name: (events[events[:, 2] == k, 0] - raw.first_samp) for name, k in codes.items()}
     assert samples["cough"].tolist() == [50]

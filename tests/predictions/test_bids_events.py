@@ -46,8 +46,8 @@ def test_every_column_is_described_with_units_and_levels(tmp_path):
 
 
 def test_names_of_classes_become_names_of_columns(tmp_path):
-    given = frame(["left fist", "both\tfeet"], ["left fist", None, "both\tfeet"])
-    file = to_bids_events(given, tmp_path / NAME)
+    predictions = frame(["left fist", "both\tfeet"], ["left fist", None, "both\tfeet"])
+    file = to_bids_events(predictions, tmp_path / NAME)
     table = pd.read_csv(file, sep="\t")
     assert list(table)[3:5] == ["probability_left fist", "probability_both feet"]
     levels = json.loads(file.with_suffix(".json").read_text())["trial_type"]["Levels"]
@@ -66,7 +66,7 @@ def test_our_reader_of_bids_reads_them(tmp_path):
     assert [y for _, y, _ in windows] == [0, 1]
 
 
-def test_existing_files_are_kept_unless_told(tmp_path):
+def test_existing_files_are_not_overwritten_by_default(tmp_path):
     file = tmp_path / NAME
     file.with_suffix(".json").write_text("of a scorer")
     with pytest.raises(FileExistsError, match=r"_events\.json"):

@@ -15,20 +15,20 @@ NAMES = ["W", "N1", "N2", "N3", "R"]
 def plain(night, minutes=0.5):
     """Count windows one after another; "?" is unscored."""
     sleep = [i for i, stage in enumerate(night) if stage not in ("W", "?")]
-    count = {stage: sum(one == stage for one in night) * minutes for stage in [*NAMES, "?"]}
+    count = {stage: sum(name == stage for name in night) * minutes for stage in [*NAMES, "?"]}
     tst = sum(count[stage] for stage in NAMES[1:])
     spt = (sleep[-1] - sleep[0] + 1) * minutes
     names = {"N1": "N1", "N2": "N2", "N3": "N3", "REM": "R"}
-    found = {"TIB": len(night) * minutes, "SPT": spt, "TST": tst, "WAKE": count["W"]}
-    found["WASO"] = sum(one == "W" for one in night[sleep[0] : sleep[-1]]) * minutes
-    found["SOL"], found["UNS"] = sleep[0] * minutes, count["?"]
+    result = {"TIB": len(night) * minutes, "SPT": spt, "TST": tst, "WAKE": count["W"]}
+    result["WASO"] = sum(name == "W" for name in night[sleep[0] : sleep[-1]]) * minutes
+    result["SOL"], result["UNS"] = sleep[0] * minutes, count["?"]
     for name, stage in names.items():
-        found[name] = count[stage]
-        found[f"%{name}"] = 100 * count[stage] / tst
-        found[f"Lat_{name}"] = night.index(stage) * minutes if stage in night else np.nan
-    found["NREM"] = count["N1"] + count["N2"] + count["N3"]
-    found["%NREM"] = 100 * found["NREM"] / tst
-    return found | {"SE": 100 * tst / found["TIB"], "SME": 100 * tst / spt}
+        result[name] = count[stage]
+        result[f"%{name}"] = 100 * count[stage] / tst
+        result[f"Lat_{name}"] = night.index(stage) * minutes if stage in night else np.nan
+    result["NREM"] = count["N1"] + count["N2"] + count["N3"]
+    result["%NREM"] = 100 * result["NREM"] / tst
+    return result | {"SE": 100 * tst / result["TIB"], "SME": 100 * tst / spt}
 
 
 def frame(night, minutes=0.5):
@@ -45,10 +45,10 @@ def test_against_a_plain_count(seed):
     for i in rng.integers(0, 400, 30):
         night[i] = "?"
     expected = plain(night)
-    for given in (night, frame(night), np.array(night)):
-        found = sleep_statistics(given)
-        assert found.keys() == expected.keys()
-        for name, value in found.items():
+    for stages_argument in (night, frame(night), np.array(night)):
+        result = sleep_statistics(stages_argument)
+        assert result.keys() == expected.keys()
+        for name, value in result.items():
             np.testing.assert_allclose(value, expected[name], err_msg=name)
     longer = sleep_statistics(night, window_seconds=20)
     assert longer["TIB"] == pytest.approx(400 / 3)
@@ -58,11 +58,11 @@ def test_against_a_plain_count(seed):
 def test_the_example_of_yasa():
     """Its documentation has these numbers: 20 windows, 0 to 4 are W, N1, N2, N3 and REM."""
     codes = [0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 2, 3, 3, 4, 4, 4, 4, 0, 0]
-    found = sleep_statistics([NAMES[code] for code in codes])
+    result = sleep_statistics([NAMES[code] for code in codes])
     known = dict(TIB=10, SPT=8, WASO=0, TST=8, N1=1.5, N2=2, N3=2.5, REM=2, NREM=6, SOL=1)
     known |= dict(Lat_N1=1, Lat_N2=2.5, Lat_N3=4, Lat_REM=7, SE=80, SME=100)
     known |= {"%N1": 18.75, "%N2": 25, "%N3": 31.25, "%REM": 25, "%NREM": 75}
-    assert {name: found[name] for name in known} == known
+    assert {name: result[name] for name in known} == known
 
 
 def test_windows_without_a_row_are_unscored():
@@ -78,16 +78,22 @@ def test_missing_stages_are_unscored():
 
 def test_stages_of_rechtschaffen_and_kales():
     names = ["W", "S1", "S2", "S3", "S4", "REM", "Movement time"]
-    found = sleep_statistics(names)
-    assert (found["N3"], found["TST"], found["UNS"]) == (1.0, 2.5, 0.5)
-    with pytest.raises(ValueError, match="class_names_"):
+    result = sleep_statistics(names)
+    assert (result["N3"], result["TST"], result["UNS"]) == (1.0, 2.5, 0.5)
+    with pytest.raises(ValueError, match="Pass names"):
         sleep_statistics([0, 1, 2, 3, 4, 5, 6])
 
 
 def test_a_night_without_sleep():
-    found = sleep_statistics(["W"] * 10)
-    assert (found["TIB"], found["TST"], found["SPT"], found["WASO"], found["SE"]) == (5, 0, 0, 0, 0)
-    assert all(np.isnan(found[name]) for name in ("SOL", "Lat_REM", "%N2", "SME"))
+    result = sleep_statistics(["W"] * 10)
+    assert (result["TIB"], result["TST"], result["SPT"], result["WASO"], result["SE"]) == (
+        5,
+        0,
+        0,
+        0,
+        0,
+    )
+    assert all(np.isnan(result[name]) for name in ("SOL", "Lat_REM", "%N2", "SME"))
 
 
 @pytest.mark.parametrize(
@@ -98,15 +104,15 @@ def test_a_night_without_sleep():
         (["Wake", "Sleep", "Sleep", "Sleep"], {"N1", "N2", "N3", "REM", "NREM"}),
     ],
 )
-def test_what_a_coarse_scoring_does_not_tell_apart_is_nan(night, unknown):
-    found = sleep_statistics(night)
-    assert found["TST"] == 1.5
+def test_stages_that_a_coarse_scoring_does_not_distinguish_are_nan(night, unknown):
+    result = sleep_statistics(night)
+    assert result["TST"] == 1.5
     stages = ("N1", "N2", "N3", "REM", "NREM")
-    assert {name for name in stages if np.isnan(found[name])} == unknown
+    assert {name for name in stages if np.isnan(result[name])} == unknown
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("stages_argument", "message"),
     [
         (["W", "left"], "'left'"),
         ([0, 1, 2, 3, 4], "'0', '1', '2', '3', '4'.* class_names_"),
@@ -114,6 +120,6 @@ def test_what_a_coarse_scoring_does_not_tell_apart_is_nan(night, unknown):
         ([["W"]], r"\(1, 1\)"),
     ],
 )
-def test_bad_input(given, message):
+def test_bad_input(stages_argument, message):
     with pytest.raises(ValueError, match=message):
-        sleep_statistics(given)
+        sleep_statistics(stages_argument)

@@ -41,21 +41,21 @@ def test_labels_that_are_numbers_survive_a_csv_file(labels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         (frame().drop(columns=["onset", "label"]), "onset, label"),
         (frame().iloc[:0], "is empty"),
-        (frame(onset=[30.0, 0.0]), "order"),
+        (frame(onset=[30.0, 0.0]), "sorted"),
         (frame(duration=31.0), "overlap"),
         (frame(duration=0.0), "duration"),
         (frame(onset=[0.0, np.nan]), "onset"),
     ],
 )
-def test_bad_input(given, message, tmp_path):
+def test_bad_input(table, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        to_annotations(given)
+        to_annotations(table)
     with pytest.raises(ValueError, match=message):
-        to_bids_events(given, tmp_path / "sub-1_task-a_events.tsv")
+        to_bids_events(table, tmp_path / "sub-1_task-a_events.tsv")
     with pytest.raises(ValueError, match=message):
-        sleep_statistics(given)
+        sleep_statistics(table)
     assert not list(tmp_path.iterdir())

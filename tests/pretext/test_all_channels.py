@@ -28,8 +28,8 @@ NAMES = ("Fp1", "Fp2", "F3", "F4", "C3", "C4", "O1", "O2")
 WHERE = torch.from_numpy(electrode_positions(mne.create_info(list(NAMES), SFREQ, "eeg")["chs"]))
 
 
-def features_task(**given) -> SpaceTimeFeatures:
-    task = SpaceTimeFeatures(N_TIMES, PATCH, sfreq=SFREQ, **SIZES, **given)
+def features_task(**arguments) -> SpaceTimeFeatures:
+    task = SpaceTimeFeatures(N_TIMES, PATCH, sfreq=SFREQ, **SIZES, **arguments)
     task.prepare(lambda n: torch.randn(n, N_TIMES).cumsum(dim=1))
     return task
 
@@ -48,7 +48,7 @@ def windows() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 @torch.no_grad()
-def test_features_are_those_of_each_channel_that_is_there(windows):
+def test_features_of_channels_that_are_not_missing(windows):
     task = features_task()
     prediction, target = task(*windows)
     x, where, keep = windows
@@ -67,20 +67,22 @@ def test_features_are_those_of_each_channel_that_is_there(windows):
         predicted, true = next(rows)
         torch.testing.assert_close(true, expected.clamp(-5, 5), rtol=1e-4, atol=1e-4)
         # The channels of a window are encoded together, without the missing ones.
-        kept = keep[b]
-        of_window = embed_channels(task.encoder, x[b : b + 1, kept], where[b : b + 1, kept])[0]
-        place = int(kept[:channel].sum())
+        present = keep[b]
+        of_window = embed_channels(task.encoder, x[b : b + 1, present], where[b : b + 1, present])[
+            0
+        ]
+        place = int(present[:channel].sum())
         torch.testing.assert_close(predicted, task.head(of_window[place]), rtol=1e-4, atol=1e-5)
 
 
 @torch.no_grad()
-def test_features_of_one_channel_are_those_of_a_task_of_one_channel():
+def test_one_channel_equals_the_single_channel_task():
     task = features_task()
     single = SignalFeatures(N_TIMES, PATCH, sfreq=SFREQ, **SIZES)
     single.load_state_dict({name: task.state_dict()[name] for name in single.state_dict()})
     x = torch.randn(4, N_TIMES)
-    for found, expected in zip(task(x[:, None]), single(x), strict=True):
-        torch.testing.assert_close(found[:, 0], expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(task(x[:, None]), single(x), strict=True):
+        torch.testing.assert_close(actual[:, 0], expected, rtol=0, atol=1e-6)
 
 
 @torch.no_grad()
@@ -108,12 +110,12 @@ def test_spectra_against_a_slow_recomputation(windows, monkeypatch):
     mean, scale = values.mean(axis=0), values.std(axis=0)
     factors = (24 / 21) ** 0.5 * task.scale.numpy()
     for b, channel in keep.nonzero().tolist():
-        for found, n in zip(target[b, channel], removed[b, channel].tolist(), strict=True):
+        for actual, n in zip(target[b, channel], removed[b, channel].tolist(), strict=True):
             expected = (spectra[b, channel, n] - mean) / scale * factors
-            np.testing.assert_allclose(found, expected, atol=2e-3)
+            np.testing.assert_allclose(actual, expected, atol=2e-3)
 
 
-def test_a_removed_patch_is_not_seen_and_its_neighbors_are(monkeypatch):
+def test_masked_patches_are_predicted_from_other_channels(monkeypatch):
     task = spectral_task().eval()
     x = torch.randn(1, 3, N_TIMES, requires_grad=True)
     order = torch.arange(N_TIMES // PATCH).expand(3, -1).clone()
@@ -161,30 +163,30 @@ def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):
 @pytest.mark.parametrize(
     ("joint", "name"), [(SpaceTimeJoint, "spectral"), (Joint, "spectral_space_time")]
 )
-def test_joint_takes_tasks_of_its_kind_of_encoder(joint, name):
-    with pytest.raises(ValueError, match=f"'{name}' in {joint.__name__}; known are"):
+def test_joint_rejects_tasks_of_another_encoder_kind(joint, name):
+    with pytest.raises(ValueError, match=f"'{name}'.* {joint.__name__}"):
         joint(N_TIMES, PATCH, tasks={name: 1.0}, **SIZES)
 
 
 @pytest.mark.parametrize("name", ["features", "spectral", "joint", "pars"])
 def test_they_train_an_encoder_of_all_channels(name):
-    encoder, given = SpaceTimeEncoder(PATCH, **SIZES), dict(n_times=N_TIMES, sfreq=SFREQ)
-    task = make_task(f"{name}_space_time", encoder=encoder, **given)
+    encoder, arguments = SpaceTimeEncoder(PATCH, **SIZES), dict(n_times=N_TIMES, sfreq=SFREQ)
+    task = make_task(f"{name}_space_time", encoder=encoder, **arguments)
     assert task.encoder is encoder
-    with pytest.raises(ValueError, match=r"compares channels.*PatchEncoder sees one channel"):
-        make_task(f"{name}_space_time", encoder=PatchEncoder(PATCH, **SIZES), **given)
-    with pytest.raises(ValueError, match="PatchEncoder sees one channel"):
-        make_task(task, encoder=PatchEncoder(PATCH, **SIZES), **given)
+    with pytest.raises(ValueError, match=r"requires a SpaceTimeEncoder.*PatchEncoder"):
+        make_task(f"{name}_space_time", encoder=PatchEncoder(PATCH, **SIZES), **arguments)
+    with pytest.raises(ValueError, match="PatchEncoder"):
+        make_task(task, encoder=PatchEncoder(PATCH, **SIZES), **arguments)
     with pytest.raises(ValueError, match="n_chans, 400"):
         task(torch.randn(2, N_TIMES))
 
 
-def test_features_are_measured_in_channels_that_are_there(windows):
+def test_missing_channels_are_excluded_from_statistics(windows):
     """Zeros in the places of missing channels would move mean and standard deviation."""
     x, positions, keep = windows
     keep[:] = torch.arange(len(NAMES)) < torch.tensor([[6], [8], [7]])  # as in an example
-    given = zip(x.nan_to_num(0.0) * keep[..., None], positions, keep, strict=True)
-    examples = [({"x": signals, "positions": p, "keep": k}, 0) for signals, p, k in given]
+    arguments = zip(x.nan_to_num(0.0) * keep[..., None], positions, keep, strict=True)
+    examples = [({"x": signals, "positions": p, "keep": k}, 0) for signals, p, k in arguments]
     task = features_task()
     net = PretrainingNet(task, verbose=0).initialize()
     signals = net.draw_signals(Subset(examples, range(3)), None, 30)
@@ -203,7 +205,7 @@ def test_features_are_measured_in_channels_that_are_there(windows):
     ],
     ids=["features", "pars", "joint"],  # the joint one has the spectral task
 )
-def test_a_sham_stays_at_chance_where_channels_are_missing(task):
+def test_sham_stays_at_chance_level_with_missing_channels(task):
     """Twenty windows, few enough to be memorized; channels are missing, and in random order."""
     task = task()
     task.become_sham()

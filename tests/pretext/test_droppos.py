@@ -67,7 +67,7 @@ def test_numbers_of_visible_and_dropped_patches(ratios, n_visible, n_dropped):
     assert task.chance_loss() == pytest.approx(math.log(20 - n_visible + n_dropped))
 
 
-def test_two_places_or_more_are_not_shown():
+def test_at_least_two_positions_are_not_shown():
     # Of 20 visible patches, one without its position would be at the only place that is left.
     arguments = dict(mask_ratio=0.0, **SIZES)
     with pytest.raises(ValueError, match=r"position_mask_ratio=0\.05 .* 2 to 20"):

@@ -110,10 +110,10 @@ def slow_aperiodic(x, sfreq):
 
 
 def slow_alpha(x, sfreq):
-    frequencies, rest, _ = slow_line(x, sfreq)
+    frequencies, residuals, _ = slow_line(x, sfreq)
     inside = (frequencies >= 7) & (frequencies <= 14)
-    peak = np.average(frequencies[inside], weights=np.exp(2 * rest[inside]))
-    return [peak, rest[inside].max()]
+    peak = np.average(frequencies[inside], weights=np.exp(2 * residuals[inside]))
+    return [peak, residuals[inside].max()]
 
 
 def slow_hjorth(x, sfreq):
@@ -156,11 +156,11 @@ def signals(n: int, n_times: int, sfreq: float, seed: int = 0) -> torch.Tensor:
 def test_every_feature_equals_a_slow_recomputation(sfreq, n_times):
     x = signals(7, n_times, sfreq)
     for name, function in FEATURES.items():
-        found = function(x, sfreq).reshape(len(x), -1).numpy()
+        actual = function(x, sfreq).reshape(len(x), -1).numpy()
         expected = [SLOW[name](row, sfreq) for row in x.numpy()]
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5, err_msg=name)
         single = function(x.float(), sfreq).reshape(len(x), -1)
-        np.testing.assert_allclose(single, found, atol=2e-3, err_msg=name)
+        np.testing.assert_allclose(single, actual, atol=2e-3, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_every_feature_equals_a_slow_recomputation(sfreq, n_times):
         (dict(features=["bands", "entropy"]), ValueError, "'entropy'.*'?trend"),
         (dict(features={"mine": 3}), TypeError, "not callable"),
         (dict(features={"mine": lambda x, sfreq: x.mean()}), TypeError, r"'mine'.*\(batch,\)"),
-        (dict(mask_ratio=1.0), ValueError, "mask_ratio.*patches is"),
+        (dict(mask_ratio=1.0), ValueError, "mask_ratio.*4 patches"),
         (dict(mask_ratio=-0.1), ValueError, "mask_ratio"),
     ],
 )
@@ -241,14 +241,14 @@ def test_loss_and_target_against_a_slow_plain_recomputation():
     assert parts["shape"].item() == pytest.approx(errors[:, 28:].mean(), rel=1e-4)
 
 
-def test_hidden_patches_do_not_reach_the_encoder():
+def test_masked_patches_are_not_encoded():
     task = SignalFeatures(1000, 100, sfreq=100, mask_ratio=0.4, **SIZES)
     assert task.n_masked == 4
     patches = torch.randn(2, 10, 100)
     torch.manual_seed(3)
     visible = task.random_order(patches)[:, 4:]
     seen = []
-    task.encoder.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+    task.encoder.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     torch.manual_seed(3)
     prediction = task.predict(patches)
     assert seen[0].shape == (2, 6, 32)
@@ -265,7 +265,7 @@ def test_hidden_patches_do_not_reach_the_encoder():
 
 
 @pytest.mark.parametrize("mask_ratio", [0.0, 0.5])
-def test_without_hidden_patches_nothing_is_drawn(mask_ratio):
+def test_no_random_draws_without_masked_patches(mask_ratio):
     task = SignalFeatures(1000, 100, sfreq=100, mask_ratio=mask_ratio, **SIZES)
     before = torch.get_rng_state()
     task(torch.zeros(2, 1000))
@@ -273,7 +273,7 @@ def test_without_hidden_patches_nothing_is_drawn(mask_ratio):
 
 
 @pytest.mark.slow
-def test_training_and_not_the_tokens_predicts_the_features():
+def test_features_are_predicted_only_after_training():
     """The control: the best linear head that a frozen random encoder can have on these signals."""
     torch.manual_seed(0)
     sizes = dict(SIZES, tokenizer="spectral")
@@ -349,8 +349,8 @@ def test_the_first_pass_is_random_crops_and_changes_no_other_draw(nights, tiny):
 def test_few_signals_are_drawn_several_times_and_validation_never():
     x = np.arange(10, dtype=np.float32)[:, None].repeat(200, 1)
     net = PretrainingNet(Watched(200, 100, **SIZES), max_epochs=1, verbose=0).initialize()
-    found = net.draw_signals(x, None, 25)[:, 0].int()
-    assert sorted(np.bincount(found.numpy())) == [2] * 5 + [3] * 5
+    actual = net.draw_signals(x, None, 25)[:, 0].int()
+    assert sorted(np.bincount(actual.numpy())) == [2] * 5 + [3] * 5
     net.set_params(train_split=ValidSplit(5))
     assert len(net.draw_signals(x, None, 25).unique(dim=0)) == 8
 
@@ -375,7 +375,7 @@ def test_the_rate_comes_from_windows_store_model_or_argument(nights, tiny, tmp_p
     assert net.task_.sfreq == 100
 
 
-def test_another_rate_than_that_of_the_windows_is_refused():
+def test_different_sampling_rate_raises():
     encoder = PatchEncoder(100, **SIZES)
     for task, params in (
         ("features", {"sfreq": 128}),
@@ -395,10 +395,10 @@ def test_the_features_are_standardized_from_the_windows(nights, tiny, monkeypatc
     net = pretrain_encoder(
         encoder, nights, PretrainingSettings("features", epochs=1), seed=0, verbose=0
     )
-    found = net.task_.measured(
+    actual = net.task_.measured(
         net.task_.normalized(net.draw_signals(SingleChannelWindows(nights), None, 500))
     )
-    standard = (found - net.task_.mean) / net.task_.scale
+    standard = (actual - net.task_.mean) / net.task_.scale
     assert standard.mean(0).abs().max() < 0.2
     assert (standard.std(0) - 1).abs().max() < 0.3
     row = net.history[-1]
@@ -414,7 +414,7 @@ JOINT = dict(task="joint", task_params={"tasks": {"features": 1.0, "spectral": 1
 
 
 @pytest.mark.parametrize("settings", [dict(task="features"), JOINT], ids=["alone", "joint"])
-def test_a_resumed_run_keeps_mean_and_standard_deviation(settings, tmp_path, monkeypatch):
+def test_resumed_run_uses_saved_mean_and_standard_deviation(settings, tmp_path, monkeypatch):
     store = make_store(tmp_path / "store")
     monkeypatch.setattr(SignalFeatures, "N_PREPARED", 100)
     whole = last_checkpoint(run(store, tmp_path / "whole", **settings))
@@ -474,7 +474,7 @@ def test_in_the_estimators(nights, tiny, tmp_path, monkeypatch):
     assert PARSEmbedder("features", sfreq=100, **tiny, **settings).fit(x).task_.sfreq == 100
 
 
-def test_a_callback_takes_the_rate_of_the_model():
+def test_callback_uses_sampling_rate_of_the_model():
     class Model(nn.Module):
         sfreq = 120.0
         encoder = PatchEncoder(100, **SIZES)

@@ -44,12 +44,12 @@ class TestJoint(PretextContract):
         fresh.load_state_dict(task.state_dict())
         x = torch.randn(2, 1000)
         expected = None
-        for twin in (task, pickle.loads(pickle.dumps(task)), fresh):
+        for other in (task, pickle.loads(pickle.dumps(task)), fresh):
             torch.manual_seed(3)
-            loss = self.loss(twin, x)
+            loss = self.loss(other, x)
             assert expected is None or torch.equal(loss, expected)
             expected = loss
-            assert all(part.encoder is twin.encoder for part in twin.parts.values())
+            assert all(part.encoder is other.encoder for part in other.parts.values())
 
 
 def test_the_weighted_sum_by_hand():
@@ -92,7 +92,7 @@ def test_all_parts_share_one_encoder_and_each_trains_it():
     assert parameters == apart - 3 * encoder
 
 
-def test_each_part_is_logged_relative_to_its_chance():
+def test_relative_loss_of_each_part_is_logged():
     task = Joint(1000, 100, **SIZES)
     net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
     net.fit(torch.randn(6, 1000).numpy())
@@ -124,7 +124,7 @@ def test_mistakes_are_explained(arguments, error, message):
         Joint(1000, 100, **SIZES, **arguments)
 
 
-def test_the_task_of_several_lengths_is_that_of_the_length_relative_to_its_chance():
+def test_several_lengths_use_the_relative_loss_of_each_length():
     encoder = PatchEncoder(100, **SIZES)
     short, long = (PARS(n, 100, encoder=encoder, n_patches=n // 100) for n in (500, 1000))
     task = SeveralLengths([long, short])

@@ -80,7 +80,7 @@ def test_every_token_is_classified_into_its_place():
     torch.testing.assert_close(task.criterion()(logits, places), by_hand)
 
 
-def test_the_masked_patches_are_those_that_are_no_keys():
+def test_masked_patches_are_excluded_from_keys():
     """Three of twelve: half of them would look the same the other way round."""
     task, keys = MP3(600, 50, mask_ratio=0.25, embed_dim=8, num_heads=2, mlp_dim=8), []
     task.classify = lambda patches, is_key: keys.append(is_key) or torch.zeros(50, 12, 12)

@@ -23,13 +23,13 @@ def logits(decoder: CrossAttentionDecoder, features: torch.Tensor) -> list[torch
     return [attention.split_heads(queries @ part.T) @ keys for part in (first, second)]
 
 
-def decoder_with_spread(spread: float) -> tuple[CrossAttentionDecoder, torch.Tensor]:
+def decoder_with_range(logit_range: float) -> tuple[CrossAttentionDecoder, torch.Tensor]:
     """A float64 decoder and features; the parts of the logits have the range ``spread``."""
     decoder = CrossAttentionDecoder(FEATURES, 4).double()
     features = torch.randn(3, N_PATCHES, FEATURES, dtype=torch.float64)
     with torch.no_grad():
         widest = max((part.amax(-1) - part.amin(-1)).max() for part in logits(decoder, features))
-        decoder.attention.query.weight.mul_(spread / widest)
+        decoder.attention.query.weight.mul_(logit_range / widest)
     return decoder, features
 
 
@@ -43,22 +43,22 @@ def run(decoder, features, dtype, cotangent, compiled=False):
     return {"prediction": prediction.detach(), "features": features.grad, **gradients}
 
 
-def assert_close(found, expected, tolerance):
+def assert_close(actual, expected, tolerance):
     largest = max(v.abs().max().item() for n, v in expected.items() if n != "prediction")
     for name, value in expected.items():
-        assert found[name].isfinite().all(), name
-        error = (found[name].double() - value).abs().max().item()
+        assert actual[name].isfinite().all(), name
+        error = (actual[name].double() - value).abs().max().item()
         # The gradient of the keys' bias is exactly zero, so its error is relative to the largest.
         scale = largest if name == "attention.key.bias" else value.abs().max().item()
         assert error <= tolerance * scale, (name, error / scale)
 
 
-@pytest.mark.parametrize("spread", [2, 30, 100, 300])
+@pytest.mark.parametrize("logit_range", [2, 30, 100, 300])
 @pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]
 )
-def test_factorized_equals_literal_in_float64(spread, compiled):
-    decoder, features = decoder_with_spread(spread)
+def test_factorized_equals_literal_in_float64(logit_range, compiled):
+    decoder, features = decoder_with_range(logit_range)
     cotangent = torch.randn(3, N_MASKED, N_MASKED, dtype=torch.float64)
     literal = copy.deepcopy(decoder)
     literal.method = "literal"
@@ -91,28 +91,28 @@ def test_literal_equals_equation_2_for_every_pair():
             torch.testing.assert_close(prediction[:, j, k], expected)
 
 
-@pytest.mark.parametrize("spread", [300, 3000])
-def test_a_prediction_is_right_or_nan(spread):
+@pytest.mark.parametrize("logit_range", [300, 3000])
+def test_a_prediction_is_right_or_nan(logit_range):
     """Beyond a combined spread of 690, the denominator underflows in float64, too."""
-    decoder, features = decoder_with_spread(spread)
+    decoder, features = decoder_with_range(logit_range)
     queries = features[:, :N_MASKED]
     with torch.no_grad():
         for layer in (decoder.pair_query, decoder.attention.query):
             layer.bias.zero_()
-        found = decoder.train()(queries, features)
+        actual = decoder.train()(queries, features)
         evaluated = decoder.eval()(queries, features)
         decoder.method = "literal"
         expected = decoder(queries, features)
     # In evaluation, a batch with such pairs is computed in the literal form.
     torch.testing.assert_close(evaluated, expected, rtol=1e-9, atol=1e-9)
-    wrong = ((found - expected).abs() > 1e-10 * expected.abs().max()) & found.isfinite()
+    wrong = ((actual - expected).abs() > 1e-10 * expected.abs().max()) & actual.isfinite()
     assert not wrong.any()
     a, b = logits(decoder, features)
     sums = (a[:, :, :, None] + b[:, :, None]).amax(-1)
     spreads = a.amax(-1)[..., None] + b.amax(-1)[:, :, None] - sums
     exact = (spreads < 690).all(dim=1)  # in every head
-    assert found[exact].isfinite().all()
-    assert exact.all() == (spread == 300)
+    assert actual[exact].isfinite().all()
+    assert exact.all() == (logit_range == 300)
 
 
 def test_training_beyond_the_exact_spread_ends_with_an_error():
@@ -125,7 +125,7 @@ def test_training_beyond_the_exact_spread_ends_with_an_error():
 
 
 def test_the_decoder_disables_autocast():
-    decoder, features = decoder_with_spread(30)
+    decoder, features = decoder_with_range(30)
     decoder, features = decoder.float(), features.float()
     expected = decoder(features[:, :N_MASKED], features)
     with torch.autocast("cpu", torch.bfloat16):

@@ -162,7 +162,7 @@ def test_detrended_patches_reach_the_tokenizer():
     np.testing.assert_allclose(seen[0].numpy(), expected, atol=1e-5)
 
 
-def test_a_seed_gives_the_places_of_version_0_1():
+def test_starts_equal_version_0_1_for_the_same_seed():
     torch.manual_seed(3)
     task = PARS(1000, 100, embed_dim=4, num_layers=1, num_heads=1, mlp_dim=4)
     assert task.sample_starts(1)[0, :6].tolist() == [83, 642, 577, 158, 330, 66]

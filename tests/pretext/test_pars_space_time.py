@@ -18,8 +18,8 @@ NAMES = ("Fp1", "Fp2", "F3", "F4", "C3", "C4", "O1", "O2")
 WHERE = torch.from_numpy(electrode_positions(mne.create_info(list(NAMES), 100.0, "eeg")["chs"]))
 
 
-def new_task(**given) -> SpaceTimePARS:
-    return SpaceTimePARS(N_TIMES, PATCH, **{**SIZES, **given})
+def new_task(**arguments) -> SpaceTimePARS:
+    return SpaceTimePARS(N_TIMES, PATCH, **{**SIZES, **arguments})
 
 
 def windows(batch: int = 3) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -41,13 +41,13 @@ def test_one_channel_in_time_is_pars(decoder):
     torch.manual_seed(1)
     expected, shifts = single(x)
     torch.manual_seed(1)
-    found, target = task(x[:, None], WHERE[None, :1].expand(4, -1, -1))
-    assert found.shape == (*expected.shape, 1)
+    actual, target = task(x[:, None], WHERE[None, :1].expand(4, -1, -1))
+    assert actual.shape == (*expected.shape, 1)
     torch.testing.assert_close(target[..., 0], shifts)
-    torch.testing.assert_close(found[..., 0], expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(actual[..., 0], expected, rtol=0, atol=1e-6)
     # Relative to the same chance, so is the loss.
     relative = (expected - shifts).square().mean() / shifts.square().mean()
-    torch.testing.assert_close(task.criterion()(found, target), relative)
+    torch.testing.assert_close(task.criterion()(actual, target), relative)
 
 
 @pytest.mark.parametrize(("n_chans", "n_hidden"), [(1, 0), (2, 2), (4, 2), (12, 3)])
@@ -74,7 +74,7 @@ def test_targets_are_differences_of_positions(monkeypatch):
     x, where, keep = windows(2)
     prediction, target = task(x, where, keep)
     ((channels, patches),) = asked
-    own = starts[0].unflatten(0, keep.shape)
+    drawn_starts = starts[0].unflatten(0, keep.shape)
     assert prediction.shape == target.shape == (2, channels.shape[1], channels.shape[1], 4)
     for b in range(2):
         # Only tokens that have lost their electrode and their time are asked for.
@@ -83,13 +83,13 @@ def test_targets_are_differences_of_positions(monkeypatch):
         for j in range(channels.shape[1]):
             for k in range(channels.shape[1]):
                 space = (WHERE[channels[b, j]] - WHERE[channels[b, k]]) / 0.095
-                first, second = (own[b, channels[b, i], patches[b, i]] for i in (j, k))
+                first, second = (drawn_starts[b, channels[b, i], patches[b, i]] for i in (j, k))
                 time = (first - second) / N_TIMES
                 torch.testing.assert_close(target[b, j, k], torch.tensor([*space, time]))
     torch.testing.assert_close(target, -target.transpose(1, 2))
 
 
-def test_what_is_hidden_is_not_seen():
+def test_masked_positions_are_not_used():
     task = new_task()
     x, where, keep = windows()
     where = where.clone().requires_grad_()
@@ -105,8 +105,8 @@ def test_what_is_hidden_is_not_seen():
     later = on_grid.clone()
     later[:, :, : task.n_masked] += 3 * PATCH
     with torch.no_grad():
-        found = [task.features(periodic, s, where, keep, hidden) for s in (on_grid, later)]
-    torch.testing.assert_close(*found)
+        actual = [task.features(periodic, s, where, keep, hidden) for s in (on_grid, later)]
+    torch.testing.assert_close(*actual)
 
 
 @torch.no_grad()
@@ -116,18 +116,18 @@ def test_a_missing_channel_changes_nothing():
     keep[:, [1, 5]] = False
     x[:, [1, 5]] = torch.nan
     x, where, keep = task.windows(x, where, keep)
-    kept = [0, 2, 3, 4, 6, 7]
+    present = [0, 2, 3, 4, 6, 7]
     starts = starts_of(task, keep)
     hidden = torch.zeros(3, 8, dtype=torch.bool)
     hidden[:, [0, 2, 3]] = True
-    found = task.features(x, starts, where, keep, hidden)
-    fewer = [each[:, kept] for each in (where, keep, hidden)]
-    expected = task.features(x[:, kept], starts[:, kept], *fewer)
-    torch.testing.assert_close(found[:, kept], expected)
+    actual = task.features(x, starts, where, keep, hidden)
+    fewer = [each[:, present] for each in (where, keep, hidden)]
+    expected = task.features(x[:, present], starts[:, present], *fewer)
+    torch.testing.assert_close(actual[:, present], expected)
     channels, patches = torch.tensor([[0, 2, 3]] * 3), torch.tensor([[0, 1, 2]] * 3)
     of_fewer = torch.tensor([[0, 1, 2]] * 3)
     torch.testing.assert_close(
-        task.predict_shifts(found, keep, channels, patches),
+        task.predict_shifts(actual, keep, channels, patches),
         task.predict_shifts(expected, fewer[1], of_fewer, patches),
     )
     # Missing channels are never hidden, nor asked for.
@@ -155,18 +155,18 @@ def test_the_loss_is_relative_to_chance_by_axis(axes):
     assert loss(prediction, target).item() == pytest.approx(np.mean(by_hand), rel=1e-5)
 
 
-def test_unknown_electrodes_are_not_asked_for():
+def test_unknown_electrodes_are_ignored_in_the_loss():
     task = new_task()
     x, where, keep = windows()
     where = where.clone()
     where[:, :3] = torch.nan
     prediction, target = task(x, where, keep)
-    known = target.isfinite()
-    assert known[..., 3].all()
-    assert not known[..., 0].all()
+    is_known = target.isfinite()
+    assert is_known[..., 3].all()
+    assert not is_known[..., 0].all()
     loss = task.criterion()(prediction, target)
-    kept = torch.where(known, prediction, torch.tensor(7.0))
-    torch.testing.assert_close(task.criterion()(kept, target), loss)
+    present = torch.where(is_known, prediction, torch.tensor(7.0))
+    torch.testing.assert_close(task.criterion()(present, target), loss)
     loss.backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in task.parameters())
     # One channel has no shift in space, and no position is no shift: time alone counts.
@@ -187,17 +187,19 @@ def test_a_decoder_of_several_axes_is_several_decoders():
     decoder.method = "literal"
     torch.testing.assert_close(shifts, decoder(features[:, :4], features, key_mask))
     for axis in range(3):
-        one = CrossAttentionDecoder(16, 2).double()
+        single_axis = CrossAttentionDecoder(16, 2).double()
         weights = dict(decoder.state_dict())
         weights |= {f"head.{n}": weights[f"head.{n}"][axis : axis + 1] for n in ("weight", "bias")}
-        one.load_state_dict(weights)
+        single_axis.load_state_dict(weights)
         for b in range(2):  # without the masked patches
-            kept = features[b : b + 1, key_mask[b]]
-            torch.testing.assert_close(shifts[b, ..., axis], one(features[b : b + 1, :4], kept)[0])
+            present = features[b : b + 1, key_mask[b]]
+            torch.testing.assert_close(
+                shifts[b, ..., axis], single_axis(features[b : b + 1, :4], present)[0]
+            )
 
 
 @pytest.mark.slow
-def test_it_learns_where_and_when():
+def test_electrode_positions_and_times_are_learned():
     """Sources at known places, which spread over the head: where a channel is can be found."""
     torch.manual_seed(0)
     task = new_task(embed_dim=32, num_heads=4, position_mask_ratio=0.5)
@@ -230,7 +232,7 @@ def test_axes_are_named():
         new_task(axes="head")
 
 
-@pytest.mark.parametrize("given", [dict(sampling="grid"), dict(min_gap=1), dict(detrend=True)])
-def test_places_are_random(given):
-    with pytest.raises(TypeError, match=next(iter(given))):
-        new_task(**given)
+@pytest.mark.parametrize("arguments", [dict(sampling="grid"), dict(min_gap=1), dict(detrend=True)])
+def test_arguments_of_single_channel_pars_are_rejected(arguments):
+    with pytest.raises(TypeError, match=next(iter(arguments))):
+        new_task(**arguments)

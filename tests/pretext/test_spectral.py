@@ -69,13 +69,13 @@ def _repeat(task, x):
 
 
 @torch.no_grad()
-def test_a_spectrum_that_all_patches_share_is_no_part_of_the_task():
+def test_common_spectrum_of_all_patches_is_removed():
     task = SpectralMAE(400, 100, **SIZES)
     same = torch.randn(1, 1, 100).expand(3, 4, 100)
     torch.testing.assert_close(task.spectra(same), torch.zeros(3, 4, 50), atol=1e-2, rtol=0)
 
 
-def test_the_log_has_every_band_and_the_sum_with_pars():
+def test_history_contains_every_band():
     task = Joint(1000, 100, tasks={"pars": 1.0, "spectral": 2.0}, **SIZES)
     net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
     row = net.fit(torch.randn(8, 1000).numpy()).history[-1]

@@ -72,8 +72,8 @@ def night(file, prefiltering, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The model was trained on a subject called")
-@pytest.mark.filterwarnings("ignore:The model knows only W, N2")
+@pytest.mark.filterwarnings("ignore:Data leakage: the training data of the model include subject")
+@pytest.mark.filterwarnings("ignore:The model was trained on the classes W, N2")
 def test_files_of_the_training_have_no_findings_of_their_amplifier(tmp_path):
     """From files to a saved model and its predictions; the asked band is wider than the files'."""
     own = dict(prefiltering="HP:0.5Hz LP:70Hz")

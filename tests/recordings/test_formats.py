@@ -66,7 +66,7 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
-def test_a_signal_of_an_unknown_unit_is_left_out(tmp_path, unit):
+def test_a_signal_of_an_unknown_unit_is_excluded(tmp_path, unit):
     """MNE would take the numbers as volts. The ECG may have any unit."""
     signals = np.tile(np.arange(200), (3, 1))
     labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
@@ -81,7 +81,7 @@ def test_a_signal_of_an_unknown_unit_is_left_out(tmp_path, unit):
         read_edf(file)
     assert read_edf(file, lambda name: name == "C3").ch_names == labels
     file.write_bytes(file.read_bytes().replace(b"uV", b"??", 1))
-    with pytest.raises(ValueError, match=rf"C3 \(\?\?\), {message} .*units='uV'"):
+    with pytest.raises(ValueError, match=rf"C3 \(\?\?\), {message}.*units='uV'"):
         read_recording(file)  # none is left
 
 
@@ -135,9 +135,9 @@ def test_wanted_wfdb_signals_must_be_voltages(tmp_path):
 
 @pytest.mark.parametrize(
     ("field", "problem"),
-    [("/uVolt", "uVolt"), ("0/uV", "no scale"), ("0", "no scale")],
+    [("/uVolt", "uVolt"), ("0/uV", "no valid range"), ("0", "no valid range")],
 )
-def test_a_signal_of_unknown_scale_in_wfdb_is_left_out(tmp_path, field, problem):
+def test_a_signal_of_unknown_scale_in_wfdb_is_excluded(tmp_path, field, problem):
     """wfdb takes a gain of 0, of an uncalibrated signal, for 200. An ECG may have any unit."""
     file = write_wfdb(tmp_path, ["C3", "C4", "ECG"], ["uV", "uV", "bar"])
     lines = file.read_text().splitlines()
@@ -169,7 +169,7 @@ def test_what_wfdb_does_not_demand_of_a_header(tmp_path, change):
     file = write_wfdb(tmp_path, ["C3"], ["uV"])
     assert change[0] in file.read_text()
     file.write_text(file.read_text().replace(*change))
-    with pytest.raises(ValueError, match="lacks the number of samples or the name"):
+    with pytest.raises(ValueError, match="number of samples"):
         read_wfdb(file)
 
 
@@ -179,7 +179,7 @@ def test_a_micro_sign_in_wfdb_is_refused(tmp_path):
     file.write_text(file.read_text() + "# 20 \u00b5V\n", encoding="utf-8")
     assert read_wfdb(file).ch_names == ["C3"]
     file.write_text(file.read_text().replace("/uV", "/\u00b5V"), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"/\u00b5V.*ASCII"):
+    with pytest.raises(ValueError, match=r"ASCII.*/\u00b5V"):
         read_wfdb(file)
 
 
@@ -226,7 +226,7 @@ def test_files_that_are_no_recordings(tmp_path):
     (tmp_path / "folder.edf").mkdir()
     for name, problem in {
         "notes.txt": r"\.hea",
-        "empty.edf": "damaged: it is empty",
+        "empty.edf": "is empty",
         "text_raw.fif": "damaged",
         "folder.edf": "not a file",
         "missing.edf": "not exist",

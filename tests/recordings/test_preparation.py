@@ -105,7 +105,7 @@ def test_channels_have_the_requested_order():
 def test_signals_other_than_eeg_are_dropped():
     raw = recording(np.zeros((4, 100)), names=["Fc5.", "ECG", "C3", "X1"])
     raw.set_channel_types({"X1": "eog"}, verbose="error")
-    with pytest.warns(UserWarning, match="^ECG: EEG by the type"):  # X1 has another type
+    with pytest.warns(UserWarning, match="^ECG: "):  # X1 has another type
         assert drop_other_signals(raw).ch_names == ["Fc5.", "C3"]
     with pytest.raises(ValueError, match="no EEG channel, only ECG"):
         drop_other_signals(recording(np.zeros((1, 100)), names=["ECG"]))
@@ -113,7 +113,7 @@ def test_signals_other_than_eeg_are_dropped():
 
 def test_missing_and_duplicate_channels_are_named():
     raw = recording(np.zeros((2, 500)), names=["C3-M1", "C3-M2"])
-    with pytest.raises(ValueError, match=r"C3, C4, Pz missing.*C3-M1, C3-M2"):
+    with pytest.raises(ValueError, match=r"C3, C4, Pz\..*C3-M1, C3-M2"):
         pick_electrodes(raw, ["C3", "C4", "Pz"])
     with pytest.raises(ValueError, match="C3-M1, C3-M2"):
         pick_electrodes(raw, ["C3"])

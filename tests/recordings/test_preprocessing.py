@@ -116,7 +116,7 @@ def test_the_info_tells_what_was_done():
     raw.set_eeg_reference("average", projection=True, verbose="error").apply_proj(verbose="error")
     found = recorded(raw.info)
     assert (found.band, found.reference) == ((0.3, 40.0), "average")
-    assert (found.notch, found.scale) == (None, None)  # not told
+    assert (found.notch, found.scale) == (None, None)  # unknown
     raw.set_eeg_reference(["Cz"], verbose="error")
     assert recorded(raw.info).reference == "changed"  # another one, but not which
     assert recorded(raw.info, [step("filter", l_freq=0.3)]).reference == "changed"
@@ -145,7 +145,7 @@ NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
-        # What was not done is told, too.
+        # Steps that were not applied are recorded as well.
         ([CZ], dict(band=(None, None), notch=(), reference="as recorded", scale=1.0)),
         ([step("notch_filter", freqs=np.array([60.0, 50.0, 150.0]))], dict(notch=(50.0, 60.0))),
         ([step("notch_filter", freqs=None)], dict(notch=None)),  # MNE has searched for it

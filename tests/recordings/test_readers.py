@@ -1,4 +1,4 @@
-"""Every door opens a recording with the tables of BIDS that belong to it."""
+"""All functions open a recording together with its BIDS tables."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def recording(names=NAMES, seconds=60, seed=0):
     return mne.io.RawArray(data, mne.create_info(list(names), SFREQ, "eeg"), verbose="error")
 
 
-def bids(root, *, ending="edf", people=("01", "02"), session="", channels="own", events="own"):
-    """Write recordings, with tables of their own or in the folder of the session or of all."""
+def bids(root, *, ending="edf", subjects=("01", "02"), session="", channels="own", events="own"):
+    """Write recordings with BIDS tables in the folder of the recording, of the session, or root."""
     root.mkdir(exist_ok=True)
     (root / "dataset_description.json").write_text("{}")
-    for i, person in enumerate(people):
-        entities = "_".join(filter(None, [f"sub-{person}", session, "task-rest"]))
-        own = root.joinpath(f"sub-{person}", session, "eeg")
+    for i, subject in enumerate(subjects):
+        entities = "_".join(filter(None, [f"sub-{subject}", session, "task-rest"]))
+        own = root.joinpath(f"sub-{subject}", session, "eeg")
         own.mkdir(parents=True)
         recording(seed=i).export(own / f"{entities}_eeg.{ending}", verbose="error")
         places = {
             "own": own / f"{entities}_X.tsv",
-            "session": own.parent / f"sub-{person}_task-rest_X.tsv",
+            "session": own.parent / f"sub-{subject}_task-rest_X.tsv",
             "root": root / "task-rest_X.tsv",
         }
         for where, kind, text in (
@@ -54,18 +54,18 @@ def bids(root, *, ending="edf", people=("01", "02"), session="", channels="own",
     return root
 
 
-def file_of(root, person="01"):
-    return next(root.glob(f"sub-{person}/**/*_eeg.*[fr]"))
+def file_of(root, subject="01"):
+    return next(root.glob(f"sub-{subject}/**/*_eeg.*[fr]"))
 
 
 READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbose=0)
 
 
-@pytest.mark.filterwarnings("ignore:The model was trained on a subject called")
+@pytest.mark.filterwarnings("ignore:Data leakage: the training data of the model include subject")
 @pytest.mark.filterwarnings("ignore:.*share 4 channels")
 @pytest.mark.parametrize("ending", ["edf", pytest.param("vhdr", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("place", ["own", "root"])
-def test_all_doors_read_the_same(tmp_path, ending, place):
+def test_all_functions_read_the_same_data(tmp_path, ending, place):
     root = bids(tmp_path / "data", ending=ending, channels=place, events=place)
     windows = folder.load(root, reference="average", **READING)
     clf = classifier(finetune_epochs=1).fit(windows)
@@ -79,8 +79,8 @@ def test_all_doors_read_the_same(tmp_path, ending, place):
     frame = clf.predict_raw(file)
     assert frame["label"].isna().tolist() == [False, False, True, False, False, False]
     with (
-        pytest.warns(UserWarning, match=r"Lid, T8 .* 1 times as bad.*pass the path"),
-        pytest.warns(UserWarning, match="average reference of the recording has Lid"),
+        pytest.warns(UserWarning, match=r"Lid, T8 .* 1 bad segment.*pass the path"),
+        pytest.warns(UserWarning, match="average reference.*: Lid"),
     ):
         clf.predict_raw(mne.io.read_raw(file, verbose="error"))
 
@@ -92,7 +92,7 @@ def test_all_doors_read_the_same(tmp_path, ending, place):
 @pytest.mark.parametrize("session", ["", "ses-a"])
 @pytest.mark.parametrize("place", ["own", "session", "root"])
 def test_tables_above_the_recording(tmp_path, kind, session, place):
-    root = bids(tmp_path, session=session, people=("01",), **{kind: place})
+    root = bids(tmp_path, session=session, subjects=("01",), **{kind: place})
     raw = read_with_tables(file_of(root))
     assert raw.info["bads"] == ["T8"]
     assert raw.get_channel_types(["Lid", "Pz"]) == ["misc", "eeg"]
@@ -136,11 +136,11 @@ def test_which_table_belongs_to_a_recording(tmp_path):
 
 
 def test_a_table_whose_content_is_not_here_is_no_absent_one(tmp_path):
-    root = bids(tmp_path, people=("01",))
+    root = bids(tmp_path, subjects=("01",))
     table = next(root.glob("sub-01/**/*_channels.tsv"))
     table.unlink()
     table.symlink_to(".git/annex/objects/content.tsv")
-    with pytest.raises(ValueError, match=r"_channels\.tsv .*download"):
+    with pytest.raises(ValueError, match=r"_channels\.tsv .*datalad get"):
         open_recording(file_of(root))
     table.unlink()
     table.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 99\n")
@@ -168,7 +168,7 @@ def test_a_table_whose_content_is_not_here_is_no_absent_one(tmp_path):
     ],
 )
 def test_odd_tables_of_channels_that_are_clear(tmp_path, change, bads):
-    root = bids(tmp_path, people=("01",))
+    root = bids(tmp_path, subjects=("01",))
     next(root.glob("sub-01/**/*_channels.tsv")).write_bytes(change(CHANNELS))
     raw, _ = open_recording(file_of(root))
     assert raw.info["bads"] == bads
@@ -178,7 +178,7 @@ def test_odd_tables_of_channels_that_are_clear(tmp_path, change, bads):
 @pytest.mark.parametrize("column", ["type", "status"])
 def test_a_table_of_channels_may_lack_a_column(tmp_path, column):
     """Nothing but ``name`` is read for certain: BIDS does not demand ``status``."""
-    root = bids(tmp_path, people=("01",))
+    root = bids(tmp_path, subjects=("01",))
     text = CHANNELS.replace(column, "low_cutoff", 1).replace("EOG", "n/a").replace("bad", "n/a")
     next(root.glob("sub-01/**/*_channels.tsv")).write_text(text)
     raw, _ = open_recording(file_of(root))
@@ -189,7 +189,7 @@ def test_a_table_of_channels_may_lack_a_column(tmp_path, column):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text.replace("name", "label", 1), "no column 'name'"),
+        (lambda text: text.replace("name", "label", 1), "column 'name', got"),
         (lambda text: text.replace("units", "type", 1), "column 'type' twice"),
         (lambda text: text + "T8\tEOG\tuV\tgood\n", "'T8' .*twice"),
         (lambda text: text + "O1\tEEG\tuV\tgood\tx\n", "line 8"),
@@ -197,15 +197,15 @@ def test_a_table_of_channels_may_lack_a_column(tmp_path, column):
     ],
 )
 def test_odd_tables_of_channels_that_are_not_clear(tmp_path, change, message):
-    root = bids(tmp_path, people=("01",))
+    root = bids(tmp_path, subjects=("01",))
     table = next(root.glob("sub-01/**/*_channels.tsv"))
     table.write_text(change(CHANNELS))
     with pytest.raises(ValueError, match=rf"_channels\.tsv.*{message}"):
         open_recording(file_of(root))
 
 
-def test_a_status_that_is_neither_good_nor_bad_is_said(tmp_path):
-    root = bids(tmp_path, people=("01",))
+def test_a_status_that_is_neither_good_nor_bad_is_a_warning(tmp_path):
+    root = bids(tmp_path, subjects=("01",))
     table = next(root.glob("sub-01/**/*_channels.tsv"))
     table.write_text(CHANNELS.replace("bad", "rejected"))
     with pytest.warns(UserWarning, match=r"1 of 6 rows .* neither good nor bad: T8"):
@@ -214,17 +214,17 @@ def test_a_status_that_is_neither_good_nor_bad_is_said(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The 2 recordings share")
-def test_names_that_match_no_channel_are_said(tmp_path):
+def test_names_that_match_no_channel_are_a_warning(tmp_path):
     """In one warning, also from other processes and from the store."""
     root = bids(tmp_path / "data")
     for table in root.glob("sub-*/**/*_channels.tsv"):
         table.write_text(CHANNELS.replace("T8", "EEG T8"))
-    told = r"rows +of channels\.tsv that name no channel: EEG T8 \(the file has T8\)"
-    with pytest.warns(UserWarning, match=f"1 of 6 {told}"):
+    reason = r"channels\.tsv.*: EEG T8 \(unlisted channels: T8\)"
+    with pytest.warns(UserWarning, match=rf"1 of 6 rows \({reason}"):
         open_recording(file_of(root))
-    with pytest.warns(UserWarning, match=rf"2 of 12 {told}  sub-01_task-rest_eeg\.edf"):
+    with pytest.warns(UserWarning, match=rf"2 of 12 rows  +{reason}  sub-01_task-rest_eeg\.edf"):
         folder.load(root, **READING)
-    with pytest.warns(UserWarning, match=rf"sub-01_task-rest_eeg\.edf \(1 of 6 {told}\)"):
+    with pytest.warns(UserWarning, match=rf"sub-01_task-rest_eeg\.edf \(1 of 6 rows \({reason}"):
         SignalStore.create(tmp_path / "store", root, verbose=0)
     # A signal that the file lacks, and that would not be used, is no loss.
     for table in root.glob("sub-*/**/*_channels.tsv"):
@@ -258,11 +258,11 @@ def test_the_table_makes_no_eeg_of_a_signal_without_a_scale(tmp_path):
 @pytest.mark.parametrize("signals", ["sub-01_task-rest_eeg.eeg", "original.eeg"])
 def test_a_raw_is_used_as_it_is(tmp_path, preload, signals):
     """What the tables of its header state beyond it is a warning, whatever the signals' name."""
-    file = file_of(bids(tmp_path, ending="vhdr", people=("01",)))
+    file = file_of(bids(tmp_path, ending="vhdr", subjects=("01",)))
     file.with_suffix(".eeg").rename(file.with_name(signals))
     file.write_text(file.read_text().replace("sub-01_task-rest_eeg.eeg", signals))
     raw = mne.io.read_raw(file, preload=preload, verbose="error")
-    with pytest.warns(UserWarning, match=r"Lid, T8 .*1 times as bad.*pass the path"):
+    with pytest.warns(UserWarning, match=r"Lid, T8 .*1 bad segment.*pass the path"):
         assert open_recording(raw)[0] is raw
     raw.set_channel_types({"Lid": "eog"}, verbose="error").info["bads"] = ["T8"]
     raw.set_annotations(mne.Annotations(2, 3, "BAD_movement"))
@@ -275,7 +275,7 @@ def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch)
         place.mkdir()
         (place / "participants.tsv").write_text(f"participant_id\tsite\nsub-01\t{site}\n")
     monkeypatch.chdir(here)
-    with pytest.raises(ValueError, match=r"here/participants\.tsv.*whole path"):
+    with pytest.raises(ValueError, match=r"here/participants\.tsv.*absolute path"):
         read_table("participants.tsv", data)
     assert read_table(here / "participants.tsv", data)["site"].tolist() == ["Lyon"]
     (here / "participants.tsv").write_bytes((data / "participants.tsv").read_bytes())
@@ -285,13 +285,13 @@ def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch)
     monkeypatch.chdir(data)
     for folder_of_data in (data, here):
         assert read_table("participants.tsv", folder_of_data)["site"].tolist() == ["Bonn"]
-    with pytest.raises(FileNotFoundError, match=r"people\.csv"):
-        read_table("people.csv", data)
+    with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
+        read_table("absent.csv", data)
 
 
 @pytest.mark.filterwarnings("ignore:The 2 recordings share")
 def test_sites_of_a_table_with_odd_rows(tmp_path):
-    """A person with two rows may have two sites; a table in UTF-16 is one."""
+    """A subject with two rows may have two sites. Tables in UTF-16 are supported."""
     root = bids(tmp_path)
     text = "Participant_id;Site;Split\nsub-01;Bonn;a\nsub-01;Lyon;b\nsub-02;K\u00f6ln;a\n"
     (root / "participants.tsv").write_bytes(text.encode("utf-16"))

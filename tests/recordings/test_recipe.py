@@ -1,4 +1,4 @@
-"""Recipes: recordings to pretrain on and who is left out, recordings with their labels."""
+"""Recipes: recordings for pretraining, excluded subjects, recordings with their labels."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def touch(file: Path) -> None:
     file.touch()
 
 
-def test_validation_and_test_subjects_are_left_out(folder):
+def test_validation_and_test_subjects_are_excluded(folder):
     corpus = RECIPE.continuous(folder)
     assert subjects(corpus.recordings) == ["P01", "P02", "P05"]
     assert subjects(corpus.held_out) == ["P03", "P04"]
     assert corpus.name == "own_recipe"
     assert corpus.summary == (
-        "own_recipe: 3 subjects (3 recordings) of the 20 published. Left out: 2 subjects (2 "
-        "recordings) in its validation and test sets."
+        "own_recipe: 3 subjects (3 recordings) of 20 in the full corpus. Excluded: 2 subjects (2 "
+        "recordings) in the validation and test sets."
     )
 
 
-def test_absent_people_are_tolerated_and_listed(folder):
-    """A list may be of several corpora; a person in the test set is present."""
+def test_absent_subjects_are_tolerated_and_listed(folder):
+    """A list may contain subjects of several corpora; a test subject is not absent."""
     corpus = RECIPE.continuous(folder, exclude=[["p01 ", "P99"], ["P04", 7]])
     assert subjects(corpus.recordings) == ["P02", "P05"]
     assert subjects(corpus.excluded) == ["P01"]
     assert corpus.absent == ("P99", "7")
-    assert corpus.summary.endswith("validation and test sets; 1 subject (1 recording) excluded.")
+    assert corpus.summary.endswith("test sets; 1 subject (1 recording) excluded by request.")
     plain = RECIPE.continuous(folder / "..", exclude=[["P99"]])
     assert subjects(plain.recordings) == ["P01", "P02", "P05"]
 
 
 def test_subjects_of_a_list_may_have_a_corpus(tmp_path):
-    """As on the card of an encoder: subject 1 of another corpus is another person."""
+    """As on the card of an encoder: subject 1 of another corpus is another subject."""
     for subject in (1, 2, 3):
         touch(tmp_path / f"S00{subject}R04.edf")
     exclude = [["physionet_mi:S001", "eegmat:2", 3]]
@@ -73,7 +73,7 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = RECIPES["physionet_mi"].continuous(tmp_path / "mi", runs=[6], sfreq=128)
     assert [r.description["run"] for r in corpus.recordings] == [6]
     assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(TypeError, match="Own has no setting seconds; its settings are level"):
+    with pytest.raises(TypeError, match=r"setting seconds.*: level"):
         RECIPE.continuous(folder, seconds=1.5)
 
     def louder(recording, level=1e-3):  # also an argument by position
@@ -113,10 +113,10 @@ def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):
 def test_a_corpus_without_splits_is_stored_whole(tmp_path):
     touch(tmp_path / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set")
     corpus = RECIPES["eesm17"].continuous(tmp_path)
-    assert corpus.summary == "eesm17: 1 subject (1 recording) of the 9 published."
+    assert corpus.summary == "eesm17: 1 subject (1 recording) of 9 in the full corpus."
 
 
-def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
+def test_subjects_excluded_from_another_corpus_are_excluded(tmp_path, caplog):
     """Test subjects and excluded subjects of TUAB are in TUEG too, and the other way round."""
     for subject in ("aaaaaaaa", "aaaaaaab", "aaaaaaac", "aaaaaaad", "aaaaaaae"):
         touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")
@@ -124,12 +124,12 @@ def test_people_that_another_corpus_leaves_out_are_left_out(tmp_path, caplog):
         touch(tmp_path / f"tuab/edf/{part}/normal/01_tcp_ar/{subject}_s009_t000.edf")
     of_tueg = RECIPES["tueg"].continuous(tmp_path / "v2", exclude=[["aaaaaaac"]])
     of_tuab = RECIPES["tuab"].continuous(tmp_path / "tuab", exclude=[["aaaaaaab"]])
-    left_out = {"aaaaaaaa", "aaaaaaab", "aaaaaaac", *subjects(of_tuab.held_out)}
+    excluded = {"aaaaaaaa", "aaaaaaab", "aaaaaaac", *subjects(of_tuab.held_out)}
     large, small = without_left_out([of_tueg, of_tuab])
-    assert set(subjects(large.recordings)) == {"aaaaaaad", "aaaaaaae"} - left_out
-    assert set(subjects(small.recordings)) == {"aaaaaaad"} - left_out
+    assert set(subjects(large.recordings)) == {"aaaaaaad", "aaaaaaae"} - excluded
+    assert set(subjects(small.recordings)) == {"aaaaaaad"} - excluded
     assert "aaaaaaaa" in subjects(large.excluded)
-    assert caplog.messages[-1].startswith("tuab: left out 1 recordings")
+    assert caplog.messages[-1].startswith("tuab: excluded 1 recordings")
     assert without_left_out([large, small]) == [large, small]
     assert without_left_out([of_tueg]) == [of_tueg]
 

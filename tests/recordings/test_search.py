@@ -91,24 +91,25 @@ def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["absent.edf", "."])
 def test_other_paths_are_unreadable(tmp_path, name):
-    assert why_unreadable(tmp_path / name) in ("it does not exist.", "it is not a file.")
+    reasons = ("the file does not exist.", "the path is not a file.")
+    assert why_unreadable(tmp_path / name) in reasons
 
 
 def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(tmp_path):
     for name in ("b/P1.edf", "P2.edf", "a/P10.edf", "a/P3.edf.bak", "xP4.edf"):
         touch(tmp_path / name)
-    found = find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "run", "P1.edf")
-    assert [file.relative_to(tmp_path).as_posix() for file, _ in found] == [
+    named = find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
+    assert [file.relative_to(tmp_path).as_posix() for file, _ in named] == [
         "b/P1.edf",
         "a/P10.edf",
         "P2.edf",
     ]
-    assert [match[1] for _, match in found] == ["1", "10", "2"]
+    assert [match[1] for _, match in named] == ["1", "10", "2"]
     with pytest.raises(FileNotFoundError, match=r"P1\.edf"):
-        find_named(tmp_path / "nowhere", re.compile(r"P(\d+)\.edf"), "run", "P1.edf")
+        find_named(tmp_path / "nowhere", re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
     touch(tmp_path / "copy/P2.edf")
     with pytest.raises(ValueError, match=r"P2\.edf"):
-        find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "run", "P1.edf")
+        find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
 
 
 def test_a_header_that_cannot_be_opened_is_a_recording(tmp_path):
@@ -200,18 +201,18 @@ def test_two_headers_that_name_one_file_are_an_error(tmp_path):
     """One of them was copied: its signals or markers are those of another recording."""
     first = brainvision(tmp_path / "P01.vhdr")
     brainvision(tmp_path / "P02.vhdr", "P01.eeg", "P02.vmrk")
-    with pytest.raises(ValueError, match=r"P01\.vhdr and .*P02\.vhdr both name the file P01\.eeg"):
+    with pytest.raises(ValueError, match=r"P01\.vhdr and .*P02\.vhdr both .*P01\.eeg"):
         recordings_below(tmp_path)
     second = brainvision(tmp_path / "P02.vhdr", "P02.eeg", "P01.vmrk")
-    with pytest.raises(ValueError, match=r"P02\.vhdr both name the file P01\.vmrk"):
+    with pytest.raises(ValueError, match=r"P02\.vhdr both .*P01\.vmrk"):
         find_recordings([first, second])
     first.unlink()
     first.with_suffix(".eeg").unlink()
-    with pytest.warns(UserWarning, match=r"1 headers .*P02\.vhdr \(P01\.vmrk\)"):
+    with pytest.warns(UserWarning, match=r"\(1\): P02\.vhdr \(P01\.vmrk\)"):
         assert recordings_below(tmp_path) == [second]
     for name in ("P03.hea", "P04.hea"):
         wfdb_record(tmp_path / name, "P03.dat")
-    with pytest.raises(ValueError, match=r"both name the file P03\.dat"):
+    with pytest.raises(ValueError, match=r"both .*P03\.dat"):
         recordings_below(tmp_path)
 
 
@@ -237,16 +238,16 @@ OBVIOUS = {
 }
 
 
-@pytest.mark.parametrize("person", OBVIOUS)
-def test_names_that_count_recordings_of_one_person_ask_for_the_subject(person):
-    first, second = paths(*OBVIOUS[person])
-    with pytest.raises(ValueError, match="one person") as caught:
+@pytest.mark.parametrize("subject", OBVIOUS)
+def test_names_that_number_recordings_of_a_subject_ask_for_the_subject(subject):
+    first, second = paths(*OBVIOUS[subject])
+    with pytest.raises(ValueError, match="same subject") as caught:
         check_guessed_subjects(ROOT, [PurePosixPath("ben.edf"), first, second])
     message = str(caught.value)
-    assert all(text in message for text in (str(first), str(second), person, "--subject"))
-    # The pattern that the message gives does what it says.
-    (one,) = re.findall(r"'(.*?)'", message)
-    assert {subject_finder(one)(path) for path in (first, second)} == {person}
+    assert all(text in message for text in (str(first), str(second), subject, "--subject"))
+    # The regular expression in the message matches the subject.
+    (pattern,) = re.findall(r"'(.*?)'", message)
+    assert {subject_finder(pattern)(path) for path in (first, second)} == {subject}
 
 
 @pytest.mark.parametrize(
@@ -260,11 +261,11 @@ def test_names_that_count_recordings_of_one_person_ask_for_the_subject(person):
     ],
 )
 def test_words_that_several_names_have_ask_for_the_subject(names):
-    with pytest.raises(ValueError, match="one person") as caught:
+    with pytest.raises(ValueError, match="same subject") as caught:
         check_guessed_subjects(ROOT, paths(*names))
-    (one,) = re.findall(r"'(.*?)'", str(caught.value))
-    found = subject_finder(one)
-    assert found(paths(*names)[0]) == found(paths(*names)[1]) != found(paths(*names)[2])
+    (pattern,) = re.findall(r"'(.*?)'", str(caught.value))
+    first, second, third = map(subject_finder(pattern), paths(*names)[:3])
+    assert first == second != third
 
 
 @pytest.mark.parametrize(
@@ -274,9 +275,9 @@ def test_words_that_several_names_have_ask_for_the_subject(names):
         ("sub-01/eeg/sub-01_eeg.edf", "sub-02/a.edf", "more/sub-01/eeg/sub-01_eeg.edf"),
     ],
 )
-def test_one_name_in_two_data_sets_asks_whether_it_is_one_person(names):
+def test_one_name_in_two_datasets_asks_whether_it_is_the_same_subject(names):
     first, other, second = paths(*names)
-    with pytest.raises(ValueError, match=r"sub-01 .* one person .*--subject") as caught:
+    with pytest.raises(ValueError, match=r"sub-01.*same subject .*--subject") as caught:
         check_guessed_subjects(ROOT, [first, other, second])
     assert all(str(path) in str(caught.value) for path in (first, second))
     one, two = (subject_finder(p) for p in re.findall(r"'(.*?)'", str(caught.value)))
@@ -288,7 +289,7 @@ def test_one_name_in_two_data_sets_asks_whether_it_is_one_person(names):
     "names",
     [
         ("one/sub-01/a.edf", "two/sub-02/a.edf", "rest/sub-01_eeg.edf", "one/sub-01/ses-2/b.edf"),
-        ("P01_open.edf", "P01_closed.edf", "P02_open.edf"),  # one person alone shows no rule
+        ("P01_open.edf", "P01_closed.edf", "P02_open.edf"),  # one subject alone shows no rule
         ("lab_anna.edf", "lab_ben.edf", "clinic_carl.edf", "clinic_dora.edf"),
         ("SC4001E0.edf", "SC4002E0.edf"),
         ("SC4001E0-PSG.edf", "SC4002E0-PSG.edf"),

@@ -1,4 +1,4 @@
-"""A study: its design, its methods, its steps, and that an interrupted one continues."""
+"""Study: design, methods, steps, scores, and resuming after an interruption."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Pretraining")
 
 
 def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0, n_windows=N_WINDOWS):
-    """Windows of noise whose first class has a rhythm of 10 Hz."""
+    """Windows of noise. The first class contains a rhythm at 10 Hz."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(n_subjects), n_windows)
     y = groups % 2 if by_subject else np.tile([0, 1], len(groups) // 2)
@@ -78,7 +78,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The corpus of the test subjects"
 
 @pytest.fixture(scope="module")
 def short():
-    """Pretrainings of a few steps, and arguments of a study of an instant."""
+    """Short pretrainings, and arguments of a short study."""
     effort = study_design.Effort(6, 8.0, ("primary", "baselines"), n_pretrainings=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
@@ -95,7 +95,7 @@ def finished(short, tmp_path_factory):
 
 @pytest.fixture
 def untimed(monkeypatch):
-    """A plan that times nothing, and a report without figures."""
+    """A plan without timing, and a report without figures."""
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
     monkeypatch.setattr(study_report, "_figures", lambda *_: {})
 
@@ -129,8 +129,8 @@ class Fails(Constant):
 
 
 @pytest.mark.parametrize("by_subject", [False, True])
-def test_every_labeled_subject_is_tested_once_and_the_others_are_trained_on(by_subject):
-    """So are subjects without labels, here subject 7, in every fold; of others, two windows."""
+def test_every_labeled_subject_is_tested_once_and_trained_on_otherwise(by_subject):
+    """Subject 7 without labels is in every training set, like two unlabeled windows."""
     windows = simulated(by_subject=by_subject)
     is_unlabeled = (windows.groups == 7) | (np.arange(len(windows)) % N_WINDOWS < 2)
     corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
@@ -155,7 +155,7 @@ def test_every_labeled_subject_is_tested_once_and_the_others_are_trained_on(by_s
         (24, True, 4, 3),
     ],
 )
-def test_labeled_subjects_are_dealt_into_disjoint_sets(n_subjects, by_subject, n_labeled, n_sets):
+def test_labeled_subjects_are_divided_into_disjoint_sets(n_subjects, by_subject, n_labeled, n_sets):
     windows = simulated(n_subjects=n_subjects, by_subject=by_subject, n_windows=10)
     design = make_design(corpus_of(windows), by_subject=by_subject)
     assert (design.n_labeled, design.n_sets) == (n_labeled, n_sets)
@@ -174,10 +174,10 @@ def test_labeled_subjects_are_dealt_into_disjoint_sets(n_subjects, by_subject, n
     assert len({frozenset(subjects) for subjects in drawn}) > 1
 
 
-def test_subjects_with_few_windows_are_left_out_by_name_unless_they_are_many():
+def test_subjects_with_too_few_windows_are_excluded_unless_there_are_many():
     windows = simulated(n_subjects=12)
-    few = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # six of twelve windows
-    corpus = corpus_of(windows.with_labels(np.where(few, -1, windows.labels)))
+    is_unlabeled = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # 6 of 12 windows
+    corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
     design = make_design(corpus, by_subject=False)
     assert design.left_out == {"5": 6}
     assert design.is_centered
@@ -190,8 +190,8 @@ def test_subjects_with_few_windows_are_left_out_by_name_unless_they_are_many():
     assert (design.left_out, design.is_centered) == ({}, False)
 
 
-def test_few_subjects_with_several_classes_have_that_of_most_windows():
-    """As in a diagnosis, where one of twenty subjects has a window of the other class."""
+def test_subjects_with_several_classes_have_their_most_frequent_class():
+    """As with a diagnosis, for which one of 20 subjects has a window of another class."""
     windows = simulated(n_subjects=24, by_subject=True, n_windows=10)
     y = windows.labels.copy()
     y[0] = 1  # of subject 0, whose class is 0
@@ -202,8 +202,8 @@ def test_few_subjects_with_several_classes_have_that_of_most_windows():
         assert sum(subject % 2 for subject in drawn) == len(drawn) / 2
 
 
-def test_two_disjoint_sets_are_needed():
-    with pytest.raises(ValueError, match=r"n_train_subjects is 3.*Use 2 or fewer"):
+def test_two_disjoint_sets_are_required():
+    with pytest.raises(ValueError, match=r"n_train_subjects is 3.*n_train_subjects=2"):
         make_design(corpus_of(simulated()), by_subject=False, n_labeled=3)
 
 
@@ -217,8 +217,8 @@ def test_every_pretraining_has_a_sham_and_the_first_task_a_random_initialization
         (fold, seed) for seed in range(3) for fold in range(2)
     ]
     assert [m.name for m in primary[0].methods] == ["MAE pretraining", SHAM, RANDOM]
-    others = [step for step in steps if step.group == "tasks"]
-    assert [m.kind for m in others[0].methods] == ["pretrained", "sham"]
+    further = [step for step in steps if step.group == "tasks"]
+    assert [m.kind for m in further[0].methods] == ["pretrained", "sham"]
     assert len({s.slug for s in steps}) == len(steps)
     names = {m.name for s in steps for m in s.methods}
     references = {m.name: m.references for s in steps for m in s.methods if m.references}
@@ -239,22 +239,22 @@ def test_groups_and_methods_can_be_chosen_by_name():
     steps = make_steps(2, ("pars", "features"), {"small": "small"}, {"mine": Constant()})
     groups = study_design.EFFORTS["quick"].groups
 
-    def names(**given):
-        return {m.name for s in choose_steps(steps, groups, **given) for m in s.methods}
+    def names(**selection):
+        return {m.name for s in choose_steps(steps, groups, **selection) for m in s.methods}
 
     assert names() == {PARS, SHAM, RANDOM, "log band power", HAND_CRAFTED, TANGENT, "mine"}
     assert names(only=["Baselines", "feature ensemble"]) - names() == {"feature ensemble"}
     assert names(without=[RANDOM, "baselines"]) == {PARS, SHAM}
     with pytest.raises(ValueError, match="EEGNot"):
         names(only=["EEGNot"])
-    with pytest.raises(ValueError, match="sham pretraining"):  # it has the steps of PARS
+    with pytest.raises(ValueError, match="sham pretraining"):  # has as many steps as PARS
         names(without=[PARS])
     with pytest.raises(ValueError, match="No method"):
         names(only=["mine"], without=["mine"])
 
 
-def test_encoders_that_fit_the_windows_take_part():
-    """At another rate none does; that of sleep needs windows of 20 s; subjects must be others."""
+def test_encoders_that_match_the_windows_are_used():
+    """Sampling rate, duration of windows (20 s for sleep) and subjects are checked."""
     with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
         assert usable_encoders(None, corpus_of(simulated())) == ({"small": "small"}, [])
     assert len(caught) == 1
@@ -274,7 +274,7 @@ def test_encoders_that_fit_the_windows_take_part():
 
 @pytest.mark.parametrize(("minutes", "expected"), [(8.0, 400), (5.0, 300)])
 def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, expected):
-    """Three epochs more take 300 s here, a step 100 s; features and fits take nothing."""
+    """Simulated durations: 100 s for a step, 0 s for features and fits."""
     durations = iter((0.0, 0.0, 300.0, 0.0, 0.0))
     monkeypatch.setattr(study_plan, "timeit", lambda *_, **__: next(durations))
     monkeypatch.setattr(study_plan, "TIMED_TRAINING_WINDOWS", 32)
@@ -285,7 +285,7 @@ def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, exp
 
 
 def test_the_plan_extrapolates_what_it_times(monkeypatch):
-    """The minutes of networks are not known."""
+    """The duration of networks is unknown."""
     monkeypatch.setattr(
         study_plan,
         "_seconds_of",
@@ -303,34 +303,34 @@ def test_the_plan_extrapolates_what_it_times(monkeypatch):
 # The scores
 
 
-def test_the_scores_of_an_estimator_without_a_description_are_of_one_study_only():
-    """Its workers find the file, and another call does not."""
+def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
+    """The digest is the same in worker processes, and different in another call."""
     unknown = FunctionTransformer(lambda x: x)
     first, second = (
         StudyStep("mine", "baselines", (Method("mine", "baseline", estimator=unknown),))
         for _ in range(2)
     )
-    with pytest.warns(UserWarning, match="mine .*<lambda> cannot be pickled"):
+    with pytest.warns(UserWarning, match="mine.*<lambda> cannot be pickled"):
         assert first.digest != second.digest
     assert reduction.loads(reduction.dumps(first)).digest == first.digest
 
 
 @pytest.mark.parametrize("is_centered", [False, True])
 @pytest.mark.parametrize("views", [("band_power", "tangent_space"), ("hand_crafted",)])
-def test_scores_are_those_of_the_classifier_that_is_saved(views, is_centered):
+def test_scores_equal_those_of_the_saved_classifier(views, is_centered):
     windows = simulated(n_subjects=12)
     design = make_design(corpus_of(windows), by_subject=False)
     method = Method("m", "baseline", views)
     features = study_scores.features_of(method, windows, None)
     train, test = design.labeled_rows(0, 3), design.folds[0][1]
-    found = study_scores.predict_linear(features, design, train, test, is_centered=is_centered)
+    actual = study_scores.predict_linear(features, design, train, test, is_centered=is_centered)
     recenter = "subject" if is_centered else None
     clf = FewLabelsClassifier(views=list(views), recenter=recenter, C=None, verbose=0)
     expected = clf.fit(windows[train]).predict_proba(windows[test])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
-def test_the_score_of_a_subject_is_over_the_classes_that_it_has():
+def test_the_score_of_a_subject_is_averaged_over_its_classes():
     """Subject 0 has classes 0 and 1, and subject 1 class 2 only."""
     y, groups = np.array([0, 0, 1, 2, 2]), np.array([0, 0, 0, 1, 1])
     windows = as_windows(np.zeros((5, 1, 8)), y, groups, sfreq=SFREQ)
@@ -355,7 +355,7 @@ def test_the_score_of_a_subject_is_over_the_classes_that_it_has():
         ("networks", "network", True),
     ],
 )
-def test_networks_and_control_analyses_have_one_deal_of_labeled_subjects(group, kind, is_slow):
+def test_networks_and_control_analyses_use_one_shuffle_of_labeled_subjects(group, kind, is_slow):
     design = make_design(corpus_of(simulated()), by_subject=False)
     plan = SimpleNamespace(design=design)
     method = Method("m", kind, estimator=Constant())
@@ -424,7 +424,7 @@ def test_the_saved_model_is_the_recommended_method(finished):
 
 
 @pytest.mark.filterwarnings("ignore:These parameters are not saved")
-def test_only_the_model_of_a_study_is_replaced(short, untimed, finished, tmp_path):
+def test_only_a_model_of_a_study_is_overwritten(short, untimed, finished, tmp_path):
     shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
     clf = FewLabelsClassifier.load(tmp_path / "model")
     shutil.rmtree(tmp_path / "model")
@@ -438,7 +438,7 @@ def test_only_the_model_of_a_study_is_replaced(short, untimed, finished, tmp_pat
     assert FewLabelsClassifier.load(tmp_path / "model").views == clf.views
 
 
-def test_a_sham_has_the_steps_of_its_twin_and_no_encoder_has_seen_the_tested(finished):
+def test_a_sham_has_as_many_steps_and_no_encoder_is_trained_on_test_subjects(finished):
     result, folder = finished
     steps = result.pretrainings.pivot(index=["fold", "seed"], columns="is_sham", values="n_steps")
     assert len(steps) == 4
@@ -460,7 +460,7 @@ def test_a_sham_has_the_steps_of_its_twin_and_no_encoder_has_seen_the_tested(fin
 def test_an_interrupted_study_has_a_report_and_continues(
     short, finished, untimed, tmp_path, monkeypatch
 ):
-    """Of a finished one, a baseline and the last pretraining are run again."""
+    """A baseline and the last pretraining of a finished study are run again."""
     whole, folder = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     for lost in ("log-band-power*", "pars-pretraining-2--fold-2*"):
@@ -484,14 +484,12 @@ def test_an_interrupted_study_has_a_report_and_continues(
     assert "6 of 7 steps are finished" in page
     assert len([*tmp_path.glob("steps/*.csv")]) == 6
     again = study(simulated(), out=tmp_path, **short)
-    assert len(calls) == len(set(calls)) + 1  # the one that was interrupted
+    assert len(calls) == len(set(calls)) + 1  # the interrupted step
     pd.testing.assert_frame_equal(again.scores, whole.scores)
     assert again.answers == whole.answers
 
 
-def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(
-    short, untimed, tmp_path, monkeypatch
-):
+def test_an_interrupted_pretraining_is_run_again(short, untimed, tmp_path, monkeypatch):
     def interrupted(self, net, **_):
         raise KeyboardInterrupt
 
@@ -501,7 +499,7 @@ def test_an_interrupted_pretraining_is_not_taken_for_a_finished_one(
     assert not list(tmp_path.glob("encoders/*.json"))
 
 
-def test_what_has_changed_is_computed_again(short, untimed, tmp_path):
+def test_changed_methods_and_settings_are_computed_again(short, untimed, tmp_path):
     """Another classifier of the same name, and other settings of the pretraining."""
     windows = simulated()
     for classifier, value in ((Constant(), 0.5), (Constant(1), 0.5)):
@@ -512,7 +510,7 @@ def test_what_has_changed_is_computed_again(short, untimed, tmp_path):
     assert len(list(tmp_path.glob("steps/*.csv"))) == 2
 
 
-def test_a_step_that_fails_is_named_and_the_others_go_on(short, untimed, tmp_path):
+def test_a_failed_step_is_reported_and_the_study_continues(short, untimed, tmp_path):
     methods = {"bad": Fails(), "constant": Warns()}
     result = study(simulated(), methods, only=["baselines"], out=tmp_path, **short)
     assert set(result.levels["method"]) == {"log band power", HAND_CRAFTED, TANGENT, "constant"}
@@ -535,7 +533,7 @@ def test_steps_in_two_processes_have_the_same_scores(short, finished, tmp_path):
     assert not (tmp_path / "progress").exists()
 
 
-def test_subjects_with_one_class_are_decided_by_the_mean_of_their_windows(short, untimed):
+def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(short, untimed):
     windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
     result = study(windows, only=["baselines"], **short)
     assert not result.scores["is_centered"].any()
@@ -543,15 +541,15 @@ def test_subjects_with_one_class_are_decided_by_the_mean_of_their_windows(short,
     assert set(decisions["subjects"]) == {12}
     levels = result.levels.set_index("method")
     assert decisions["balanced_accuracy"]["log band power"] > levels["mean"]["log band power"]
-    # A plain re-computation of who is right
+    # Recompute the number of correctly classified subjects
     rows = result.scores[result.scores["method"] == "log band power"]
     is_right = (rows["p_1"] > rows["p_0"]) == (rows["subject"].astype(int) % 2 == 1)
     assert decisions["right"]["log band power"] == pytest.approx(12 * is_right.mean())
 
 
 @pytest.mark.slow
-def test_a_gain_is_examined_by_control_analyses(short, untimed, tmp_path, monkeypatch):
-    """The gain of this sham is none, since it sees other signals."""
+def test_a_gain_is_followed_by_control_analyses(short, untimed, tmp_path, monkeypatch):
+    """The features of the sham and of the random encoder are replaced by noise."""
     features_of = study_scores.features_of
 
     def worse(method, windows, encoder):
@@ -572,25 +570,25 @@ def test_a_gain_is_examined_by_control_analyses(short, untimed, tmp_path, monkey
     assert {"slow", "phase", "order"} <= set(result.controls["control"])
     assert gains["gain"].loc[PARS].min() > 0.1
     assert abs(gains["score"].loc[PARS, "labels"] - 0.5) < 0.1
-    first, *others = result.control_notes
-    assert "PARS" in first
-    assert any("eyes" in note and "ValueError" in note for note in others)  # no such channels
+    description, *failures = result.control_notes
+    assert "PARS" in description
+    assert any("eyes" in note and "ValueError" in note for note in failures)  # no EOG channels
 
 
-def test_a_study_that_cannot_have_an_answer_says_why(tmp_path):
+def test_a_study_that_fails_the_data_check_has_the_reason(tmp_path):
     windows = simulated(n_subjects=3)
     result = study(windows, out=tmp_path, dataset="few")
     assert any("3 of 3 subjects" in text for text in result.check.stops)
     assert len(result.scores) == 0
     assert (tmp_path / "report.html").is_file()
-    with pytest.raises(ValueError, match="draws"):  # also where there is no answer
+    with pytest.raises(ValueError, match="draws"):  # arguments are checked before the data
         study(windows, draws=1)
 
 
 @pytest.mark.filterwarnings("ignore:.*were skipped", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
 def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed, tmp_path, write):
-    """Half of the files with more inputs, two references in the names, one odd recording."""
+    """Different numbers of channels, two references in the names, and a deviating recording."""
     loading = write(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
@@ -605,7 +603,7 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (dict(n_train_subjects=4), "n_train_subjects is 4"),
         (dict(methods={"Log band power": Constant()}), "Log band power"),
@@ -618,12 +616,12 @@ def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed
         (dict(out=Path(__file__)), "test_study.py"),
     ],
 )
-def test_arguments_that_cannot_be_are_refused_before_anything_is_timed(
-    short, monkeypatch, given, message
+def test_invalid_arguments_are_errors_before_anything_is_timed(
+    short, monkeypatch, arguments, message
 ):
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
     with pytest.raises(ValueError, match=message):
-        study(simulated(), **{**short, **given})
+        study(simulated(), **{**short, **arguments})
 
 
 def test_names_of_steps_are_names_of_files():

@@ -1,4 +1,4 @@
-"""The report of a study: its answers, its page, and that everybody can read the page."""
+"""Report of a study: answers, content of the page, and accessibility."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PARS, SHAM, RANDOM, BAND = (
     "random initialization",
     "log band power",
 )
-#: A method of the user's own may have any name.
-OWN = "<b>my & network</b>"
+#: A method of the user may have any name.
+USER_METHOD = "<b>my & network</b>"
 #: Kind and mean score of each method; centered scores are 0.03 higher.
 METHODS = {
     PARS: ("pretrained", 0.739),
@@ -43,14 +43,14 @@ METHODS = {
     "feature ensemble": ("ensemble", 0.751),
     "small (pretrained on other data)": ("bundled", 0.711),
     "from scratch": ("network", 0.589),
-    OWN: ("baseline", 0.664),
+    USER_METHOD: ("baseline", 0.664),
 }
 VOID = {"meta", "img", "br", "link", "input"}
 
 
 def comparison(reference, difference, half_width, **values) -> Comparison:
     """A comparison of PARS with another method."""
-    given = dict(
+    defaults = dict(
         method=PARS,
         reference=reference,
         score=0.754,
@@ -65,7 +65,7 @@ def comparison(reference, difference, half_width, **values) -> Comparison:
         n_better=10,
         subjects_needed=97.2,
     )
-    return Comparison(**given | values)
+    return Comparison(**defaults | values)
 
 
 #: The outcomes of the primary comparison.
@@ -94,13 +94,13 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
             names=["is_centered", "pretraining", "draw"],
         )
         for is_centered, pretraining, draw in keys:
-            own = mean + 0.03 * is_centered + of_subject + deviation
+            true = mean + 0.03 * is_centered + of_subject + deviation
             scores.append(
                 pd.DataFrame(
                     dict(method=method, is_centered=is_centered, kind=kind, draw=draw,
                          pretraining=pretraining, fold=np.arange(n_subjects) % 2,
                          subject=[f"S{i + 1:02}" for i in range(n_subjects)],
-                         value=np.clip(own + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
+                         value=np.clip(true + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
                 )
             )  # fmt: skip
     scores = pd.concat(scores, ignore_index=True)
@@ -119,7 +119,7 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
     steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
     plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
     plan = plan.assign(status="finished", is_primary=plan["step"].str.startswith(("PARS", "sham")))
-    plan.loc[len(plan)] = ["networks", OWN, np.nan, "ValueError: <no> windows", False]
+    plan.loc[len(plan)] = ["networks", USER_METHOD, np.nan, "ValueError: <no> windows", False]
     pretrainings = pd.DataFrame(
         dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
              held_out_loss=1.0 if is_sham else 0.62, reason="loss no longer improved")
@@ -128,7 +128,7 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
     secondary = pd.DataFrame(
         [
             ("feature ensemble", BAND, 0.036, 0.004, 0.068, 0.021),
-            (OWN, BAND, -0.051, -0.11, 0.008, 0.14),
+            (USER_METHOD, BAND, -0.051, -0.11, 0.008, 0.14),
         ],
         columns=["method", "reference", "difference", "ci_low", "ci_high", "p"],
     )
@@ -189,7 +189,7 @@ def controlled_scores() -> pd.DataFrame:
 
 
 def unfinished(study: Study) -> Study:
-    """The study while the sham of the second fold is still pretrained."""
+    """The study before the sham pretraining of the second fold has ended."""
     plan = study.plan.assign(status=["finished"] * 5 + ["to come"] * 2)
     missing = dict(primary=None, initialization=None, baseline=None)
     is_finished = study.levels["kind"] == "baseline"
@@ -204,7 +204,7 @@ def unfinished(study: Study) -> Study:
 
 
 def stopped(study: Study) -> Study:
-    """A study that cannot have an answer."""
+    """A study that failed the data check."""
     stop = Finding("stop", "Class and site are confounded. Record both classes at both sites.")
     return Study(study.dataset, study.metric, replace(study.check, findings=[stop]))
 
@@ -233,10 +233,10 @@ def page(study, tmp_path_factory) -> str:
 
 
 def written(study: Study, folder) -> str:
-    """The page with the places of its figures only, which take seconds to draw."""
+    """The page with placeholders for the figures, which take seconds to draw."""
     with pytest.MonkeyPatch.context() as patch:
         image = dict(source="data:", alt="a figure")
-        for name in ("_pair_figure", "_level_figure"):
+        for name in ("_paired_score_figure", "_mean_score_figure"):
             patch.setattr(study_report, name, lambda *_: image)
         study = replace(study, controls=None, confusion=pd.DataFrame())
         return study.report(folder / "page.html").read_text(encoding="utf-8")
@@ -277,13 +277,13 @@ def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
 def test_the_second_answer_has_the_result_of_the_test(study, difference):
     baseline = comparison(BAND, difference, 0.03)
     answer = replace(study, baseline=baseline).answers[1]
-    words = {0.05: "is better than", -0.05: "is worse than", 0.01: "not significantly"}
+    words = {0.05: "significantly better", -0.05: "significantly worse", 0.01: "not significantly"}
     assert words[difference] in answer
     assert f"{baseline.ci_low:.3f} to".replace("-", "\N{MINUS SIGN}") in answer
-    assert ("0.043" in answer) == (difference == 0.01)  # what would have been significant
+    assert ("0.043" in answer) == (difference == 0.01)  # minimum detectable difference
 
 
-def test_without_a_gain_the_second_answer_has_scores_and_claims_nothing(study, tmp_path):
+def test_without_an_improvement_the_second_answer_has_scores_and_no_test(study, tmp_path):
     untested = replace(study, baseline=comparison(BAND, 0.05, 0.03, p=np.nan))
     answer = untested.answers[1]
     assert answer.startswith("Not tested")
@@ -293,17 +293,14 @@ def test_without_a_gain_the_second_answer_has_scores_and_claims_nothing(study, t
     assert "<img" in second
 
 
-def test_the_third_answer_has_what_to_expect_and_the_methods_beside(study):
+def test_the_third_answer_has_the_expected_score_and_the_equivalent_methods(study):
     answer = study.answers[2]
     for text in ("feature ensemble, subject-centered", "0.776", "0.601 to 0.951", " 3 ", PARS):
         assert text in answer
     alone = replace(study, recommendation=Recommendation(BAND, False, 0.7, 0.5, 0.9))
     assert "highest" in alone.answers[2]
     many = replace(study.recommendation, equivalent=tuple("abcde"))
-    assert (
-        "6 equally good methods, like a, b, c and 2 more"
-        in replace(study, recommendation=many).answers[2]
-    )
+    assert "a, b, c and 2 more" in replace(study, recommendation=many).answers[2]
 
 
 def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
@@ -341,15 +338,15 @@ def test_a_failed_primary_step_is_the_reason(study):
 
 
 def test_answers_are_short(study):
-    """A headline and at most two sentences, with at most two numbers beside an interval."""
+    """A headline and at most two sentences, with at most two numbers outside parentheses."""
     studies = [replace(study, primary=primary) for primary in PRIMARY.values()]
     studies += [change(study) for change in (not_learned, at_chance, unfinished)]
-    for one in studies:
-        for answer in study_report._answers(one):
+    for variant in studies:
+        for answer in study_report._answers(variant):
             assert len(answer.details) <= 2
             for sentence in (answer.headline, *answer.details):
-                rest = re.sub(r"\(.*?\)", "", sentence).replace(" of 12 subjects", "")
-                assert len(re.findall(r"\d[\d.]*", rest)) <= 2, sentence
+                text = re.sub(r"\(.*?\)", "", sentence).replace(" of 12 subjects", "")
+                assert len(re.findall(r"\d[\d.]*", text)) <= 2, sentence
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -404,7 +401,7 @@ def test_tables_have_the_values_of_the_study(page, study):
         "methods": [
             f"<td>{best['mean']:.3f} ± {best['sd']:.3f}</td>",
             f"<td>{best['ci_low']:.3f} to {best['ci_high']:.3f}</td><td>yes (p &lt; 0.001)</td>",
-            "<td>no (p 0.310)</td>",
+            "<td>no (p = 0.310)</td>",
             "unlabeled windows of the test subject",
         ],
         "secondary": ["<td>+0.036</td><td>0.004 to 0.068</td><td>0.021</td>"],
@@ -474,12 +471,12 @@ def test_figures_have_the_dots_of_all_subjects_and_the_prediction_interval(study
 def test_an_unfinished_study_says_what_is_finished_and_what_is_to_come(study, tmp_path):
     answers = unfinished(study).answers
     assert [answer.partition(".")[0] for answer in answers[:2]] == ["Not finished"] * 2
-    assert answers[2].startswith("Preliminary: log band power.")
+    assert answers[2].startswith("Preliminary recommendation: log band power.")
     page = written(unfinished(study), tmp_path)
     head = page[page.index("<header>") : page.index("</header>")]
     assert "5 of 7 steps" in head
     assert "Finished: data check; baselines; PARS, fold 1; PARS, fold 2" in head
-    assert "To come: sham, fold 2; networks" in head
+    assert "Remaining: sham, fold 2; networks" in head
     assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
     Reader(page)
 
@@ -518,7 +515,7 @@ def test_where_each_subject_has_one_class_there_are_decisions_by_subject(tmp_pat
     page = written(fabricated_study(24, 8, by_subject=True), tmp_path)
     decisions = section(page, "decisions")
     assert "<td>20.5 of 24</td><td>0.853</td><td>0.911</td>" in decisions
-    assert "proportion of correct windows" in section(page, "pretraining")
+    assert "proportion of correctly classified windows" in section(page, "pretraining")
 
 
 def test_the_same_study_has_the_same_page(page, study, tmp_path):

@@ -1,4 +1,4 @@
-"""The statistics of a study on simulated scores, whose gains are known."""
+"""Statistics of a study on simulated scores with known differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N_PRETRAININGS, N_DRAWS = 3, 12
 
 
 def design_of(n_subjects, class_of=None):
-    """Return what the statistics need of a design."""
+    """Return the attributes of a design that the statistics use."""
     subjects = np.arange(n_subjects)
     pool = n_subjects // 2
     n_labeled = max(1, min(4, pool // 3))
@@ -34,7 +34,7 @@ def design_of(n_subjects, class_of=None):
 
 
 def simulated(gains, n_subjects, seed, level=0.65):
-    """Return scores of methods with these true gains over a common part, and their design."""
+    """Return simulated scores of methods with these true differences, and their design."""
     rng = np.random.default_rng(seed)
     design, rows = design_of(n_subjects), []
     common = rng.normal(level, 0.08, n_subjects)
@@ -61,57 +61,57 @@ def simulated(gains, n_subjects, seed, level=0.65):
     return table.assign(kind=table["method"].map(kinds).fillna("baseline")), design
 
 
-def outcomes(gains, n_subjects=12, n=24, **given):
+def outcomes(gains, n_subjects=12, n=24, **options):
     """Return the outcome of the primary comparison in simulated studies."""
     for seed in range(n):
-        table, design = simulated(gains, n_subjects, seed, **given)
+        table, design = simulated(gains, n_subjects, seed, **options)
         yield Scores(table, design).compare(PARS, SHAM).outcome
 
 
-def test_a_planted_gain_of_pretraining_is_found():
-    """With 12 subjects, in at least 70 of 100 studies."""
+def test_a_simulated_improvement_by_pretraining_is_significant():
+    """With 12 subjects, in at least 70 % of studies."""
     assert np.mean([o == "gain" for o in outcomes({PARS: 0.05, SHAM: 0.0})]) >= 0.7
 
 
-def test_a_planted_gain_of_another_method_is_no_gain_of_pretraining():
-    found = [*outcomes({PARS: 0.0, SHAM: 0.0, "small": 0.08})]
-    assert np.mean([o == "gain" for o in found]) <= 0.1
+def test_a_simulated_improvement_of_another_method_is_not_one_by_pretraining():
+    results = [*outcomes({PARS: 0.0, SHAM: 0.0, "small": 0.08})]
+    assert np.mean([o == "gain" for o in results]) <= 0.1
 
 
-def test_a_planted_harm_is_worse():
+def test_a_simulated_reduction_by_pretraining_is_worse():
     assert np.mean([o == "worse" for o in outcomes({PARS: -0.08, SHAM: 0.0})]) >= 0.9
 
 
-def test_a_difference_that_is_none_is_unclear_with_few_subjects_and_ruled_out_with_many():
-    few = [*outcomes({PARS: 0.0, SHAM: 0.0})]
-    many = [*outcomes({PARS: 0.0, SHAM: 0.0}, n_subjects=200, n=10)]
-    assert np.mean([o == "unclear" for o in few]) > 0.5
-    assert np.mean([o == "no gain worth having" for o in many]) > 0.5
+def test_no_difference_is_unclear_with_few_subjects_and_ruled_out_with_many():
+    with_12 = [*outcomes({PARS: 0.0, SHAM: 0.0})]
+    with_200 = [*outcomes({PARS: 0.0, SHAM: 0.0}, n_subjects=200, n=10)]
+    assert np.mean([o == "unclear" for o in with_12]) > 0.5
+    assert np.mean([o == "no gain worth having" for o in with_200]) > 0.5
 
 
 def test_a_comparison_is_a_plain_mean_of_differences():
-    """One pretraining of a baseline stands beside each pretraining of the other method."""
-    table, design = simulated({PARS: 0.05, "band power": 0.0}, 12, 0)
-    found = Scores(table, design).compare(PARS, "band power")
+    """The scores of a baseline are compared with each pretraining of the other method."""
+    table, design = simulated({PARS: 0.05, "log band power": 0.0}, 12, 0)
+    comparison = Scores(table, design).compare(PARS, "log band power")
     means = table.groupby("method")["value"].mean()
-    assert found.difference == pytest.approx(means[PARS] - means["band power"])
+    assert comparison.difference == pytest.approx(means[PARS] - means["log band power"])
     by_subject = table.pivot_table("value", "subject", "method")
-    n_better = (by_subject[PARS] > by_subject["band power"]).sum()
-    assert (found.n_better, found.n_subjects) == (n_better, 12)
-    assert found.ci_low < found.difference < found.upper < found.ci_high
-    assert np.isnan(Scores(table, design).compare(PARS, "band power", is_tested=False).p)
+    n_better = (by_subject[PARS] > by_subject["log band power"]).sum()
+    assert (comparison.n_better, comparison.n_subjects) == (n_better, 12)
+    assert comparison.ci_low < comparison.difference < comparison.upper < comparison.ci_high
+    assert np.isnan(Scores(table, design).compare(PARS, "log band power", is_tested=False).p)
 
 
-def test_draws_that_one_method_lacks_are_left_out():
-    table, design = simulated({PARS: 0.05, "scratch": 0.0}, 12, 0)
+def test_draws_of_only_one_method_are_ignored():
+    table, design = simulated({PARS: 0.05, "from scratch": 0.0}, 12, 0)
     is_first = table["draw"] < design.n_sets
-    fewer = table[is_first | (table["method"] != "scratch")]
-    a = Scores(fewer, design).compare(PARS, "scratch")
-    b = Scores(table[is_first], design).compare(PARS, "scratch")
+    fewer = table[is_first | (table["method"] != "from scratch")]
+    a = Scores(fewer, design).compare(PARS, "from scratch")
+    b = Scores(table[is_first], design).compare(PARS, "from scratch")
     assert a == b
 
 
-def test_pretrainings_that_one_method_lacks_are_left_out():
+def test_pretrainings_of_only_one_method_are_ignored():
     table, design = simulated({PARS: 0.05, SHAM: 0.0}, 12, 0)
     is_common = table["pretraining"] < 2
     fewer = table[is_common | (table["method"] == PARS)]
@@ -122,9 +122,9 @@ def test_pretrainings_that_one_method_lacks_are_left_out():
 def test_secondary_tests_and_intervals_agree():
     table, design = simulated({PARS: 0.1, SHAM: 0.0, "small": 0.03, "other": 0.0}, 24, 1)
     pairs = [("small", SHAM), ("other", SHAM), (PARS, "other")]
-    found = Scores(table, design).secondary(pairs)
+    comparison = Scores(table, design).secondary(pairs)
     single = [Scores(table, design).compare(*pair) for pair in pairs]
-    for row, alone in zip(found.itertuples(), single, strict=True):
+    for row, alone in zip(comparison.itertuples(), single, strict=True):
         assert row.p == pytest.approx(min(1, 3 * alone.p))
         test, _ = Scores(table, design).difference(row.method, row.reference)
         wider = stats.t.ppf(1 - 0.05 / 6, test.df) / stats.t.ppf(0.975, test.df)
@@ -134,7 +134,7 @@ def test_secondary_tests_and_intervals_agree():
 
 
 def test_tests_against_chance_level_are_corrected_over_all_rows():
-    """Plain and subject-centered features are rows of their own."""
+    """Features with and without subject-wise centering are separate rows."""
     table, design = simulated({PARS: 0.0, SHAM: -0.02, "other": 0.01}, 12, 2, level=0.53)
     is_other = table["method"] == "other"
     centered = table[is_other].assign(is_centered=True, value=0.51)
@@ -167,7 +167,7 @@ def one_score_each(values, class_of):
 
 
 def test_classes_of_unequal_size_do_not_hide_a_score_above_chance():
-    """Everybody at about 0.68, six against eighteen subjects."""
+    """All subjects score about 0.68; the classes have 6 and 18 subjects."""
     rng = np.random.default_rng(0)
     class_of = (np.arange(24) >= 6).astype(int)
     values = 0.68 + rng.normal(0, 0.05, 24)
@@ -183,8 +183,8 @@ def test_classes_of_unequal_size_do_not_hide_a_score_above_chance():
     assert not constant["p_chance"] < 0.05
 
 
-def test_a_constant_prediction_is_at_chance_level_of_subjects_who_lack_classes():
-    """Of four classes, a subject with one of two classes has a chance level of 0.5."""
+def test_a_constant_prediction_is_at_chance_level_of_subjects_without_all_classes():
+    """With four classes, a subject with two of the classes has a chance level of 0.5."""
     table, design = simulated({"m": 0.0}, 12, 0)
     table["chance"] = np.where(table["subject"].astype(int) % 2, 0.5, 0.25)
     table["value"] = table["chance"]
@@ -194,7 +194,7 @@ def test_a_constant_prediction_is_at_chance_level_of_subjects_who_lack_classes()
 
 
 def test_labels_of_noise_are_above_chance_in_few_studies():
-    """Of 24 studies with three methods, more than 4 with a method above would be one of 100."""
+    """More than 4 of 24 studies with a significant method would occur in 1 of 100 tests."""
     n_above = 0
     for seed in range(24):
         table, design = simulated({PARS: 0.0, SHAM: 0.0, "small": 0.0}, 12, seed, level=0.5)
@@ -207,14 +207,14 @@ def test_labels_of_noise_are_above_chance_in_few_studies():
     assert n_above <= 4
 
 
-def test_the_simplest_of_equally_good_methods_is_recommended():
-    gains = {PARS: 0.01, SHAM: 0.0, "small": 0.0, "band power": 0.0}
+def test_the_simplest_of_equivalent_methods_is_recommended():
+    gains = {PARS: 0.01, SHAM: 0.0, "small": 0.0, "log band power": 0.0}
     table, design = simulated(gains, 12, 6)
     scores = Scores(table, design)
     levels = scores.levels()
     assert levels["method"][0] == PARS  # by less than counts
     chosen = scores.recommend(levels)
-    assert chosen.method == "band power"
+    assert chosen.method == "log band power"
     assert set(chosen.equivalent) == {PARS, "small"}
     assert SHAM not in chosen.equivalent  # it is no method to use
     gains[PARS] = 0.1
@@ -223,8 +223,8 @@ def test_the_simplest_of_equally_good_methods_is_recommended():
     assert scores.recommend(scores.levels()).method == PARS
 
 
-def test_the_expected_score_is_not_that_of_the_luckiest_method(monkeypatch):
-    """Of eight equal methods, the best mean is too high; a new subject has that of all."""
+def test_the_expected_score_is_not_biased_by_the_selection(monkeypatch):
+    """With eight equal methods, the highest mean exceeds the mean score of a new subject."""
     monkeypatch.setattr(study_tests, "N_SPLITS", 20)
     best, expected, inside = [], [], []
     for seed in range(15):

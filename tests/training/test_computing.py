@@ -38,10 +38,10 @@ def test_the_draws_of_a_seed_are_those_of_torch_and_the_state_comes_back():
         first = torch.randn(2)
         with pytest.raises(RuntimeError, match="invalid"), seeded(8):  # also after an error
             torch.rand(2).view(3)
-        found = torch.cat([first, torch.randn(3)])
+        actual = torch.cat([first, torch.randn(3)])
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(7)
-    assert torch.equal(found, torch.cat([torch.randn(2), torch.randn(3)]))
+    assert torch.equal(actual, torch.cat([torch.randn(2), torch.randn(3)]))
 
 
 @pytest.fixture
@@ -98,13 +98,13 @@ def test_bfloat16_gives_nearly_the_losses_of_float32(task, tiny, signals):
 
 
 def test_the_autocast_of_a_program_keeps_no_weights_of_earlier_steps(tiny, signals):
-    found = []
+    actual = []
     for outer in (nullcontext(), torch.autocast("cpu", torch.bfloat16)):
         torch.manual_seed(0)
         with outer:
             net = make(tiny, max_epochs=4, lr=1e-2, precision="bfloat16").fit(signals)
-        found.append(losses(net))
-    np.testing.assert_allclose(*found, rtol=2e-3)  # the loss itself is in the other precision
+        actual.append(losses(net))
+    np.testing.assert_allclose(*actual, rtol=2e-3)  # the loss itself is in the other precision
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_cuda_uses_tf32_and_fused_adamw_and_restores_the_setting(tiny, signals, 
 
 
 def test_a_classifier_in_bfloat16_predicts_in_float32(tiny, nights):
-    """Both phases run in bfloat16; predictions are close to those of float32."""
+    """Both phases run in bfloat16; predictions are close to float32."""
     probabilities = {}
     for kind in ("float32", "bfloat16"):
         clf = PARSClassifier(

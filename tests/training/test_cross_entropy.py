@@ -1,4 +1,4 @@
-"""The losses of an epoch are those of all its windows, however they are divided into batches."""
+"""The loss of an epoch does not depend on the division of its windows into batches."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_the_gradients_are_those_of_torch():
         (True, nn.CrossEntropyLoss(WEIGHTS, label_smoothing=0.2)),
         (False, nn.CrossEntropyLoss(WEIGHTS)),
     ):
-        found, expected = (
+        actual, expected = (
             torch.autograd.grad(loss(logits, labels), logits)[0]
             for loss in (ours.train(training), theirs)
         )
-        assert torch.equal(found, expected)
+        assert torch.equal(actual, expected)

@@ -24,10 +24,10 @@ from braindecode_pars.windows import SingleChannelWindows, as_sklearn
 
 def script(monkeypatch, losses):
     """Replace the measured losses by numbers relative to chance; the last one is repeated."""
-    left = list(losses)
+    remaining = list(losses)
 
     def mean_loss(net, batches):
-        value = left.pop(0) if len(left) > 1 else left[0]
+        value = remaining.pop(0) if len(remaining) > 1 else remaining[0]
         return value * net.task_.chance_loss()
 
     monkeypatch.setattr(PretrainingNet, "mean_loss", mean_loss)
@@ -105,20 +105,20 @@ def test_held_out_windows_are_not_trained_on(nights, tiny, monkeypatch):
 
 
 def test_validation_windows_of_a_classifier_are_measured(nights, monkeypatch):
-    found = []
+    counts = []
     monkeypatch.setattr(
-        PretrainingNet, "mean_loss", lambda net, batches: found.append(len(batches)) or 1.0
+        PretrainingNet, "mean_loss", lambda net, batches: counts.append(len(batches)) or 1.0
     )
     begun = HeldOutSchedule.on_train_begin
 
     def on_train_begin(self, net, X=None, **kwargs):
-        found.append((len(self.held_out), len(X)))
+        counts.append((len(self.held_out), len(X)))
         begun(self, net, X=X, **kwargs)
 
     monkeypatch.setattr(HeldOutSchedule, "on_train_begin", on_train_begin)
     clf = classifier(pretrain_epochs=None, pretrain_max_steps=4, validation=0.25)
     clf.fit(nights)
-    assert found[0] == (24, 72)  # one of four subjects, and all others are trained on
+    assert counts[0] == (24, 72)  # one of four subjects, and all others are trained on
     assert clf.encoder_card_.n_windows == 72
 
 
@@ -229,7 +229,7 @@ def test_an_epoch_has_a_part_of_many_windows(nights, tiny, monkeypatch):
 # What the user sees
 
 
-def test_estimators_say_what_ended_pretraining(nights, caplog):
+def test_end_of_pretraining_is_logged(nights, caplog):
     caplog.set_level("INFO")
     emb = embedder(pretext="features", pretrain_epochs=None, pretrain_max_steps=9, verbose=1)
     card = emb.fit(nights).encoder_card_
@@ -237,10 +237,10 @@ def test_estimators_say_what_ended_pretraining(nights, caplog):
     assert "maximum of 9 steps" in caplog.text
     assert f"{card.held_out_loss_relative:.3f}" in caplog.text
     assert (card.n_steps, card.sham) == (9, False)
-    assert card.subjects == [1, 2, 3, 4]  # also who was held out
+    assert card.subjects == [1, 2, 3, 4]  # includes the held-out subject
 
 
-def test_a_sham_says_so(nights, caplog, tmp_path):
+def test_sham_pretraining_is_logged(nights, caplog, tmp_path):
     caplog.set_level("INFO")
     emb = embedder(pretext="mae", sham=True, pretrain_epochs=2, verbose=1).fit(nights)
     assert "sham" in caplog.text.lower()
@@ -253,7 +253,7 @@ def test_a_sham_without_pretraining_is_refused(nights, arguments):
         embedder(sham=True, **arguments).fit(nights)
 
 
-def test_limits_beside_epochs_are_refused():
+def test_limits_cannot_be_combined_with_epochs():
     for limit in (dict(max_steps=3), dict(minutes=1.0)):
         with pytest.raises(ValueError, match="epochs=5"):
             PretrainingSettings(epochs=5, **limit)
@@ -263,7 +263,7 @@ def test_limits_beside_epochs_are_refused():
         small_config(micro_batch_size=1, sham=True)
 
 
-def test_a_batch_of_one_example_teaches_a_sham_nothing(tiny):
+def test_sham_ignores_batches_of_one_example(tiny):
     """Thirteen windows in batches of four: the last batch has one."""
     x = torch.randn(13, 1, 1000).numpy()
     net = pretrain_encoder(

@@ -82,7 +82,7 @@ def test_the_held_out_loss_counts_where_it_is_known():
     assert "0.990" in text
 
 
-def test_no_pretraining_says_nothing(nights, tiny):
+def test_no_warning_without_pretraining(nights, tiny):
     never = PretrainingSettings(epochs=0)
     assert (
         convergence_warnings(pretrain_encoder, PatchEncoder(100, **tiny), nights, never, verbose=0)

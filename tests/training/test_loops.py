@@ -54,14 +54,14 @@ def test_warmup_and_cosine_in_closed_form(tiny):
     net = make(tiny, lr=1e-3, max_epochs=10, batch_size=4, callbacks=callbacks).fit(signals)
     rates = dict(net.callbacks_)["rates"].rates_
     assert len(rates) == 30
-    for step, found in enumerate(rates):
+    for step, step_rates in enumerate(rates):
         progress = step / 30
         if progress < 0.1:
             expected = 1e-3 * (0.1 + 0.9 * progress / 0.1)
         else:
             expected = 1e-3 * 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
-        assert len(found) == 1
-        assert found.pop() == pytest.approx(expected)
+        assert len(step_rates) == 1
+        assert step_rates.pop() == pytest.approx(expected)
     assert WarmupCosine().factor(0) == pytest.approx(0.1)
     assert WarmupCosine().factor(1) == pytest.approx(0)
     with pytest.raises(ValueError, match="warmup"):
@@ -88,7 +88,7 @@ def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
     pretrain_encoder(PatchEncoder(100, **tiny), nights, settings)
     err = capsys.readouterr().err
     assert "pretraining (PARS): 100%" in err
-    assert "loss/chance=" in err
+    assert "relative loss=" in err
 
 
 def test_the_bar_names_the_restored_epoch(nights, capsys):
@@ -138,7 +138,7 @@ def test_a_log_file_has_a_line_a_minute(is_terminal, monkeypatch):
     assert "loss=5900" in lines[-1]
 
 
-def test_what_is_written_beside_the_bar_draws_no_line(capsys):
+def test_other_output_does_not_redraw_the_bar(capsys):
     bar = training.ProgressBar(range(3), desc="predicting")
     for i in bar:
         bar.write(f"warning {i}", file=sys.stderr)
@@ -271,9 +271,9 @@ def test_part_of_a_column(column, part):
 
 
 def test_parts_come_after_the_losses_in_order():
-    given = ["epoch", "train_loss_relative_pars", "train_loss_relative_mae", "dur"]
+    columns = ["epoch", "train_loss_relative_pars", "train_loss_relative_mae", "dur"]
     expected = [*LOSSES, "train_loss_relative_mae", "train_loss_relative_pars"]
-    assert loss_columns(given) == expected
+    assert loss_columns(columns) == expected
 
 
 def test_a_row_keeps_epoch_and_losses():
@@ -314,15 +314,15 @@ def test_at_least_thirty_epochs_and_at_least_60_steps(n_windows, expected):
 
 @pytest.mark.usefixtures("few_steps")
 def test_the_estimators_have_the_same_budget(nights):
-    few = nights.datasets[0]  # 24 windows
+    small = nights.datasets[0]  # 24 windows
     clf = classifier(pretext="mae", pretrain_epochs=None, finetune_epochs=None, validation=0)
-    cost = clf.training_cost(few)
-    history = clf.fit(few).history_
+    cost = clf.training_cost(small)
+    history = clf.fit(small).history_
     assert history.groupby("phase").size().to_dict() == {"fine-tuning": 12, "pretraining": 12}
     assert clf.encoder_card_.n_steps == cost.pretraining_steps == cost.finetuning_steps == 12
-    assert len(embedder(pretext="mae", pretrain_epochs=None).fit(few).history_) == 12
+    assert len(embedder(pretext="mae", pretrain_epochs=None).fit(small).history_) == 12
     net = NetworkClassifier(verbose=0)
-    assert net.training_cost(few).finetuning_steps == len(net.fit(few).history_) == 12
+    assert net.training_cost(small).finetuning_steps == len(net.fit(small).history_) == 12
 
 
 class Broken(io.StringIO):

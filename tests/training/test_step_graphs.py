@@ -1,4 +1,4 @@
-"""Captured steps do what the others do; what cannot be captured runs without a graph."""
+"""Captured steps equal uncaptured steps; steps that cannot be captured run without a graph."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ TASKS = {
 
 
 def test_every_task_is_here():
-    own = {n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")}
-    assert own <= TASKS.keys()
+    package_tasks = {
+        n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")
+    }
+    assert package_tasks <= TASKS.keys()
 
 
 def batch_of(name, device="cpu", n=8):
@@ -119,9 +121,9 @@ def test_no_task_makes_the_cpu_wait(name):
 
 def test_fine_tuning_waits_only_where_channels_are_dropped_before_the_encoder():
     size = {name: SIZES[name] for name in ("embed_dim", "num_layers")}
-    given = dict(n_outputs=2, chs_info=[{"ch_name": "C3"}, {"ch_name": "C4"}], sfreq=100, **size)
+    settings = dict(n_outputs=2, chs_info=[{"ch_name": "C3"}, {"ch_name": "C4"}], sfreq=100, **size)
     for drop, kind in [(0.0, "patch"), (0.5, "space_time"), (0.5, "patch")]:
-        net = PARSNet(**given, n_times=1000, channel_drop_prob=drop, encoder_kind=kind)
+        net = PARSNet(**settings, n_times=1000, channel_drop_prob=drop, encoder_kind=kind)
         if (drop, kind) == (0.5, "patch"):
             with pytest.raises(DynamicOutputShapeException):
                 forward_on_a_gpu_that_is_not_there(
@@ -223,8 +225,8 @@ def test_a_replayed_run_equals_one_that_is_not(name, store, tmp_path, on_cpu, mo
     assert on_cpu == dict(captured=n_kinds, replayed=n_steps - n_kinds)
     monkeypatch.undo()
     plain = run(store, tmp_path / "plain", **CHANGES[name])
-    found, expected = last_checkpoint(graphs), last_checkpoint(plain)
-    assert all(torch.equal(found[key], expected[key]) for key in expected)
+    actual, expected = last_checkpoint(graphs), last_checkpoint(plain)
+    assert all(torch.equal(actual[key], expected[key]) for key in expected)
     pd.testing.assert_frame_equal(columns_of(graphs), columns_of(plain), check_exact=True)
 
 
@@ -274,11 +276,11 @@ class KeepOutputs(Callback):
 
 @pytest.mark.usefixtures("on_cpu")
 def test_what_callbacks_keep_is_not_overwritten_and_a_net_can_be_copied():
-    kept = KeepOutputs()
-    net = small_net(callbacks=[kept]).fit(signals(16))
-    assert len({float(loss) for loss in kept.outputs[::3]}) == 8
-    assert kept.copies[0].graphs_ is None
-    assert pickle.loads(kept.copies[1]).graphs_ is None
+    recorder = KeepOutputs()
+    net = small_net(callbacks=[recorder]).fit(signals(16))
+    assert len({float(loss) for loss in recorder.outputs[::3]}) == 8
+    assert recorder.copies[0].graphs_ is None
+    assert pickle.loads(recorder.copies[1]).graphs_ is None
     assert "graphs_" not in net.get_params()
 
 
@@ -355,16 +357,16 @@ def cuda_steps(task, captured, batches, **arguments):
     return outputs, gradients, n_graphs
 
 
-def assert_same_steps(found, expected, tolerance=2e-3):
-    for one, other in zip(found[0], expected[0], strict=True):
+def assert_same_steps(actual, expected, tolerance=2e-3):
+    for one, other in zip(actual[0], expected[0], strict=True):
         torch.testing.assert_close(one["loss"], other["loss"], rtol=tolerance, atol=0)
-        targets = [tree_leaves(each["y_pred"][1]) for each in (one, other)]
+        targets = [tree_leaves(outputs_of_step["y_pred"][1]) for outputs_of_step in (one, other)]
         for a, b in zip(*targets, strict=True):  # the same draws
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
-    assert found[1].keys() == expected[1].keys()
+    assert actual[1].keys() == expected[1].keys()
     norm = torch.stack([gradient.norm() for gradient in expected[1].values()]).norm()
     differences = [
-        (a - b).norm() for a, b in zip(found[1].values(), expected[1].values(), strict=True)
+        (a - b).norm() for a, b in zip(actual[1].values(), expected[1].values(), strict=True)
     ]
     assert torch.stack(differences).norm() <= 10 * tolerance * norm
 
@@ -377,47 +379,47 @@ def test_captured_steps_equal_the_others(name, precision):
     task, batches = TASKS[name](), [batch_of(name) for _ in range(5)]
     if name == "several lengths":
         batches = [x[:, : (1000, 500)[i % 2]] for i, x in enumerate(batches + batches)]
-    found, expected = (cuda_steps(task, c, batches, precision=precision) for c in (True, False))
-    assert found[2] == (2 if name == "several lengths" else 1)
-    assert_same_steps(found, expected, 2e-3 if precision == "float32" else 2e-2)
+    actual, expected = (cuda_steps(task, c, batches, precision=precision) for c in (True, False))
+    assert actual[2] == (2 if name == "several lengths" else 1)
+    assert_same_steps(actual, expected, 2e-3 if precision == "float32" else 2e-2)
 
 
 @needs_cuda
 def test_compiled_steps_are_captured():
     task, batches = TASKS["pars"](), [batch_of("pars") for _ in range(5)]
-    found, expected = (cuda_steps(task, captured, batches) for captured in (True, False))
-    assert found[2] == 1
-    assert_same_steps(found, expected)
+    actual, expected = (cuda_steps(task, captured, batches) for captured in (True, False))
+    assert actual[2] == 1
+    assert_same_steps(actual, expected)
 
 
 def assert_same_run_on_cuda(one, other):
-    found, expected = map(last_checkpoint, (one, other))
-    exact = all(torch.equal(found[key], expected[key]) for key in expected)
+    actual, expected = map(last_checkpoint, (one, other))
+    exact = all(torch.equal(actual[key], expected[key]) for key in expected)
     print("equal to the bit:", exact)
     pd.testing.assert_frame_equal(columns_of(one), columns_of(other), rtol=5e-3)
     for name, tensor in expected.items():
         if name.startswith("module.") and not name.endswith("key.bias"):
-            difference = (found[name] - tensor).norm() / tensor.norm().clamp(min=1e-3)
+            difference = (actual[name] - tensor).norm() / tensor.norm().clamp(min=1e-3)
             assert difference < 0.02, name
 
 
 @needs_cuda
 @pytest.mark.usefixtures("uncompiled", "fresh_accelerator")
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_captured_run_equals_one_that_is_not(name, store, tmp_path, monkeypatch, caplog):
-    given = CHANGES[name] | dict(device="cuda", compile=True, num_workers=1)
+def test_captured_run_equals_uncaptured_run(name, store, tmp_path, monkeypatch, caplog):
+    settings = CHANGES[name] | dict(device="cuda", compile=True, num_workers=1)
     with caplog.at_level(logging.INFO):
-        graphs = run(store, tmp_path / "graphs", **given)
+        graphs = run(store, tmp_path / "graphs", **settings)
     assert not log_of(caplog)
     monkeypatch.setattr(StepGraphs, "MOST", 0)
-    assert_same_run_on_cuda(graphs, run(store, tmp_path / "plain", **given))
+    assert_same_run_on_cuda(graphs, run(store, tmp_path / "plain", **settings))
 
 
 @needs_cuda
 @pytest.mark.usefixtures("uncompiled", "fresh_accelerator")
 def test_a_captured_run_that_is_resumed_equals_one_that_is_not(store, tmp_path, monkeypatch):
-    given = dict(device="cuda", compile=True, drop_prob=0.1, micro_batch_size=4, num_workers=0)
-    whole = run(store, tmp_path / "whole", **given)
+    settings = dict(device="cuda", compile=True, drop_prob=0.1, micro_batch_size=4, num_workers=0)
+    whole = run(store, tmp_path / "whole", **settings)
     with monkeypatch.context() as patch:
         count = iter(range(1000))
 
@@ -427,16 +429,16 @@ def test_a_captured_run_that_is_resumed_equals_one_that_is_not(store, tmp_path, 
 
         patch.setattr(WarmupCosine, "on_batch_end", stops, raising=False)
         with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "stopped", **given)
-    assert_same_run_on_cuda(run(store, tmp_path / "stopped", resume=True, **given), whole)
+            run(store, tmp_path / "stopped", **settings)
+    assert_same_run_on_cuda(run(store, tmp_path / "stopped", resume=True, **settings), whole)
 
 
 @needs_cuda
 @pytest.mark.usefixtures("uncompiled")
 def test_a_captured_fit_with_clipping_and_a_last_batch_equals_one_that_is_not(monkeypatch):
     losses = []
-    for most in (16, 0):
-        monkeypatch.setattr(StepGraphs, "MOST", most)
+    for max_graphs in (16, 0):
+        monkeypatch.setattr(StepGraphs, "MOST", max_graphs)
         torch.manual_seed(0)
         net = small_net(callbacks=[GradientNormClipping(0.05)], compile=True, device="cuda")
         losses.append(net.fit(signals()).history[:, ("train_loss", "train_loss_relative")])
@@ -447,8 +449,8 @@ def test_a_captured_fit_with_clipping_and_a_last_batch_equals_one_that_is_not(mo
 @needs_cuda
 def test_a_classifier_on_cuda_scores_as_on_the_cpu(nights):
     scores = []
-    for given in (dict(device="cuda", compile=True), dict(device="cpu")):
-        net = classifier(pretrain_epochs=5, finetune_epochs=30, finetune_lr=3e-3, **given)
+    for settings in (dict(device="cuda", compile=True), dict(device="cpu")):
+        net = classifier(pretrain_epochs=5, finetune_epochs=30, finetune_lr=3e-3, **settings)
         y = [label for _, label, _ in nights]
         scores.append(balanced_accuracy_score(y, net.fit(nights).predict(nights)))
     print("balanced accuracy on CUDA and on the CPU:", scores)
@@ -478,7 +480,7 @@ class WaitsUnseen(PARS):
 @needs_cuda
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("kind", [Waits, DrawsOnCPU, WaitsUnseen])
-def test_what_cannot_be_captured_trains_on(kind, caplog):
+def test_training_continues_if_capture_fails(kind, caplog):
     with caplog.at_level(logging.INFO):
         net = small_net(kind(1000, 100, **SIZES), compile=True, device="cuda").fit(signals())
     (line,) = log_of(caplog)

@@ -88,9 +88,7 @@ def test_preprocessing_of_arrays_is_unknown():
         (
             dict(filter=dict(l_freq=1.0, h_freq=30.0)),
             2.0,
-            [
-                r"got band '1-30 Hz', expected '0\.5-60 Hz'\. .* For the band, start from the original"
-            ],
+            [r"got band '1-30 Hz', expected '0\.5-60 Hz'\. .* For the band, start from the"],
         ),
         (
             dict(set_eeg_reference={}),
