@@ -116,7 +116,7 @@ html_static_path = ["_static"]
 html_favicon = html_logo = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-# The address of the repository is in setup.cfg.
+# setup.cfg contains the address of the repository.
 setup_cfg = configparser.ConfigParser()
 setup_cfg.read(Path(__file__).parents[1] / "setup.cfg")
 repository = setup_cfg["metadata"]["url"]

@@ -129,7 +129,7 @@ def test_a_difference_is_named():
     new = stored.assign(value=[0.5, 0.5, 0.5, 0.7])
     text = reproduce.compare(stored, new)
     assert "3 of 4 scores of subjects are equal" in text
-    assert "Largest difference of one: 0.2000; of a mean: 0.0500" in text
+    assert "Largest difference of a score: 0.2000; of a mean: 0.0500" in text
     with pytest.raises(ValueError, match="1 scores"):
         reproduce.compare(stored, new[:3])
 

@@ -1,6 +1,6 @@
-"""Which classes have a page because of a table of names, and what the page of a class shows.
+"""Documented classes, and the content of their pages.
 
-The page has the members of the class, those of the host libraries, and the signature.
+A page has the members of the class, the members of the host libraries, and the signature.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from braindecode_pars._common import names as tables
 
 __all__ = ["documented_names", "inherited_members", "own_members", "signature_of"]
 
-#: Members that only the host libraries call, though they have a docstring of ours.
+#: Members with a docstring that only the host libraries call.
 HOOKS = {"get_augmentation_params", "get_torchinfo_statistics", "input_shape", "operation"}
-#: Classes whose members every Python object or container has.
+#: Modules of classes whose members every Python object or container has.
 BASIC = {"builtins", "typing", "abc"}
 
 
 def documented_names(table: str) -> list[str]:
-    """Return what the rows of a table name: ``pretext.PARS`` of a task, the module of a recipe."""
+    """Return the objects of a table of names: ``pretext.PARS``, or the module of a recipe."""
     rows = getattr(tables, table).values()
     if table == "RECIPES":
         return [row.place.partition(":")[0] for row in rows]
@@ -34,9 +34,9 @@ def is_ours(cls: type) -> bool:
 
 
 def own_members(cls: type) -> list[str]:
-    """Return the members that the package documents, those of the class itself first.
+    """Return the documented members, starting with the members of the class itself.
 
-    A member that overrides one of a host class without a docstring is a hook of the host.
+    An overriding member without a docstring is a hook of a host library, and is skipped.
     """
     found = {
         name: None  # a dictionary keeps the order
@@ -59,7 +59,7 @@ def _has_docstring(member: Any) -> bool:
 def inherited_members(cls: type) -> dict[str, list[str]]:
     """Return the names of public members by the public name of the host class that has them.
 
-    Those of a private mixin count to the public class that brings it.
+    Members of a private mixin are listed with the public class that inherits from it.
     """
     listed = set(own_members(cls))
     found: dict[str, list[str]] = {}
@@ -85,7 +85,7 @@ def is_public(cls: type) -> bool:
 
 
 def public_name(cls: type) -> str:
-    """Return the shortest name of a class below the package itself, such as ``torch.nn.Module``."""
+    """Return the shortest importable name of a class, such as ``torch.nn.Module``."""
     parts = cls.__module__.split(".")
     for n in range(2, len(parts)):
         module = sys.modules.get(".".join(parts[:n]))
@@ -95,20 +95,20 @@ def public_name(cls: type) -> str:
 
 
 def signature_of(cls: type) -> str:
-    """Return the signature of a class where a host's ``__new__`` hides it from Sphinx, else ""."""
+    """Return the signature of a class if ``__new__`` of a host hides it from Sphinx, else ""."""
     if not (cls.__new__.__module__ or "").startswith("huggingface_hub"):
         return ""
 
-    def shown(one: inspect.Parameter) -> inspect.Parameter:
-        if isinstance(one.default, type):
-            one = one.replace(default=_Literal(public_name(one.default)))
-        return one.replace(annotation=one.empty)
+    def shown(parameter: inspect.Parameter) -> inspect.Parameter:
+        if isinstance(parameter.default, type):
+            parameter = parameter.replace(default=_Literal(public_name(parameter.default)))
+        return parameter.replace(annotation=parameter.empty)
 
     parameters = inspect.signature(cls).parameters.values()
-    return str(inspect.Signature([shown(one) for one in parameters]))
+    return str(inspect.Signature([shown(parameter) for parameter in parameters]))
 
 
 class _Literal(str):
-    """A text that a signature shows without quotation marks."""
+    """String that a signature shows without quotation marks."""
 
     __repr__ = str.__str__

@@ -1,4 +1,4 @@
-"""What the theme lacks: links to sources, names of buttons, texts of pictures, dark pictures."""
+"""Additions to the theme: links to sources, labels of buttons, alt texts, dark images."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from sphinx.util.docutils import SphinxDirective
 __all__ = ["source_of"]
 
 ROOT = Path(__file__).parents[2]
-#: What docutils writes, and what is written instead
+#: Replacements in the HTML that docutils writes
 REPLACED = {
-    # It calls this a list, but the items are none.
+    # The role "list" is wrong, because the children are not list items.
     '<div role="list" class="citation-list">': '<div class="citation-list">',
-    # What scrolls can be reached with the keyboard.
+    # Make scrollable elements accessible with the keyboard.
     '<div class="terminal docutils container">': '<div class="terminal docutils container" '
     'tabindex="0" role="region" aria-label="Recording of a terminal">',
 }
-#: A figure of an example, as the gallery writes it
+#: HTML of a figure of an example, as written by sphinx-gallery
 GALLERY_FIGURE = re.compile(
     r'<img src="([^"]*_images/(sphx_glr_[^"]+)\.png)"[^>]*"sphx-glr-\w+-img"/>'
 )
-#: Of its size, a figure has this much on a phone: text of 9 points then has 7.5 pixels.
+#: Scale of figures on a phone, so that text of 9 points has 7.5 pixels.
 ON_PHONE = 0.6
 
 
 def source_of(page: str) -> str | None:
-    """Return the file that one edits to change a page, relative to the repository.
+    """Return the source file of a page, relative to the repository.
 
-    Pages of the gallery are written from examples, and those of objects from their docstrings.
+    The sources of gallery pages are examples, and the sources of object pages are modules.
     """
     name = page.rpartition("/")[2]
     if "generated" in page.split("/"):
@@ -54,7 +54,7 @@ def source_of(page: str) -> str | None:
 def _file_of_object(name: str) -> str | None:
     """Return the file of the class, function or module with this full name.
 
-    A value, such as a dictionary, is in the file of its module.
+    For a value, such as a dictionary, return the file of its module.
     """
     try:
         found = pkgutil.resolve_name(name)
@@ -67,7 +67,7 @@ def _file_of_object(name: str) -> str | None:
 
 
 def _finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
-    """Mend the page, and hand the address of its source to the template edit-link.html."""
+    """Correct the HTML of a page, and pass the address of its source to edit-link.html."""
     for written, wanted in REPLACED.items():
         if written in context.get("body", ""):
             context["body"] = context["body"].replace(written, wanted)
@@ -79,7 +79,7 @@ def _finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any],
 
 
 def _linked_figure(found: re.Match[str]) -> str:
-    """Return a figure that links to itself, with the width that keeps its text legible."""
+    """Return a figure that links to its file, with a width at which its text is legible."""
     [file] = (ROOT / "docs" / "auto_examples").glob(f"**/images/{found[2]}.png")
     width = int.from_bytes(file.read_bytes()[16:20], "big")  # of a PNG
     image = found[0].replace("<img", f'<img style="--phone-width: {ON_PHONE * width:.0f}px"', 1)
@@ -87,12 +87,12 @@ def _linked_figure(found: re.Match[str]) -> str:
 
 
 def _name_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: Any) -> None:
-    """Give the buttons that open groups of pages in the sidebar a name; the theme has none."""
+    """Label the buttons that open groups of pages in the sidebar, which the theme does not."""
     if (generate := context.get("generate_toctree_html")) is None:
         return
 
     def named(*args: Any, **kwargs: Any) -> Any:
-        html = generate(*args, **kwargs)  # a text, or a soup of which one has the text
+        html = generate(*args, **kwargs)  # a string or a BeautifulSoup object
         if html is None or "raw" in (*args, kwargs.get("kind")):
             return html
         return re.sub(
@@ -103,9 +103,10 @@ def _name_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any]
 
 
 def _name_pictures(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Give pictures without an alternative text one.
+    """Add alternative texts to images without one.
 
-    That of a thumbnail is the title of its example, and that of a plot the paragraph before it.
+    The text of a thumbnail is the title of its example, and the text of a plot is the preceding
+    paragraph.
     """
     before = ""
     for node in doctree.findall(lambda node: isinstance(node, nodes.paragraph | nodes.image)):
@@ -118,7 +119,7 @@ def _name_pictures(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 class LightAndDark(SphinxDirective):
-    """A figure that is drawn twice: ``.. light-and-dark:: images/NAME-*.svg``, with its caption."""
+    """Figure with a light and a dark version: ``.. light-and-dark:: images/NAME-*.svg``."""
 
     required_arguments = 1
     has_content = True

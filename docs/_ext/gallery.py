@@ -1,4 +1,4 @@
-"""Order of the gallery's pages, and the alternative texts of their figures."""
+"""Order of the example pages, and alternative texts of their figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["ORDER", "PageOrder", "alternative_texts", "scrape"]
 
-#: Groups in the order of the gallery, and the pages of each in theirs.
+#: Groups and their pages, in the order of the gallery.
 ORDER = {
     "start": ["arithmetic", "scikit_learn", "regression", "own_edf_folder"],
     "sleep": ["pars_on_sleep", "sleep_staging", "seizures"],
@@ -19,7 +19,7 @@ ORDER = {
 
 
 class PageOrder:
-    """Sort the pages of a group as :data:`ORDER` does; sphinx-gallery asks for the class.
+    """Sort key for the pages of a group, by :data:`ORDER`.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class PageOrder:
         self.pages = ORDER.get(Path(src_dir).name, [])
 
     def __call__(self, filename: str) -> int:
-        """Return the place of a page."""
+        """Return the index of a page."""
         return self.pages.index(Path(filename).stem.removeprefix("plot_"))
 
 
 def alternative_texts(code: str) -> list[str]:
     """Return the texts of the comments ``# sphinx_gallery_alt = "..."`` of a code block.
 
-    Adjacent lines are one text.
+    Adjacent lines are joined to one text.
     """
     line = r'^# sphinx_gallery_alt = "(.+)"\n'
     texts = re.finditer(f"(?:{line})+", code, re.MULTILINE)
@@ -51,16 +51,17 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
     Raises
     ------
     ValueError
-        If the block does not have one text for each figure.
+        If the number of texts differs from the number of figures.
     """
-    from sphinx_gallery.scrapers import matplotlib_scraper  # the rest works without it
+    from sphinx_gallery.scrapers import matplotlib_scraper  # optional dependency
 
     rst = matplotlib_scraper(block, block_vars, gallery_conf)
     texts = alternative_texts(block.content)
     if len(texts) != rst.count(":alt:"):
         raise ValueError(
-            f"{block_vars['src_file']}: {rst.count(':alt:')} figures and {len(texts)} texts in "
-            f"the block from line {block.lineno}; add # sphinx_gallery_alt = ..."
+            f"{block_vars['src_file']}: the block at line {block.lineno} has "
+            f"{rst.count(':alt:')} figures and {len(texts)} alternative texts. Add one comment "
+            "# sphinx_gallery_alt = ... per figure."
         )
     remaining = iter(texts)
     return re.sub(r":alt: .*", lambda _: f":alt: {next(remaining)}", rst)

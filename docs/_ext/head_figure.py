@@ -1,4 +1,4 @@
-"""The picture of PARS over the head: two tokens, and the shift between them in place and time."""
+"""Figure of PARS over the head: two tokens, and their shift in position and time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = (
     *("Fp1", "Fp2", "F7", "F3", "Fz", "F4", "F8", "T7", "C3", "Cz", "C4", "T8"),
     *("P7", "P3", "Pz", "P4", "P8", "O1", "O2"),
 )
-#: The tokens of the picture: electrode, and first second of the patch.
+#: Tokens of the figure: electrode, and start of the patch in seconds.
 FIRST, SECOND = ("F3", 2), ("P4", 6)
 COLORS = ("C0", "C1")
 

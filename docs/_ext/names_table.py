@@ -1,6 +1,6 @@
-"""Directives of the tables in ``_common/names.py``: ``names`` says what each row is.
+"""Directives for the tables in ``_common/names.py``.
 
-``pages`` links the page of each row, and the pages are written here.
+``names`` describes each row, and ``pages`` links the page of each row, which is written here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _link(row: names.Entry | names.Metric | names.Column) -> str:
 
 
 class Pages(SphinxDirective):
-    """Summarize what the rows of a table name, with a page for each: ``.. pages:: TASKS``."""
+    """Summarize the objects of a table, with a page for each: ``.. pages:: TASKS``."""
 
     required_arguments = 1
 
@@ -51,7 +51,7 @@ def _summary(table: str, folder: str) -> str:
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages, as autosummary does: it finds its own directive only, in files."""
+    """Write the pages with autosummary, which detects only its own directive in files."""
     generated = Path(app.srcdir, "generated")
     with TemporaryDirectory() as folder:
         listing = Path(folder, "names.rst")

@@ -1,4 +1,4 @@
-"""Rows of the tables of the page on the paper: its decisions, and defaults that differ from it."""
+"""Rows of tables about the paper: decisions, and defaults that differ from the paper."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ __all__ = ["decisions", "other_defaults"]
 def decisions(lines: Iterable[str]) -> list[list[str]]:
     """Return the cells of each row: question, paper, package, code and tests.
 
-    A row begins a line, its further lines are indented, and " | " is between cells.
+    A row starts at the beginning of a line, continuation lines are indented, and " | " separates
+    cells.
 
     Raises
     ------
     ValueError
-        When a row has not four cells, or the last one names no object of the package.
+        If a row does not have four cells, or its last cell names no object of the package.
     """
     rows: list[str] = []
     for line in filter(None, lines):
@@ -32,17 +33,21 @@ def decisions(lines: Iterable[str]) -> list[list[str]]:
     for row in cells:
         named = re.findall(r"``([\w.]+)``", row[-1])
         if len(row) != 4 or not named:
-            raise ValueError(f"not question | paper | package | code: tests, but {row}")
+            raise ValueError(
+                f"expected the cells question | paper | package | code and tests, got {row}"
+            )
         for name in named:
             try:
                 pkgutil.resolve_name(f"braindecode_pars.{name}")
             except (ImportError, AttributeError) as error:
-                raise ValueError(f"braindecode_pars has no {name}, which {row[0]} names") from error
+                raise ValueError(
+                    f"braindecode_pars.{name} in row {row[0]!r} does not exist"
+                ) from error
     return cells
 
 
 def other_defaults() -> dict[str, tuple[object, object]]:
-    """Return the published and the default value of the parameters where these differ."""
+    """Return published and default values of parameters if they differ."""
     defaults = PARSClassifier().get_params() | {"pretext_params": dict(PARS.short_params)}
     return {
         name: (published, defaults[name])

@@ -1,4 +1,4 @@
-"""Tables of the page on the paper: its decisions, and the defaults that differ from it."""
+"""Tables about the paper: decisions, and defaults that differ from the paper."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Decisions(SphinxDirective):
 
 
 class Defaults(SphinxDirective):
-    """``.. defaults::`` with what is said of a default instead of its value, as ``name: text``."""
+    """``.. defaults::`` with lines ``name: text``; the text is shown instead of the default."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        said = dict(line.split(": ", 1) for line in self.content if line)
-        found = other_defaults()
-        if unknown := set(said) - set(found):
-            raise self.error(f"{sorted(unknown)} have the paper's value by default")
+        texts = dict(line.split(": ", 1) for line in self.content if line)
+        differing = other_defaults()
+        if unknown := set(texts) - set(differing):
+            raise self.error(f"The defaults of {sorted(unknown)} do not differ from the paper.")
         rows = [
-            [f"``{name}``", f"``{published!r}``", said.get(name, f"``{default!r}``")]
-            for name, (published, default) in found.items()
+            [f"``{name}``", f"``{published!r}``", texts.get(name, f"``{default!r}``")]
+            for name, (published, default) in differing.items()
         ]
         header = "Parameter | The paper (``paper.CLASSIFIER``) | Default"
         return self.parse_text_to_nodes(_table(header, "40 30 30", "defaults", rows))

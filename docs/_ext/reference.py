@@ -1,7 +1,7 @@
-"""Directives of the API reference: ``class-page`` for a class, ``commands`` for the command line.
+"""Directives of the API reference: ``class-page`` for classes, ``commands`` for the command line.
 
-A class is documented by its own members. What it inherits from the host libraries is listed in a
-fold-out for each host class, with a link where the pages of the library can be reached.
+The page of a class documents its own members. Members that are inherited from host libraries are
+listed in a dropdown per host class, with links to the documentation of the library if available.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ClassPage", "Commands"]
 
 
 class ClassPage(SphinxDirective):
-    """Document a class: ``.. class-page:: NAME``, the full name."""
+    """Document a class by its full name: ``.. class-page:: NAME``."""
 
     required_arguments = 1
 
@@ -49,7 +49,7 @@ class Commands(SphinxDirective):
 
 
 def _sections(group: Any, path: list[str]) -> list[str]:
-    """Return a section for each command: its help, its usage, and a table of its options."""
+    """Return one section per command, with its help, its usage and a table of its options."""
     lines = []
     for name, command in group.commands.items():
         words = [*path, name]
@@ -74,7 +74,7 @@ def _sections(group: Any, path: list[str]) -> list[str]:
 def leave_out_the_hub(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Cut what braindecode appends to the docstring of a model: its code imports other names."""
+    """Remove the text about the Hub that braindecode appends to the docstrings of models."""
     start = next(
         (i for i, line in enumerate(lines) if "Hugging Face Hub integration" in line), None
     )

@@ -1,14 +1,14 @@
-"""What do the features of the encoders in the package, and of two former ones, hold?
+"""Audit encoders: which signal properties can be decoded from their features?
 
     python docs/experiments/audit.py FOLDER ENCODERS
 
-FOLDER has PhysioNet's motor imagery recordings, and ENCODERS the runs of the encoders that were in
-the package of version 0.2.0, as ``reproduce.py`` pretrains them, and of ``synthetic_signals.py``
-the encoder noise. Every encoder is audited on the sample in the package (24 people, rest and mental
-arithmetic), on trials of motor imagery (people 51 to 70; each run is a session), and on the
-channels that both have. No encoder was trained on these people. Writes
-``docs/measured/audits.csv``, and the entry ``audit`` of the card of each encoder; the weights stay
-the same.
+FOLDER contains PhysioNet's motor imagery recordings. ENCODERS contains the runs of the encoders
+that were bundled with version 0.2.0, as pretrained by ``reproduce.py``, and the encoder noise of
+``synthetic_signals.py``. Every encoder is audited on the bundled dataset (24 subjects, rest and
+mental arithmetic), on motor imagery trials (subjects 51 to 70; each run is a session), and on both
+datasets with their shared channels. No encoder was trained on these subjects. Writes
+``docs/measured/audits.csv``, and the entry ``audit`` of the card of each bundled encoder; the
+weights do not change.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def main(eeg: Path, folder: Path) -> None:
     arithmetic = datasets.mental_arithmetic(window_seconds=3)
     corpora = {
         "arithmetic": ("Rest and mental arithmetic (EEGMAT)", datasets.mental_arithmetic(), 10.0),
-        "imagery": ("Imagined movements and rest (PhysioNet, people 51 to 70)", imagery, 3.0),
+        "imagery": ("Imagined movements and rest (PhysioNet, subjects 51 to 70)", imagery, 3.0),
         "both": ("Both corpora", BaseConcatDataset([arithmetic, imagery]), 3.0),
     }
     encoders = {name: bundled_folder(name) for name in bundled_names()}
     former = {name: folder / run for name, run in FORMER.items()}
     former = {"features-noise": folder / "noise", **former}
-    found = []
+    tables = []
     for name, (title, windows, seconds) in corpora.items():
         audit = audit_encoder(encoders | former, windows)
         audit.insert(0, "recordings", recordings_text(title, audit, seconds))
         audit.insert(0, "windows", name)
-        found.append(audit)
-    audits = pd.concat(found)
+        tables.append(audit)
+    audits = pd.concat(tables)
     store_table(
         audits,
         MEASURED,
@@ -63,12 +63,12 @@ def main(eeg: Path, folder: Path) -> None:
         index=False,
         float_format="%.4f",
     )
-    for name in set(encoders) - {"pars-sleep"}:  # which sleep_encoder.py has audited
+    for name in set(encoders) - {"pars-sleep"}:  # audited by sleep_encoder.py
         store_on_card(encoders[name], stored_audits(name))
 
 
 def stored_audits(name: str, file: Path = MEASURED) -> list[dict[str, Any]]:
-    """Return the stored audits of an encoder as on its card: a table for each recordings."""
+    """Return the stored audits of an encoder in the format of its card, one table per dataset."""
     _, origin, *_ = file.read_text(encoding="utf-8").splitlines()
     audits = pd.read_csv(file, comment="#").query("encoder == @name")
     return [
@@ -82,7 +82,7 @@ def stored_audits(name: str, file: Path = MEASURED) -> list[dict[str, Any]]:
 
 
 def store_on_card(folder: Path, audit: list[dict[str, Any]]) -> None:
-    """Write audits onto the card of an encoder in the package; its weights stay the same.
+    """Write audits to the card of a bundled encoder, without changing its weights.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def store_on_card(folder: Path, audit: list[dict[str, Any]]) -> None:
     """
     encoder, card, _ = load_encoder(folder)
     card = replace(card, about={**card.about, "audit": audit})
-    save_encoder(encoder.half(), card, folder)  # as make_encoder.py has stored them
+    save_encoder(encoder.half(), card, folder)  # in the format of make_encoder.py
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Count what a fit of each method of the results costs: docs/measured/costs.csv.
+"""Count the cost of one fit of each method of the results: docs/measured/costs.csv.
 
     python docs/experiments/costs.py --eeg FOLDER --out docs/measured/costs.csv
 
-FOLDER has PhysioNet's motor imagery recordings. Nothing is trained for long: encoders that are not
-in the package are replaced by untrained ones, whose cards have the steps of the real pretraining.
-The labeled subjects are the first ones, so steps of single draws may differ by a few.
+FOLDER contains PhysioNet's motor imagery recordings. Encoders that are not bundled are replaced by
+random encoders, whose cards have the number of steps of the actual pretraining. The labeled
+subjects are the first ones in alphabetical order, so the number of steps of single draws may differ
+slightly.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--eeg", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     tables = []
     for result in RESULTS:
         with tempfile.TemporaryDirectory() as folder:
@@ -42,11 +43,11 @@ def main() -> None:
                     _stand_in_simulated(method, encoders / result, result)
                 else:
                     _stand_in(method, encoders)
-            question = ask_for(result, encoders, given.eeg)(0)
+            question = ask_for(result, encoders, options.eeg)(0)
             tables.append(_costs(result, question))
     costs = pd.concat(tables)
     command = "python docs/experiments/costs.py --eeg FOLDER --out docs/measured/costs.csv"
-    store_table(costs, given.out, command, "counted", index=False, float_format="%.6g")
+    store_table(costs, options.out, command, "counted", index=False, float_format="%.6g")
     print(costs.to_string())
 
 
@@ -71,7 +72,7 @@ def _first_subjects(question: Question, n: int) -> BaseConcatDataset:
 
 
 def _stand_in(method: str, encoders: Path) -> None:
-    """Save an encoder of the package, which has the same size, with the card of the pretraining."""
+    """Save a bundled encoder of the same size with the card of the actual pretraining."""
     task = real_recordings.TASKS[method]
     settings = real_recordings.PRETRAINING
     n_steps = settings["epochs"] * settings["steps_per_epoch"]
@@ -82,7 +83,7 @@ def _stand_in(method: str, encoders: Path) -> None:
 
 
 def _stand_in_simulated(method: str, encoders: Path, result: str) -> None:
-    """Pretrain an encoder for an epoch, and save it with the card of all epochs."""
+    """Pretrain an encoder for one epoch, and save it with the card of all epochs."""
     task, arguments = simulated.TASKS[method]
     embedder = PARSEmbedder(task, pretext_params=arguments, pretrain_epochs=1, verbose=0)
     encoder, card, _ = load_encoder(embedder.fit(simulated.unlabeled(result, 0)))

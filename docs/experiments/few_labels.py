@@ -1,22 +1,23 @@
-"""How well do frozen features classify with the labels of few people?
+"""Linear probes on frozen features with few labeled subjects.
 
     python docs/experiments/few_labels.py development ENCODERS OUT
     python docs/experiments/few_labels.py arithmetic ENCODERS OUT
     python docs/experiments/few_labels.py imagery ENCODERS OUT --eeg FOLDER
     python docs/experiments/few_labels.py hands ENCODERS OUT --eeg FOLDER
 
-ENCODERS has the runs of the other pretraining seeds, small-1 and small-2, and of noise, noise-1 and
-noise-2 (``synthetic_signals.py``). FOLDER has PhysioNet's motor imagery recordings. OUT gets the
-scores of every fit, and an interrupted command resumes from there. At the end
-``docs/measured/few_labels/TASK.csv`` is written.
+ENCODERS contains the runs of the other pretraining seeds, small-1 and small-2, and of noise,
+noise-1 and noise-2 (``synthetic_signals.py``). FOLDER contains PhysioNet's motor imagery
+recordings. OUT receives the scores of every fit. An interrupted command resumes when it is run
+again. Writes ``docs/measured/few_labels/TASK.csv``.
 
-Every method is a logistic regression with C = 0.01 on standardized features, or a vote of some. All
-have the same labeled people in a draw. Each is also given the mean of every subject, which is
-transductive. The people who are scored are those of the other results; "development" is rest or
-arithmetic of the people that all choices were made on. With ``--fine-tuned``, the only method is
-PARSClassifier with the encoder ``small`` and its defaults, to be compared with the stored scores
-of the network from scratch, which has the same draws. With ``--larger``, the methods are the
-encoders of a GPU, runs in ENCODERS, to be compared with the stored scores of ``small``.
+Every method is a logistic regression with C = 0.01 on standardized features, or an ensemble of
+several. All methods have the same labeled subjects in a draw. Each method is also run with
+subject-wise centering (transductive). The held-out subjects are the same as in the other results;
+"development" is rest vs. mental arithmetic of the development subjects. With ``--fine-tuned``, the
+only method is PARSClassifier with the encoder ``small`` and its default settings, for comparison
+with the stored scores of training from scratch in the same draws. With ``--larger``, the methods
+are encoders that were pretrained on a GPU, runs in ENCODERS, for comparison with the stored scores
+of ``small``.
 """
 
 from __future__ import annotations
@@ -55,18 +56,18 @@ MEASURED = Path(__file__).parents[1] / "measured" / "few_labels"
 
 
 def development(encoders: Path, eeg: Path | None) -> Question:
-    """Rest against arithmetic of the development people; eight are labeled, four are scored."""
+    """Rest vs. arithmetic of the development subjects; eight are labeled, four are tested."""
     windows = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(12)])
     return replace(arithmetic(encoders, eeg), windows=windows, split=dict(cv=3))
 
 
 TASKS = dict(development=development, arithmetic=arithmetic, imagery=imagery, hands=hands)
-#: Draws of labeled people.
+#: Number of draws of labeled subjects.
 N_DRAWS = {"development": 40, "arithmetic": 20, "imagery": 20, "hands": 20}
 N_LABELED = (2, 4, 8, 16)
 C = 0.01
 
-#: Method -> encoder in the package, or folder in ENCODERS.
+#: Bundled encoders, or folders in ENCODERS, by method name.
 ENCODERS = {
     "small": "small",
     "small, seed 1": "small-1",
@@ -77,7 +78,7 @@ ENCODERS = {
     "SpectralMAE": "SpectralMAE",
     "PARS without overlap": "PARS without overlap",
 }
-#: The same of the encoders that a GPU pretrained.
+#: Encoders that were pretrained on a GPU.
 LARGER = {
     "small, longer": "joint-4x128",
     "small, larger and longer": "joint-8x256",
@@ -94,18 +95,18 @@ def main() -> None:
     parser.add_argument("--eeg", type=Path, help="folder of PhysioNet's motor imagery recordings")
     parser.add_argument("--fine-tuned", action="store_true")
     parser.add_argument("--larger", action="store_true")
-    given = parser.parse_args()
-    question = TASKS[given.task](given.encoders, given.eeg)
-    numbers, n_draws = N_LABELED, N_DRAWS[given.task]
-    methods, name = {**dict(_probes(_features(given.encoders))), **dict(_votes())}, given.task
-    if given.task == "development":
+    options = parser.parse_args()
+    question = TASKS[options.task](options.encoders, options.eeg)
+    numbers, n_draws = N_LABELED, N_DRAWS[options.task]
+    methods, name = {**dict(_probes(_features(options.encoders))), **dict(_votes())}, options.task
+    if options.task == "development":
         numbers = N_LABELED[:3]
-    if given.fine_tuned:
+    if options.fine_tuned:
         numbers = N_LABELED[1:2]
         methods = {"small, fine-tuned": PARSClassifier(encoder="small", verbose=0)}
         name += "_fine_tuned"
-    elif given.larger:
-        methods = dict(_probes(_embedders(given.encoders, LARGER)))
+    elif options.larger:
+        methods = dict(_probes(_embedders(options.encoders, LARGER)))
         name += "_larger"
     with features_computed_once():
         scores = label_efficiency(
@@ -115,23 +116,23 @@ def main() -> None:
             seeds=range(n_draws),
             metrics=[question.metric],
             dataset=question.name,
-            out=given.out / name,
+            out=options.out / name,
             equal_sizes=False,
             **question.split,
         )
-    command = f"python docs/experiments/few_labels.py {given.task} ENCODERS OUT"
-    command += " --eeg FOLDER" * bool(given.eeg) + " --fine-tuned" * given.fine_tuned
-    command += " --larger" * given.larger
+    command = f"python docs/experiments/few_labels.py {options.task} ENCODERS OUT"
+    command += " --eeg FOLDER" * bool(options.eeg) + " --fine-tuned" * options.fine_tuned
+    command += " --larger" * options.larger
     store_table(
         by_subject(scores), MEASURED / f"{name}.csv", command, index=False, float_format="%.4g"
     )
 
 
 def by_subject(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each method, number of labeled people and draw; a column per subject."""
+    """Return one row per method, number of labeled subjects and draw; columns are subjects."""
     keys = ["method", "n_train_subjects", "seed"]
-    each = scores[scores["subject"] != "all"]
-    return each.pivot(index=keys, columns="subject", values="value").reset_index()
+    subject_scores = scores[scores["subject"] != "all"]
+    return subject_scores.pivot(index=keys, columns="subject", values="value").reset_index()
 
 
 def _probes(

@@ -1,10 +1,10 @@
-"""How many steps of fine-tuning does a network from scratch need before it leaves chance?
+"""How many fine-tuning steps does a network from scratch need to exceed the chance level?
 
     python docs/experiments/few_steps.py OUT.csv
 
-``fit`` warns when the steps cannot move the weights by a twentieth of their size. Here the steps
-are multiples of those that this takes, at three learning rates. The score is the balanced accuracy
-of simulated subjects who are not trained on, with five classes; chance is .2.
+``fit`` warns if the steps cannot change the weights by a twentieth of their magnitude. This script
+uses multiples of that number of steps, at three learning rates. The score is the balanced accuracy
+on held-out simulated subjects, with five classes (chance level 0.2).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _classifier(rate: float, n_steps: int, seed: int) -> PARSClassifier:
-    """Return a classifier from scratch whose epochs are single steps."""
+    """Return a classifier that is trained from scratch, with one step per epoch."""
     return PARSClassifier(
         None,
         head="attention",
@@ -61,7 +61,7 @@ def _classifier(rate: float, n_steps: int, seed: int) -> PARSClassifier:
 
 
 def _needed(X: np.ndarray, y: np.ndarray, rate: float) -> int:
-    """Return the number of steps that the warning asks for."""
+    """Return the number of steps that the warning requires."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         _classifier(rate, 1, 0).fit(X, y)

@@ -1,11 +1,11 @@
-"""How is a given encoder best fine-tuned on the labels of few people?
+"""How should a network with a pretrained encoder be trained with few labeled subjects?
 
     python docs/experiments/fine_tuning.py ENCODER OUT.csv --eeg FOLDER
 
-On development subjects only: a draw labels some of the subjects 0 to 11 of the sample in the
-package and scores the others, or some of the subjects 1 to 50 of PhysioNet's motor imagery
-recordings and scores 20 others of them. A score is the mean balanced accuracy over the scored
-subjects. Rows that OUT.csv has are not computed again.
+Development subjects only. A draw labels some of subjects 0 to 11 of the bundled dataset and tests
+the remaining subjects, or labels some of subjects 1 to 50 of PhysioNet's motor imagery recordings
+and tests 20 others of them. A score is the mean balanced accuracy over the test subjects. Rows that
+are already in OUT.csv are not computed again.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ N_SCORED = 20
 
 
 def arithmetic(eeg: Path) -> BaseConcatDataset:
-    """Rest against arithmetic."""
+    """Rest vs. mental arithmetic."""
     return datasets.mental_arithmetic([f"Subject{number:02}" for number in range(12)])
 
 
 def fists(eeg: Path, contrast: str = "movements") -> BaseConcatDataset:
-    """Imagined left against right fist."""
+    """Imagined movement of the left vs. the right fist."""
     how = dict(tmin=1, tmax=4, verbose=0, contrast=contrast, **PREPARED)
     return datasets.physionet_mi.load(eeg, list(PRETRAINED), **how)
 
 
 def imagery(eeg: Path) -> BaseConcatDataset:
-    """Imagined movement against rest."""
+    """Imagined movement vs. rest."""
     return fists(eeg, "rest")
 
 
-#: Windows; draws and epochs of fine-tuning for each number of labeled people.
+#: Windows, and draws and epochs of fine-tuning for each number of labeled subjects.
 TASKS: dict[str, tuple[Any, dict[int, tuple[int, int]]]] = {
     "arithmetic": (arithmetic, {4: (8, 30)}),
     "fists": (fists, {4: (2, 15), 16: (1, 15), 30: (1, 8)}),
@@ -62,7 +62,7 @@ TASKS: dict[str, tuple[Any, dict[int, tuple[int, int]]]] = {
 
 
 class ProbeStart(Callback):
-    """Begin with logistic regression on the pooled features that ``final_layer`` receives."""
+    """Initialize with a logistic regression on the pooled input of ``final_layer``."""
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         module = net.module_.eval()
@@ -75,9 +75,9 @@ class ProbeStart(Callback):
 
 
 class ProbePath(Callback):
-    """Add the logits of logistic regression on the features of all channels, which stays fixed.
+    """Add the logits of a fixed logistic regression on the features of all channels.
 
-    The head begins at zero.
+    The weights of the head are initialized with zeros.
     """
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
@@ -91,7 +91,7 @@ class ProbePath(Callback):
 
         def pool_channels(channels: Channels) -> Tensor:
             away = channels.tokens - center
-            if channels.keep is not None:  # dropped channels are like the mean
+            if channels.keep is not None:  # dropped channels have the mean feature
                 kept = channels.keep / channels.keep.float().mean(1, keepdim=True)
                 away = away * kept[..., None]
             return own(channels) + (away + center).flatten(1) @ weight.T + bias
@@ -106,7 +106,7 @@ def _batches(examples: Any) -> tuple[tuple[Tensor, ...], np.ndarray]:
 
 
 def _linear(features: Tensor, labels: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Return weight and bias of two logits whose softmax is that of the probe."""
+    """Return weight and bias of two logits whose softmax equals the linear probe."""
     scaler, regression = _regression()
     regression.fit(scaler.fit_transform(features.numpy()), labels)
     weight = regression.coef_ / scaler.scale_
@@ -120,11 +120,11 @@ def _regression() -> tuple[StandardScaler, LogisticRegression]:
 
 
 FROZEN = dict(freeze_encoder=True)
-#: What "auto" does for many people. The epochs of the head are added below.
+#: Settings of freeze_encoder="auto" for many subjects. The epochs of the head are added below.
 THAWED = dict(head_epochs=None, encoder_lr_factor=(0.01, 0.1))
 ATTENTION, FILTERS = dict(head="attention"), dict(head="spatial_filter")
 START, PATH = dict(callbacks=[ProbeStart()]), dict(callbacks=[ProbePath()])
-#: Method -> what differs from training all weights alike; None is another method.
+#: Changes of fine-tuning all weights, by method name; None is the linear probe.
 METHODS: dict[str, dict[str, Any] | None] = {
     "from scratch, attention": ATTENTION,
     "from scratch, spatial filters": FILTERS,
@@ -149,7 +149,7 @@ METHODS: dict[str, dict[str, Any] | None] = {
 
 
 def methods(encoder: Path, epochs: int, seed: int) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield names and estimators."""
+    """Yield method names and estimators."""
     for name, changes in METHODS.items():
         if changes is None:
             yield name, make_pipeline(PARSEmbedder(encoder=encoder, verbose=0), *_regression())
@@ -177,15 +177,15 @@ def main() -> None:
             (n, draw, epochs) for n, (draws, epochs) in numbers.items() for draw in range(draws)
         ]
         for n, draw, epochs in fits:
-            people = np.random.default_rng([draw, n]).permutation(np.unique(subjects))
-            train = np.isin(subjects, people[:n])
+            order = np.random.default_rng([draw, n]).permutation(np.unique(subjects))
+            train = np.isin(subjects, order[:n])
             for name, estimator in methods(arguments.encoder, epochs, seed=draw):
                 row = (task, name, n, draw, draw)
                 if row in {*table[columns[:5]].itertuples(index=False, name=None)}:
                     continue
                 estimator.fit(X[train], y[train])
                 scores = []
-                for subject in people[n : n + N_SCORED]:
+                for subject in order[n : n + N_SCORED]:
                     test = subjects == subject
                     scores.append(balanced_accuracy_score(y[test], estimator.predict(X[test])))
                 table.loc[len(table)] = (*row, np.mean(scores).round(4))

@@ -1,10 +1,10 @@
-"""Measure how long the pages of the gallery run, and store it in docs/measured/gallery.csv.
+"""Measure the run time of the example pages, and store it in docs/measured/gallery.csv.
 
     python docs/experiments/gallery_times.py [PAGE ...]
 
-Seconds of CPU time of a process with one thread: on a machine with nothing else to do, about the
-time that passes. Pages on real recordings read them from ``BRAINDECODE_PARS_EEG``. With names of
-pages, such as "arithmetic", the others keep their row.
+The run time is CPU time in seconds of a process with one thread. Pages with PhysioNet recordings
+read them from ``BRAINDECODE_PARS_EEG``. If names of pages are given, such as "arithmetic", the rows
+of all other pages do not change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(wanted: list[str]) -> None:
             continue
         before = _cpu_seconds()
         one_thread = dict(os.environ, MPLBACKEND="agg", OMP_NUM_THREADS="1")
-        # A page reads stored scores from where it lies, as it does while the site is built.
+        # Pages read stored scores relative to their folder, as in the documentation build.
         command = [sys.executable, page.name]
         subprocess.run(command, cwd=page.parent, env=one_thread, check=True)
         seconds[name] = round(_cpu_seconds() - before)

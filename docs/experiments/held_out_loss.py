@@ -1,4 +1,4 @@
-"""The loss of a finished run on held-out subjects, for the cards of encoders in the package."""
+"""Compute the loss of a finished pretraining run on held-out subjects, for encoder cards."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ class HeldOutLoss(NamedTuple):
     Attributes
     ----------
     loss_relative : float
-        Loss relative to chance; 1 is the chance level.
+        Relative loss; 1 is the chance level.
     parts : dict of str to float
-        The same of each part of the task, such as a frequency band. Empty for a task without parts.
+        Relative loss of each part of the pretext task, such as a frequency band. Empty if the task
+        has no parts.
     subjects : list
-        The held-out subjects, of recordings that are long enough for a crop.
+        Held-out subjects with recordings that are long enough for a crop.
     n_crops : int
         Number of random crops.
 
@@ -71,17 +72,17 @@ def held_out_loss(
 ) -> HeldOutLoss:
     """Return the loss of a finished run on held-out subjects.
 
-    The whole task is used, with the decoder that ``encoder.safetensors`` lacks: it is in the last
-    checkpoint of the run. It is in evaluation mode.
+    The loss includes the decoder, which is loaded from the last checkpoint of the run, because
+    ``encoder.safetensors`` does not contain it. The task is in evaluation mode.
 
     Parameters
     ----------
     run : path
         Folder of a finished run of :func:`pretrain`.
     store : SignalStore | path
-        Recordings of other subjects, prepared as those of the run.
+        Recordings of held-out subjects, with the same preprocessing as for the run.
     crops_per_recording : int
-        Number of random crops of random channels of every recording that is long enough for one.
+        Number of random crops of random channels per recording.
     seed : int
         Seed of the crops and of the draws of the task.
     device : "auto" | "cpu" | "cuda" | "mps"
@@ -90,23 +91,22 @@ def held_out_loss(
     Returns
     -------
     HeldOutLoss
-        Loss relative to chance, in all and of each part of the task, with the subjects and the
-        number of crops.
+        Relative loss, in total and of each part of the task, the subjects and the number of crops.
 
     Raises
     ------
     ValueError
-        When the run is not finished, or its last checkpoint is missing or damaged. When a subject
-        of the store is one of the run, or the subjects of either are unknown. When sampling rates
-        differ, or all recordings are shorter than a crop.
+        If the run is not finished, or its last checkpoint is missing or damaged. If a subject of
+        the store was used in the run, or subjects are unknown. If sampling rates differ, or all
+        recordings are shorter than a crop.
     TypeError
-        When an argument is of another type.
+        If an argument has the wrong type.
 
     Notes
     -----
-    Crops are as long as the longest of the run, in random order and in batches of the size of its
-    micro-batches: some tasks standardize their targets over a batch. The loss is the mean over
-    crops.
+    Crops have the length of the longest crops of the run, in random order and in batches of the
+    size of its micro-batches, because some tasks standardize their targets over a batch. The loss
+    is the mean over crops.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def held_out_loss(
     check_parameters(locals(), _RULES, "held_out_loss")
     folder = RunFolder(Path(run).expanduser())
     if not folder.is_finished:
-        raise ValueError(f"The run in {folder.path} is not finished; resume it first.")
+        raise ValueError(f"The run in {folder.path} is not finished. Resume it first.")
     config = RunConfig(**read_json(folder.description)["configuration"])
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)
     _check_held_out(store, load_encoder(folder.path).card, folder.path)
@@ -146,7 +146,7 @@ def held_out_loss(
     batch_size = config.micro_batch_size or config.batch_size
     net = PretrainingNet(task, precision=config.precision, device=find_device(device), verbose=0)
     net.initialize()
-    # Batches of nearly equal size, so that the last one is not much smaller than the others.
+    # Batches have nearly equal sizes, so that the last batch is not much smaller.
     batches = np.array_split(crops, -(-len(crops) // batch_size))
     with seeded(seed, net.compute_device):
         rows = pd.DataFrame([_losses(net, torch.from_numpy(batch)) for batch in batches])
@@ -165,19 +165,20 @@ def _check_held_out(store: SignalStore, card: EncoderCard, run: Path) -> None:
     )
     if card.subjects is None or store.recordings["subject"].isna().any():
         raise ValueError(
-            f"Some subjects of {run if card.subjects is None else store.path} are unknown, so that "
-            "the store may have subjects of the run; give every recording its subject."
+            f"Subjects of {run if card.subjects is None else store.path} are unknown, so the store "
+            "may contain subjects of the run. Set the subject of every recording."
         )
     seen = SubjectKeys(card.seen_subjects)
     both = [str(subject) for subject in store.subjects if subject in seen]
     if both:
         raise ValueError(
-            f"{run} was trained on {format_list(both)} of this store; use store.select(exclude=...)."
+            f"{run} was trained on {format_list(both)} of this store. Exclude these subjects with "
+            "store.select(exclude=...)."
         )
 
 
 def _trained_task(folder: RunFolder, config: RunConfig, sfreq: float) -> PretextTask:
-    """Return the task of a finished run with the weights of its last checkpoint."""
+    """Return the pretext task of a finished run with the weights of its last checkpoint."""
     task = build_task(config, sfreq)
     checkpoint = folder.newest()
     last_step = config.epochs * (config.steps_per_epoch or 0)
@@ -199,7 +200,7 @@ def _crops(
 
 
 def _losses(net: PretrainingNet, batch: Tensor) -> dict[str, float]:
-    """Return the size of a batch, and its losses relative to chance."""
+    """Return the size of a batch, and its relative losses."""
     step = net.validation_step((batch, None))
     parts = net.task_.part_losses(*step["y_pred"])
     loss = float(step["loss"]) / net.task_.chance_loss()

@@ -1,10 +1,10 @@
-"""Make the folder of an encoder in the package from a pretraining run.
+"""Create the folder of a bundled encoder from a pretraining run.
 
-``python docs/experiments/make_encoder.py RUN STORE NAME`` takes the encoder of the finished run
-in the folder RUN, computes the loss of the run on the held-out people in STORE, and writes the
-folder NAME into the package. The weights are rounded to half precision (float16); the encoder that
-is loaded computes in float32. Then ``audit.py`` measures what its features hold, and writes that
-onto its card.
+``python docs/experiments/make_encoder.py RUN STORE NAME`` loads the encoder of the finished run in
+the folder RUN, computes the loss of the run on the held-out subjects in STORE, and writes the
+folder NAME into the package. The weights are rounded to half precision (float16); loaded encoders
+compute in float32. Run ``audit.py`` afterwards, which audits the features and writes the result to
+the encoder card.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from braindecode_pars.signal_store import SignalStore
 
 __all__ = ["LARGEST", "command_of", "make"]
 
-#: Largest size of an encoder in the package, in bytes.
+#: Maximum size of a bundled encoder, in bytes.
 LARGEST = 3_000_000
 
-#: What is known of the corpus and its preparation, in the entries of ``EncoderCard.about``.
+#: Description of the corpus and its preprocessing, as entries of ``EncoderCard.about``.
 EEGMMIDB: dict[str, Any] = {
     "license": "ODC-BY 1.0",
     "attribution": [
@@ -50,7 +50,7 @@ EEGMMIDB: dict[str, Any] = {
     "reference": "average",
 }
 
-#: What the encoders must not be used for.
+#: Uses that are not permitted.
 LIMITS = (
     "Not for diagnosis, nor for any decision about a person. Tested on waking EEG of healthy "
     "adults only: rest, mental arithmetic, imagined movement; not on sleep, patients or children. "
@@ -60,7 +60,7 @@ LIMITS = (
 #: Seed of the crops of the held-out loss.
 SEED = 0
 
-#: Settings of a run that have options of another form, or do not change its result.
+#: Settings of a run with options of another form, or without effect on its result.
 _OTHER_OPTIONS = ("task_params", "exclude_subjects", "device", "num_workers")
 
 _README = """\
@@ -109,11 +109,11 @@ def make(
     run : path
         Folder of a finished pretraining run on subjects of eegmmidb.
     store : SignalStore | path
-        Recordings of held-out subjects of the same corpus, prepared in the same way.
+        Recordings of held-out subjects of the same corpus, with the same preprocessing.
     name : str
         Name of the encoder: its task and corpus, such as ``"features-eegmmidb"``.
     out : Path | None
-        Folder of the encoder. None means the one in the package.
+        Folder of the encoder. If None, the folder of bundled encoders.
 
     Returns
     -------
@@ -123,8 +123,8 @@ def make(
     Raises
     ------
     ValueError
-        When the package has an encoder of this name, the encoder is larger than :data:`LARGEST`,
-        its training subjects are unknown, ``name`` has other characters than lower-case letters,
+        If an encoder of this name is bundled, the encoder is larger than :data:`LARGEST`, its
+        training subjects are unknown, ``name`` contains characters other than lower-case letters,
         digits and hyphens, or as in ``held_out_loss``.
 
     Examples
@@ -133,16 +133,16 @@ def make(
     >>> make("run1", "stores/51-70", "features-eegmmidb")  # doctest: +SKIP
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ValueError(f"The name {name!r} is not of lower-case letters, digits and hyphens.")
+        raise ValueError(f"name={name!r} must consist of lower-case letters, digits and hyphens.")
     if bundled_folder(name) is not None:
-        raise ValueError(f"The package has an encoder {name!r}; remove its folder first.")
+        raise ValueError(f"An encoder {name!r} is already bundled. Remove its folder first.")
     run = Path(run)
     store = store if isinstance(store, SignalStore) else SignalStore.open(store)
     pretrained = load_encoder(run)
     _check_size(pretrained)
     loss = held_out_loss(run, store, seed=SEED)
     about = _about(name, run, pretrained.card, store, loss)
-    # Rather than the names of 37 channels
+    # instead of the names of 37 channels
     prepared = replace(pretrained.card.preprocessing, reference=about["reference"])
     card = replace(pretrained.card, about=about, preprocessing=prepared)
     encoder = copy.deepcopy(pretrained.encoder).half()
@@ -152,7 +152,7 @@ def make(
 
 
 def command_of(config: RunConfig) -> str:
-    """Return the command that starts a run with this configuration, whatever the defaults are.
+    """Return the command of a run with this configuration, independent of the defaults.
 
     Examples
     --------
@@ -162,13 +162,13 @@ def command_of(config: RunConfig) -> str:
     'braindecode-pars pretrain STORE --out RUN --task spectral --epochs 1000 ...'
     """
     words = ["braindecode-pars", "pretrain", "STORE", "--out", "RUN"]
-    if params_of(config.task, None):  # the defaults of a laptop would add arguments of the task
+    if params_of(config.task, None):  # the defaults for a laptop would add arguments of the task
         words.append("--paper")
     if config.epochs is None and config.max_steps is None and config.minutes is None:
         words += ["--max-steps", str(config.step_limit)]
     for entry in fields(config):
         value = getattr(config, entry.name)
-        # A run of one process takes whole batches.
+        # A run with one process uses whole batches.
         is_whole = entry.name == "micro_batch_size" and value == config.batch_size
         if value is None or value is False or is_whole or entry.name in _OTHER_OPTIONS:
             continue
@@ -187,18 +187,20 @@ def _check_size(pretrained: Pretrained) -> None:
     n_bytes = sum(tensor.nbytes for tensor in pretrained.encoder.state_dict().values())
     if n_bytes > LARGEST:
         raise ValueError(
-            f"The encoder has {n_bytes / 1e6:.1f} MB, more than the {LARGEST / 1e6:g} MB of an "
-            "encoder in the package; train a smaller one."
+            f"The encoder has {n_bytes / 1e6:.1f} MB, but bundled encoders must not exceed "
+            f"{LARGEST / 1e6:g} MB. Train a smaller encoder."
         )
 
 
 def _about(
     name: str, run: Path, card: EncoderCard, store: SignalStore, loss: HeldOutLoss
 ) -> dict[str, Any]:
-    """Return the facts that training does not know."""
+    """Return the entries of the card that do not result from training."""
     described = read_json(run / "run.json")
     if not card.subjects:
-        raise ValueError(f"The subjects of the run in {run} are unknown; the card must have them.")
+        raise ValueError(
+            f"The subjects of the run in {run} are unknown, but the encoder card requires them."
+        )
     joint = card.task_params.get("tasks", ())
     tasks = f"tasks {' and '.join(joint)}" if joint else f"task {card.task}"
     return {
@@ -223,7 +225,7 @@ def _about(
 
 
 def _development(name: str) -> dict[str, str]:
-    """Return the scores on development people, where ``few_labels.py`` has stored some."""
+    """Return the scores on development subjects, if ``few_labels.py`` has stored any."""
     aliases = [alias for alias, of in ALIASES.items() if of == name]
     stored = Path(__file__).parents[1] / "measured" / "few_labels" / "development.csv"
     if not aliases or not stored.exists():
@@ -243,7 +245,7 @@ def _development(name: str) -> dict[str, str]:
 
 
 def _people(subjects: list) -> str:
-    """Return the number of subjects, and the first and the last one."""
+    """Describe the number of subjects, and the first and the last subject."""
     names = [str(subject).rpartition(":")[2] for subject in subjects]
     ordered = sorted(names, key=lambda name: int(re.sub(r"\D", "", name) or 0))
     return f"{len(ordered)} volunteers (subjects {ordered[0]} to {ordered[-1]})"
@@ -252,7 +254,9 @@ def _people(subjects: list) -> str:
 def _channels(store: SignalStore) -> list[str]:
     montages = {tuple(names) for names in store.recordings["ch_names"]}
     if len(montages) > 1:
-        raise ValueError(f"The recordings in {store.path} have different channels.")
+        raise ValueError(
+            f"The recordings in {store.path} have different channels. Use equal channels."
+        )
     return list(montages.pop())
 
 
@@ -293,5 +297,5 @@ if __name__ == "__main__":
     parser.add_argument("run", metavar="RUN", help="folder of a finished pretraining run")
     parser.add_argument("store", metavar="STORE", help="store of held-out subjects")
     parser.add_argument("name", metavar="NAME", help="task and corpus, such as features-eegmmidb")
-    given = parser.parse_args()
-    make(given.run, given.store, given.name)
+    options = parser.parse_args()
+    make(options.run, options.store, options.name)

@@ -1,4 +1,4 @@
-"""Make the samples in the package from recordings.
+"""Create the bundled datasets from recordings.
 
 ``python docs/experiments/make_sample.py mental_arithmetic PATH`` reads the files of EEGMAT below
 the folder PATH, and writes ``recordings.npz`` into the package. With ``sleep`` instead, it reads
@@ -20,22 +20,22 @@ __all__ = ["make", "make_sleep", "samples_of"]
 
 SUBJECTS = tuple(f"Subject{number:02d}" for number in range(24))
 
-#: Over frontal, parietal and posterior temporal cortex, which work in mental arithmetic. No label
-#: was used: Fp1, Fp2, F7 and F8 have the most power below 3 Hz (eyes), and these with T3 and T4 in
-#: some recordings the most above 30 Hz (muscles).
+#: Channels over frontal, parietal and posterior temporal cortex, which are active in mental
+#: arithmetic. They were selected without labels: Fp1, Fp2, F7 and F8 have the most power below 3 Hz
+#: (eyes), and these and T3 and T4 the most power above 30 Hz (muscles) in some recordings.
 CHANNELS = ("F3", "Fz", "F4", "T5", "P3", "Pz", "P4", "T6")
 
 SFREQ = 128.0
 
-#: Windows of each stage of a person in the sample of sleep, at most.
+#: Maximum number of windows per stage and subject in the sleep dataset.
 N_WINDOWS = 60
 
-#: The recorder of UCDDB names no unit; as volts, this one gives amplitudes of EEG.
+#: UCDDB files contain no unit; with this unit in volts, amplitudes are typical of EEG.
 UNIT = 100e-6
 
 
 def make(path: str | Path, file: Path = eegmat.SAMPLE) -> None:
-    """Write the sample as an archive of NumPy arrays, without pickled objects.
+    """Write the arithmetic dataset as an archive of NumPy arrays, without pickled objects.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def make(path: str | Path, file: Path = eegmat.SAMPLE) -> None:
 
 
 def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
-    """Return the samples of some subjects, as they are in the archive.
+    """Return the samples of some subjects in the format of the archive.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
     >>> from make_sample import samples_of
     >>> samples = samples_of("eegmat", ["Subject00"])  # doctest: +SKIP
     """
-    # Whole recordings are filtered, so that the ends of a minute are not those of a filter.
+    # Filter whole recordings, to avoid edge effects at the ends of a minute.
     windows = eegmat.load(
         path,
         subjects,
@@ -101,7 +101,7 @@ def samples_of(path: str | Path, subjects: Sequence[str]) -> np.ndarray:
 
 
 def _minute(recording: EEGWindowsDataset) -> np.ndarray:
-    """Return the last minute of rest, or the first one of arithmetic: those nearest in time."""
+    """Return the last minute of rest, or the first minute of arithmetic."""
     signals = recording.raw.get_data(list(CHANNELS))
     n_times = round(eegmat.SAMPLE_SECONDS * SFREQ)
     is_rest = recording.description["condition"] == "rest"
@@ -109,7 +109,7 @@ def _minute(recording: EEGWindowsDataset) -> np.ndarray:
 
 
 def make_sleep(path: str | Path, file: Path = ucddb.SAMPLE) -> None:
-    """Write the sample of sleep: windows of each stage, evenly spread over the night.
+    """Write the sleep dataset: windows of each stage, evenly distributed over the recording.
 
     Parameters
     ----------
@@ -125,18 +125,21 @@ def make_sleep(path: str | Path, file: Path = ucddb.SAMPLE) -> None:
     >>> make_sleep("ucddb", "sleep.npz")  # doctest: +SKIP
     """
     sources = sorted(Path(path).rglob("ucddb*.npz"))
-    people = [_windows_of(source, number) for number, source in enumerate(sources)]
-    steps = [person.pop("step") for person in people]
+    subject_windows = [_windows_of(source, number) for number, source in enumerate(sources)]
+    steps = [person.pop("step") for person in subject_windows]
     np.savez_compressed(
         file,
         subjects=np.array([source.stem for source in sources]),
         step=np.array(steps, np.float32),
-        **{name: np.concatenate([person[name] for person in people]) for name in people[0]},
+        **{
+            name: np.concatenate([person[name] for person in subject_windows])
+            for name in subject_windows[0]
+        },
     )
 
 
 def _windows_of(source: Path, number: int) -> dict[str, np.ndarray]:
-    """Return the windows of one person in steps of a tenth of their median amplitude."""
+    """Return the windows of one subject in steps of a tenth of their median amplitude."""
     with np.load(source, allow_pickle=False) as archive:
         night = {name: archive[name] for name in archive.files}
     kept = np.sort(
@@ -147,7 +150,7 @@ def _windows_of(source: Path, number: int) -> dict[str, np.ndarray]:
     samples = np.rint(volts / step).clip(-127, 127).astype(np.int8)
     return dict(
         step=step,
-        # They compress better. A difference may wrap around, and so does the sum that undoes it.
+        # Differences compress better. They may wrap around, which the cumulative sum undoes.
         differences=np.diff(samples, axis=1, prepend=np.int8(0)),
         person=np.full(len(kept), number, np.uint8),
         **{name: night[name][kept] for name in ("stage", "position", "bad")},
@@ -155,7 +158,7 @@ def _windows_of(source: Path, number: int) -> dict[str, np.ndarray]:
 
 
 def _spread(is_wanted: np.ndarray) -> np.ndarray:
-    """Return at most 60 of the wanted windows, evenly spread."""
+    """Return at most 60 of the requested windows, evenly distributed."""
     rows = np.flatnonzero(is_wanted)
     places = np.linspace(0, len(rows) - 1, min(N_WINDOWS, len(rows)))
     return rows[np.unique(places.round().astype(int))]
@@ -165,5 +168,5 @@ if __name__ == "__main__":
     parser = ArgumentParser(description="Make the samples in the package from recordings.")
     parser.add_argument("sample", choices=["mental_arithmetic", "sleep"])
     parser.add_argument("path", help="folder of the recordings, at any depth", metavar="PATH")
-    given = parser.parse_args()
-    (make_sleep if given.sample == "sleep" else make)(given.path)
+    options = parser.parse_args()
+    (make_sleep if options.sample == "sleep" else make)(options.path)

@@ -1,11 +1,11 @@
-"""Measure the memory of each stage on simulated people: docs/measured/memory.csv.
+"""Measure the memory use of each stage on simulated subjects: docs/measured/memory.csv.
 
     python docs/experiments/memory.py FOLDER --subjects 1000
 
-Each person has ten minutes of 19 channels at 128 Hz, which are stored, and windows of 30 s with one
-class. FOLDER gets a store (2.8 MB a person) and what the commands write. Each row is a process of
-its own, with the peaks of its own memory, and of that and the files that it maps, as the store;
-the system drops their pages where others need the room.
+Each subject has ten minutes of 19 channels at 128 Hz, and windows of 30 s with one class. FOLDER
+receives a store (2.8 MB per subject) and the output of the commands. Each stage runs in its own
+process. Rows contain the peak of the memory of the process, and the peak including memory-mapped
+files such as the store, whose pages the operating system can discard when memory is needed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ CARD = dict(name="simulated", version="1", classes=("patient", "control"), sfreq
 
 
 def recordings(path: str | Path, subjects: list | None = None) -> list[Recording]:
-    """Return a person for each file of a folder; the files are empty."""
+    """Return one empty file per subject."""
     files = sorted(Path(path).glob("*.edf"))
     return [Recording(each, dict(subject=int(each.stem), corpus="simulated")) for each in files]
 
 
 def prepare(recording: Recording) -> mne.io.BaseRaw:
-    """Draw ten minutes of noise whose power falls with frequency, by the number of the person."""
+    """Simulate ten minutes of noise whose power decreases with frequency, seeded by the subject."""
     rng, n_times = np.random.default_rng(recording.subject), MINUTES * 60 * SFREQ
     spectrum = rng.normal(size=(len(CHANNELS), n_times // 2 + 1, 2)).astype("float32")
     frequencies = np.fft.rfftfreq(n_times, 1 / SFREQ)
@@ -53,7 +53,7 @@ def prepare(recording: Recording) -> mne.io.BaseRaw:
 
 
 def cut(recording: Recording) -> EEGWindowsDataset:
-    """Cut a person into windows of one class."""
+    """Cut the recording of a subject into windows of one class."""
     starts = np.arange(MINUTES * 60 // SECONDS) * SECONDS * SFREQ
     table = pd.DataFrame(
         dict(
@@ -67,7 +67,7 @@ def cut(recording: Recording) -> EEGWindowsDataset:
 
 
 _SHORT = ["--epochs", "1", "--steps-per-epoch", "50"]
-#: What is measured, and the code or the command of it. {store} and {out} are folders.
+#: Stages, and their code or command. {store} and {out} are folders.
 STAGES = {
     "import of torch, mne and braindecode": "import torch, mne, braindecode",
     "study --plan-only": ["study", "{store}", "--plan-only", "--out", "{out}/study"],
@@ -82,38 +82,39 @@ STAGES = {
 
 
 def measured(stage: Any, **folders: Path) -> dict[str, float]:
-    """Return seconds, and peaks of a process in MiB: its own memory, and with what it maps."""
+    """Return seconds and peak memory of a process in MiB, without and with mapped files."""
     code = ["-c", stage] if isinstance(stage, str) else ["-m", "braindecode_pars", *stage]
     command = [sys.executable, *(part.format(**folders) for part in code)]
-    begin, own, mapped = time.perf_counter(), 0, 0
+    begin, private, mapped = time.perf_counter(), 0, 0
     with psutil.Popen(command, stdout=DEVNULL, stderr=DEVNULL) as process:
         while process.poll() is None:
-            with suppress(psutil.Error):  # it ends meanwhile
+            with suppress(psutil.Error):  # the process ended in the meantime
                 memory = process.memory_info()
-                own, mapped = max(own, memory.rss - memory.shared), max(mapped, memory.rss)
+                private, mapped = max(private, memory.rss - memory.shared), max(mapped, memory.rss)
             time.sleep(0.02)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} failed.")
     seconds = time.perf_counter() - begin
-    return dict(seconds=seconds, own_MiB=own / 2**20, with_files_MiB=mapped / 2**20)
+    return dict(seconds=seconds, own_MiB=private / 2**20, with_files_MiB=mapped / 2**20)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--subjects", type=int, required=True)
-    given = parser.parse_args()
-    source, store = given.folder / "people", given.folder / "store"
+    options = parser.parse_args()
+    source, store = options.folder / "subjects", options.folder / "store"
     source.mkdir(parents=True, exist_ok=True)
-    for number in range(given.subjects):
+    for number in range(options.subjects):
         if not (file := source / f"{number:04}.edf").exists():
             file.touch()
     SignalStore.create(store, Recipe("simulated", CARD, recordings, prepare, cut).labeled(source))
     rows = [
-        dict(stage=name, people=given.subjects) | measured(stage, store=store, out=given.folder)
+        dict(stage=name, subjects=options.subjects)
+        | measured(stage, store=store, out=options.folder)
         for name, stage in STAGES.items()
     ]
-    command = f"python docs/experiments/memory.py FOLDER --subjects {given.subjects}"
+    command = f"python docs/experiments/memory.py FOLDER --subjects {options.subjects}"
     file = Path(__file__).parents[1] / "measured" / "memory.csv"
     store_table(pd.DataFrame(rows), file, command, index=False, float_format="%.0f")
     print(file.read_text(encoding="utf-8"))

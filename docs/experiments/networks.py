@@ -1,13 +1,13 @@
-"""EEGNet and ShallowFBCSPNet with 15 epochs on imagined movement, and what they use.
+"""EEGNet and ShallowFBCSPNet with 15 epochs on imagined movement, with control analyses.
 
     python docs/experiments/networks.py hands OUT --eeg FOLDER
     python docs/experiments/networks.py imagery OUT --eeg FOLDER
 
-FOLDER has PhysioNet's motor imagery recordings. The labeled people, draws and scored people are
-those of ``reproduce.py``, for ``--n`` and ``--draws`` of them. With ``--controls``, that many draws
-of four people are scored once more without frequencies below 7 Hz, and without what frontal
-channels predict. OUT gets the scores of every fit, and an interrupted command resumes from there.
-At the end ``docs/measured/networks/RESULT.csv`` is written.
+FOLDER contains PhysioNet's motor imagery recordings. Labeled subjects, draws and held-out subjects
+are the same as in ``reproduce.py``, for the numbers ``--n`` and ``--draws``. With ``--controls``,
+this number of draws of four labeled subjects is also run with a high-pass filter at 7 Hz, and with
+frontal channels regressed out. OUT receives the scores of every fit. An interrupted command resumes
+when it is run again. Writes ``docs/measured/networks/RESULT.csv``.
 """
 
 from __future__ import annotations
@@ -30,46 +30,50 @@ def main() -> None:
     parser.add_argument("result", choices=("hands", "imagery"))
     parser.add_argument("out", type=Path, help="folder of the scores")
     parser.add_argument("--eeg", type=Path, required=True)
-    parser.add_argument("--n", nargs="*", type=int, default=[4, 16], help="labeled people")
+    parser.add_argument(
+        "--n", nargs="*", type=int, default=[4, 16], help="numbers of labeled subjects"
+    )
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--controls", type=int, default=0, help="draws of the controls, such as 5")
-    given = parser.parse_args()
-    ask = ask_for(given.result, given.out / "encoders", given.eeg)
+    parser.add_argument(
+        "--controls", type=int, default=0, help="number of draws with control signals"
+    )
+    options = parser.parse_args()
+    ask = ask_for(options.result, options.out / "encoders", options.eeg)
     wanted = [
         dict(method=method, n_train_subjects=n, seed=seed)
-        for n in given.n
-        for seed in range(given.draws)
+        for n in options.n
+        for seed in range(options.draws)
         for method in SHORT
     ]
-    scores = measure(pd.DataFrame(wanted), ask, given.out / given.result)
+    scores = measure(pd.DataFrame(wanted), ask, options.out / options.result)
     tables = [scores.assign(control="none")]
-    if given.controls:
+    if options.controls:
         question = ask(0)
         changed = controls(
             {method: question.classifier(method, 4) for method in SHORT},
             question.windows,
             controls=("slow", "eyes"),
             n_train_subjects=[4],
-            seeds=range(given.controls),
+            seeds=range(options.controls),
             metrics=[question.metric],
             dataset=question.name,
-            out=given.out / f"{given.result}, controls",
+            out=options.out / f"{options.result}, controls",
             equal_sizes=False,
             test_subjects=question.split["test_subjects"],
         )
         tables.append(changed[changed["control"] != "none"])
-    command = f"python docs/experiments/networks.py {given.result} OUT --eeg FOLDER"
-    command += f" --n {' '.join(map(str, given.n))} --draws {given.draws}"
-    command += f" --controls {given.controls}" * bool(given.controls)
-    store(pd.concat(tables), given.result, command)
+    command = f"python docs/experiments/networks.py {options.result} OUT --eeg FOLDER"
+    command += f" --n {' '.join(map(str, options.n))} --draws {options.draws}"
+    command += f" --controls {options.controls}" * bool(options.controls)
+    store(pd.concat(tables), options.result, command)
 
 
 def store(scores: pd.DataFrame, result: str, command: str) -> None:
-    """Write one row for each method, control, number of labeled people and draw."""
+    """Write one row per method, control, number of labeled subjects and draw."""
     keys = ["method", "control", "n_train_subjects", "seed"]
-    each = scores.astype({"subject": str})  # numbers in one of the tables
-    each = each[each["subject"] != "all"]
-    table = each.pivot(index=keys, columns="subject", values="value").reset_index()
+    subject_scores = scores.astype({"subject": str})  # numbers in one of the tables
+    subject_scores = subject_scores[subject_scores["subject"] != "all"]
+    table = subject_scores.pivot(index=keys, columns="subject", values="value").reset_index()
     MEASURED.mkdir(exist_ok=True)
     store_table(table, MEASURED / f"{result}.csv", command, index=False, float_format="%.4g")
 

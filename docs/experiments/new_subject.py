@@ -1,14 +1,14 @@
-"""What helps on a new person: windows without labels, or a few with labels?
+"""How much do unlabeled or labeled windows of a new subject improve its classification?
 
     python docs/experiments/new_subject.py arithmetic
     python docs/experiments/new_subject.py sleep
 
-One person at a time is new, and all others are labeled. Of the new person, the first k windows of
-each class in time have labels. The next window of each class is left out, so that none that is
-tested touches one with a label, and the windows after the first 16 and this gap are tested: the
-same for every k. Arithmetic is rest or arithmetic in windows of two seconds; sleep is wake or deep
-sleep (stages 3 and 4). All features are given the same, and have a logistic regression with
-C = 0.01. The results are written to ``docs/measured/new_subject/TASK.csv``.
+Each subject in turn is the new subject, and all other subjects are labeled. The first k windows of
+each class in time have labels. The 17th window of each class is excluded, so that no test window is
+adjacent to a labeled window, and the windows after it are tested; the test windows are the same for
+every k. The arithmetic task is rest vs. arithmetic in windows of two seconds; the sleep task is
+wake vs. deep sleep (stages 3 and 4). All features have the same data, and a logistic regression
+with C = 0.01. Writes ``docs/measured/new_subject/TASK.csv``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from braindecode_pars.evaluation import (
 )
 
 MEASURED = Path(__file__).parents[1] / "measured" / "new_subject"
-#: Windows of each class that have labels, and those of each class that no k tests.
+#: Number of labeled windows per class, and number of windows per class that are not tested.
 N_LABELED, N_NOT_TESTED = (1, 2, 4, 8, 16), 17
 
 
@@ -50,7 +50,7 @@ def arithmetic() -> tuple[Any, np.ndarray, np.ndarray]:
 
 def sleep() -> tuple[Any, np.ndarray, np.ndarray]:
     X, y, subjects = as_sklearn(datasets.sleep())
-    return X, np.minimum(y, 1), subjects  # today's N3
+    return X, np.minimum(y, 1), subjects  # N3 in current scoring rules
 
 
 TASKS = {"arithmetic": arithmetic, "sleep": sleep}
@@ -69,8 +69,8 @@ def main() -> None:
                 fold = X[~new], y[~new], X[new], y[new]
                 keys = ("method", "test_subject_data", "n_labeled", "value")
                 rows += [
-                    dict(zip(keys, each, strict=True), features=name, subject=subject)
-                    for each in scores_of(transformer, *fold)
+                    dict(zip(keys, score_row, strict=True), features=name, subject=subject)
+                    for score_row in scores_of(transformer, *fold)
                 ]
     keys = ["features", "method", "test_subject_data", "n_labeled"]
     table = pd.DataFrame(rows).pivot(index=keys, columns="subject", values="value").reset_index()
@@ -89,7 +89,7 @@ def features_of(X: Any) -> Iterator[tuple[str, TransformerMixin]]:
 def scores_of(
     transformer: TransformerMixin, X: Any, y: np.ndarray, own: Any, labels: np.ndarray
 ) -> Iterator[tuple[str, TestSubjectData, int, float]]:
-    """Yield method, access, number of labeled windows a class, and balanced accuracy."""
+    """Yield method, test-subject data, number of labeled windows per class, and score."""
     test = ~new_subject.first_of_each_class(labels, N_NOT_TESTED)
 
     def score(predicted: np.ndarray) -> float:

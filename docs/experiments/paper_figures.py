@@ -65,7 +65,7 @@ THEMES = {
 
 
 class Example(NamedTuple):
-    """Ten seconds of one channel and five patches; the first four have lost their position."""
+    """Ten seconds of one channel and five patches, of which the first four have no position."""
 
     signal: Tensor  #: shape (1, n_times)
     starts: Tensor  #: shape (1, n_patches), first samples
@@ -74,12 +74,12 @@ class Example(NamedTuple):
 
     @property
     def order(self) -> list[int]:
-        """Patches by time."""
+        """Indices of the patches, sorted by time."""
         return self.starts[0].argsort().tolist()
 
     @property
     def letters(self) -> dict[int, str]:
-        """Name of each patch: A begins first."""
+        """Letter of each patch, sorted by time."""
         return dict(zip(self.order, "ABCDE", strict=True))
 
     def seconds(self, i: int) -> float:
@@ -88,7 +88,7 @@ class Example(NamedTuple):
 
 @cache
 def example() -> Example:
-    """Return the input of PARS for one example, as the task draws it."""
+    """Return the input of PARS for one crop, as drawn by the pretext task."""
     raw = datasets.mental_arithmetic(["Subject05"]).datasets[0].raw
     sfreq = int(raw.info["sfreq"])
     x = torch.as_tensor(raw.get_data([CHANNEL])).float()
@@ -99,7 +99,7 @@ def example() -> Example:
 
 
 def hidden_shifts() -> tuple[str, np.ndarray]:
-    """Return the letters of the hidden patches by time, and the shifts between them."""
+    """Return the letters of the hidden patches sorted by time, and the shifts between them."""
     e = example()
     order = [i for i in e.order if i < e.n_hidden]
     shifts = relative_shifts(e.starts[:, order], e.signal.shape[1])[0].numpy()
@@ -107,7 +107,7 @@ def hidden_shifts() -> tuple[str, np.ndarray]:
 
 
 def misfit(first: np.ndarray, second: np.ndarray, smallest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Compare two patches as if the second one began some samples later.
+    """Compare two patches under the assumption that the second starts some samples later.
 
     Returns
     -------
@@ -134,7 +134,7 @@ class Decoder(NamedTuple):
 
 @cache
 def decoder(n_hidden: int = 4, n_patches: int = 5, embed_dim: int = 16) -> Decoder:
-    """Factorize a decoder by the formulas of docs/paper.rst, apart from the package's code."""
+    """Factorize a decoder by the formulas of docs/paper.rst, independently of the package."""
     torch.manual_seed(5)
     module = CrossAttentionDecoder(embed_dim, num_heads=1).double()
     y = 4 * torch.randn(n_patches, embed_dim, dtype=torch.double)
@@ -153,7 +153,7 @@ def decoder(n_hidden: int = 4, n_patches: int = 5, embed_dim: int = 16) -> Decod
 
 
 def patches(theme: Theme) -> Figure:
-    """Draw the signal with its patches, and below what the model gets."""
+    """Draw the signal with its patches, and below the input of the model."""
     e = example()
     x, cut = e.signal[0].numpy(), extract_patches(e.signal, e.starts, e.sfreq)[0].numpy()
     fig = plt.figure(figsize=(WIDTH, 4.3), layout="constrained")
@@ -217,7 +217,7 @@ def shifts(theme: Theme) -> Figure:
 
 
 def overlap(theme: Theme) -> Figure:
-    """Compare the samples of two patches that overlap, and of two that do not."""
+    """Compare the samples of two patches that overlap, and of two patches that do not."""
     e = example()
     cut = extract_patches(e.signal, e.starts, e.sfreq)[0].numpy()
     of = {letter: i for i, letter in e.letters.items()}
@@ -255,7 +255,7 @@ def overlap(theme: Theme) -> Figure:
 
 
 def factorized(theme: Theme) -> Figure:
-    """Draw the weights of all pairs, and the small matrices that give the same numbers."""
+    """Draw the weights of all pairs, and the small matrices with the same product."""
     d = decoder()
     n_hidden, n_patches = d.e.shape
     n_columns, n_rows = 23.5, 24.0  # of the figure, in cells
@@ -309,7 +309,7 @@ def _color(theme: Theme, i: int, e: Example) -> str:
 
 
 def _number(value: float) -> str:
-    """Two decimals with a real minus sign, and none before zero."""
+    """Format a number with two decimals and a typographic minus sign."""
     return f"{value + 0.0:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -317,7 +317,7 @@ FIGURES = dict(patches=patches, shifts=shifts, overlap=overlap, factorized=facto
 
 
 def style(theme: Theme) -> dict[str, object]:
-    """Return matplotlib's settings: the text is text, in the font of the browser."""
+    """Return matplotlib settings that store text as text, in the font of the browser."""
     inks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "paper", "font.family": "sans-serif"}
     return dict.fromkeys(inks, theme.ink) | fixed | {"font.size": 12}

@@ -1,14 +1,14 @@
-"""Why does the loss of PARS stay at chance at first? Look at pairs, attention and gradients.
+"""Why does the loss of PARS initially stay at the chance level?
 
     python docs/experiments/plateau.py
 
-PARS is trained on six of the twelve subjects of the sleep sample, with position mask ratios of 0.5
-and 0.8 and otherwise with the defaults of the estimators. Every 25 steps, on windows of the six
-other subjects: the loss of pairs whose patches overlap, are up to five patches apart, or further;
-the loss when the visible patches have swapped their positions; the attention of patches without a
-position to the visible patches that overlap them, relative to uniform attention, in the head of
-each layer that has most of it; and, in training, the norm of the gradient of queries and keys.
-Writes ``docs/measured/plateau.csv``.
+PARS is trained on six of the twelve subjects of the bundled sleep dataset, with position mask
+ratios of 0.5 and 0.8 and otherwise the default settings of the estimators. Every 25 steps, the
+following values are measured on windows of the six other subjects: the loss of pairs whose patches
+overlap, are up to five patches apart, or further; the loss after the visible patches have swapped
+their positions; and the attention of patches without a position to overlapping visible patches,
+relative to uniform attention, in the head with the highest value of each layer. In training, the
+norm of the gradient of queries and keys is measured. Writes ``docs/measured/plateau.csv``.
 """
 
 from __future__ import annotations
@@ -33,24 +33,26 @@ RATIOS, N_STEPS, EVERY, N_SEEDS = (0.5, 0.8), 1000, 25, 2
 
 
 @torch.no_grad()
-def looked_at(task: PARS, x: Tensor) -> dict[str, float]:
-    """Return losses and attention on some windows, with the same draws each time."""
+def measure_losses(task: PARS, x: Tensor) -> dict[str, float]:
+    """Return losses and attention on some windows, with the same random draws each time."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         starts = task.sample_starts(len(x))
     n, size = task.n_masked, task.patch_size
     target = relative_shifts(starts[:, :n], task.n_times)
     error = (task.predict_shifts(x, starts) - target).square()
-    apart = target.abs() * task.n_times / size  # in patches
+    apart = target.abs() * task.n_times / size  # distance in patches
     kinds = {
         "overlapping": (apart > 0) & (apart < 1),
         "up to 5 apart": (apart >= 1) & (apart < 5),
         "further": apart >= 5,
         "all": apart >= 0,
     }
-    found = {k: float(error[m].mean() / target[m].square().mean()) for k, m in kinds.items()}
-    # The same patches, with the positions of the visible ones in another order.
-    found["swapped positions"] = float(
+    relative_losses = {
+        k: float(error[m].mean() / target[m].square().mean()) for k, m in kinds.items()
+    }
+    # The same patches, with permuted positions of the visible patches.
+    relative_losses["swapped positions"] = float(
         (shifts_with_swapped(task, x, starts) - target).square().mean() / target.square().mean()
     )
     # Attention of the masked patches to visible patches that share samples with them.
@@ -59,15 +61,17 @@ def looked_at(task: PARS, x: Tensor) -> dict[str, float]:
     expected = shares.float().mean(dim=-1) * (task.n_patches - n) / task.n_patches
     for number, block in enumerate(task.encoder.blocks, start=1):
         normed = block.attention_norm(tokens)
-        weights = block.attention.weights(normed[:, :n], normed)[..., n:]  # to the visible ones
+        weights = block.attention.weights(normed[:, :n], normed)[
+            ..., n:
+        ]  # attention to visible patches
         mass = (weights * shares[:, None]).sum(dim=-1).mean(dim=(0, 2)) / expected.mean()
-        found[f"attention {number}"] = mass.max().item()
+        relative_losses[f"attention {number}"] = mass.max().item()
         tokens = block(tokens)
-    return found
+    return relative_losses
 
 
 def with_positions(task: PARS, x: Tensor, starts: Tensor, shown: Tensor | None = None) -> Tensor:
-    """Return the tokens with their positions or the mask token, as in the task."""
+    """Return the tokens with their positions or the mask token, as in the pretext task."""
     tokens = task.encoder.tokenize(extract_patches(task.normalized(x), starts, task.patch_size))
     shown = starts[:, task.n_masked :] if shown is None else shown
     positions = sinusoidal_positions(shown / task.patch_size, tokens.shape[-1])
@@ -93,20 +97,20 @@ def gradient(task: PARS) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    X, _, people = as_sklearn(datasets.sleep())
-    names = np.unique(people)
+    X, _, subjects = as_sklearn(datasets.sleep())
+    names = np.unique(subjects)
     x = torch.as_tensor(np.stack([X[i] for i in range(len(X))]))
-    own, others = (x[np.isin(people, names[part::2])] for part in (0, 1))
-    others, rows = others[::4, 0], []
+    training_windows, held_out_windows = (x[np.isin(subjects, names[part::2])] for part in (0, 1))
+    held_out_windows, rows = held_out_windows[::4, 0], []
     for ratio in RATIOS:
         for seed in range(N_SEEDS):
             params = PARS.short_params | dict(position_mask_ratio=ratio)
             task = new_task(x.shape[-1], 128, seed, **params)
             optimizer = optimizer_of(task, settings.LEARNING_RATE)
-            stream = batches(own, settings.BATCH_SIZE)
+            stream = batches(training_windows, settings.BATCH_SIZE)
             for i in range(N_STEPS + 1):
                 lr = settings.LEARNING_RATE * min(1, 0.1 + 0.9 * i / held_out.WARMUP_STEPS)
-                before = looked_at(task, others) if i % EVERY == 0 else None
+                before = measure_losses(task, held_out_windows) if i % EVERY == 0 else None
                 step(task, optimizer, next(stream), lr)
                 if before is not None:
                     row = dict(ratio=ratio, seed=seed, step=i, **before, gradient=gradient(task))

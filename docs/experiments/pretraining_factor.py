@@ -1,21 +1,20 @@
-"""Which pretraining helps, and what does its gain need?
+"""Compare pretrainings of one encoder: pretext tasks, and EEG or synthetic signals.
 
     python docs/experiments/pretraining_factor.py pretrain OUT --eeg FOLDER
     python docs/experiments/pretraining_factor.py score TASK OUT --eeg FOLDER
     python docs/experiments/pretraining_factor.py fine-tune TASK OUT --eeg FOLDER
 
-The first command pretrains every variant with three seeds into OUT/encoders, with the same steps
-and the same initial weights for each seed. An interrupted command resumes when it is given again.
-The second one scores frozen features of all of them, TASK being arithmetic, imagery or hands, and
-writes ``docs/measured/pretraining/TASK.csv``. The third one fine-tunes the encoders whose features
-differ, all weights as in the network from scratch, with the labels of four people. FOLDER has
+The first command pretrains every variant with three seeds into OUT/encoders, with the same number
+of steps and the same initial weights per seed. An interrupted command resumes when it is run again.
+The second command scores linear probes on all encoders, for TASK arithmetic, imagery or hands, and
+writes ``docs/measured/pretraining/TASK.csv``. The third command fine-tunes all weights of some
+encoders with four labeled subjects, in the same way as the network from scratch. FOLDER contains
 PhysioNet's motor imagery recordings.
 
-Every encoder has the size of the estimators' defaults. PARS has seven patches of 1 s in a crop of
-10 s, with overlap as without. What its gain needs: PARS without overlap is also pretrained on the
-same crops without the trend of each patch, on the crops with random phases, which keep their power
-and nothing else, on synthetic 1/f noise, and on white noise. "slope" learns the line and the
-parabola of a crop, and nothing else.
+Every encoder has the default size of the estimators. PARS has seven patches of 1 s per crop of 10
+s, with and without overlap. PARS without overlap is also pretrained on the same crops without the
+linear trend of each patch, on phase-randomized crops, on synthetic 1/f noise, and on white noise.
+"slope" is trained to predict only slope and curvature of a crop.
 """
 
 from __future__ import annotations
@@ -58,15 +57,15 @@ from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 
 N_SEEDS = 3
-#: The defaults of the estimators.
+#: Default size of the estimators.
 SIZES = dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128)
-#: Steps of 128 crops of 10 s, in epochs of 250: PARS needs many until its loss falls.
+#: Steps of 128 crops of 10 s, in epochs of 250 steps; the loss of PARS decreases late.
 LONG, SHORT = 24, 6
 ALONE = dict(overlap=False, min_gap=16, n_patches=7)
 
 
 class RandomPhases:
-    """Crops of a store with random phases: the power of each frequency stays, the waveform goes."""
+    """Phase-randomized crops of a store, which keep only the power spectrum."""
 
     def __init__(self, store: SignalStore):
         self.sfreq = store.sfreq
@@ -84,11 +83,13 @@ class RandomPhases:
         crops = self._store.batch(rng.integers(len(self._store), size=n), n_times, rng)
         spectrum = np.abs(np.fft.rfft(crops))
         phases = np.exp(2j * np.pi * rng.random(spectrum.shape))
-        phases[:, 0] = phases[:, -1] = 1  # the mean and the highest frequency are real
+        phases[:, 0] = phases[:, -1] = (
+            1  # the coefficients of the mean and of the highest frequency are real
+        )
         return np.fft.irfft(spectrum * phases, n_times).astype(np.float32)
 
 
-#: Variant -> source of signals (None: the recordings), epochs, and settings of the run.
+#: Source of signals (None: the recordings), epochs, and settings of the run, by variant.
 Variant = tuple[Callable[[SignalStore], Any] | None, int, dict[str, Any]]
 VARIANTS: dict[str, Variant] = {
     "PARS": (None, LONG, dict(task="pars", task_params=dict(n_patches=7))),
@@ -133,14 +134,14 @@ VARIANTS: dict[str, Variant] = {
 }
 SCORED = dict(arithmetic=arithmetic, imagery=imagery, hands=hands)
 N_LABELED, N_DRAWS = (4, 16), 20
-#: Variants that are fine-tuned, the epochs of each task, and its head: those of scratch.
+#: Variants that are fine-tuned.
 FINE_TUNED = ("PARS without overlap", "slope", "features and spectra")
 TUNING: dict[str, dict[str, Any]] = dict(
     arithmetic={},
     imagery=dict(finetune_epochs=15),
     hands=dict(finetune_epochs=15, head="spatial_filter"),
 )
-#: Name of the encoders with initial weights.
+#: Name of the encoders with random initial weights.
 RANDOM = "random encoder"
 MEASURED = Path(__file__).parents[1] / "measured" / "pretraining"
 
@@ -152,19 +153,19 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder of the encoders and the scores")
     parser.add_argument("--eeg", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=VARIANTS)
-    given = parser.parse_args()
-    if given.step == "pretrain":
+    options = parser.parse_args()
+    if options.step == "pretrain":
         for seed in range(N_SEEDS):
-            for name in given.variants:
-                pretrain(name, seed, given.out / "encoders", given.eeg)
-    elif given.step == "score":
-        score(given.task, given.out, given.eeg)
+            for name in options.variants:
+                pretrain(name, seed, options.out / "encoders", options.eeg)
+    elif options.step == "score":
+        score(options.task, options.out, options.eeg)
     else:
-        fine_tune(given.task, given.out, given.eeg)
+        fine_tune(options.task, options.out, options.eeg)
 
 
 def pretrain(name: str, seed: int, encoders: Path, eeg: Path) -> Path:
-    """Return the folder of an encoder: finished, or pretrained from where it was interrupted."""
+    """Return the folder of an encoder, pretraining or resuming it if necessary."""
     run = encoders / f"{name}, seed {seed}"
     if not (run / "encoder.json").exists():
         store = _store(encoders / "store", eeg)
@@ -179,7 +180,7 @@ def pretrain(name: str, seed: int, encoders: Path, eeg: Path) -> Path:
 
 
 def score(task: str, out: Path, eeg: Path) -> None:
-    """Score every encoder, and store one row for each of them, each number and each draw."""
+    """Score linear probes on every encoder, and store one row per method, number and draw."""
     question = SCORED[task](out / "encoders", eeg)
     tables = []
     for name, methods in _probes(out / "encoders", eeg, question):
@@ -202,7 +203,7 @@ def score(task: str, out: Path, eeg: Path) -> None:
 
 
 def fine_tune(task: str, out: Path, eeg: Path) -> None:
-    """Fine-tune encoders and a new one on four people, and store one row for each draw."""
+    """Fine-tune encoders with four labeled subjects, and store one row per method and draw."""
     question = SCORED[task](out / "encoders", eeg)
     settings = {**FINE_TUNING, **TUNING[task]}
     methods = {"from scratch": PARSClassifier(None, patch_seconds=1.0, **SIZES, **settings)}
@@ -228,11 +229,14 @@ def fine_tune(task: str, out: Path, eeg: Path) -> None:
 def _probes(
     encoders: Path, eeg: Path, question: Question
 ) -> Iterator[tuple[str, dict[str, BaseEstimator]]]:
-    """Yield the probes of each variant: of all its seeds, plain and centered."""
+    """Yield the linear probes of each variant, for all seeds, without and with centering."""
     for name in VARIANTS:
-        found = [pretrain(name, seed, encoders, eeg) for seed in range(N_SEEDS)]
-        given = [PARSEmbedder(encoder=each, pooling="channels", verbose=0) for each in found]
-        yield name, dict(_plain_and_centered(name, given))
+        folders = [pretrain(name, seed, encoders, eeg) for seed in range(N_SEEDS)]
+        embedders = [
+            PARSEmbedder(encoder=folder_of_seed, pooling="channels", verbose=0)
+            for folder_of_seed in folders
+        ]
+        yield name, dict(_plain_and_centered(name, embedders))
     random = [_random(seed, encoders, question) for seed in range(N_SEEDS)]
     yield RANDOM, dict(_plain_and_centered(RANDOM, random))
     baselines = {
@@ -255,7 +259,7 @@ def _plain_and_centered(
 
 
 def _random(seed: int, encoders: Path, question: Question) -> PARSEmbedder:
-    """Return an encoder with initial weights, the same in every draw."""
+    """Return an encoder with random initial weights, the same in every draw."""
     folder = encoders / f"{RANDOM}, seed {seed}"
     if not folder.exists():
         new = PARSEmbedder(None, patch_seconds=1.0, random_state=seed, verbose=0, **SIZES)

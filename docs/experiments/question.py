@@ -1,4 +1,4 @@
-"""What an experiment asks: windows, who is scored, and the classifiers by name."""
+"""Classification tasks of the experiments: windows, train-test split, and classifiers by name."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from braindecode_pars.baselines import make_methods
 
 __all__ = ["BASELINES", "SHORT", "Question"]
 
-#: Names in tables of the methods without an encoder, and those that ``make_methods`` knows.
+#: Names of methods without an encoder in tables, and their keys of ``make_methods``.
 BASELINES = {
     "log band power": "band-power",
     "tangent space": "tangent-space",
     "EEGNet": "eegnet",
     "ShallowFBCSPNet": "shallow",
 }
-#: The networks with few epochs, which take seconds a fit; the published 500 take minutes.
+#: Networks with 15 epochs, which take seconds per fit; the published 500 epochs take minutes.
 SHORT = {f"{name}, 15 epochs": BASELINES[name] for name in ("EEGNet", "ShallowFBCSPNet")}
-#: Those that are logistic regressions.
-CLASSICAL = ("log band power", "tangent space")
+#: Methods with a logistic regression.
+LOGISTIC_REGRESSIONS = ("log band power", "tangent space")
 
 
 @dataclass
 class Question:
-    """Labeled windows, and all that a fit needs.
+    """Labeled windows, split and methods of a classification task.
 
     Attributes
     ----------
@@ -41,10 +41,10 @@ class Question:
     metric : str
         Metric of the scores.
     split : dict
-        Arguments of ``label_efficiency`` that say who may be labeled and who is scored.
+        Arguments of ``label_efficiency`` that define labeled and test subjects.
     fitted_by : callable
-        Function of the name of a method and the number of labeled subjects. It returns the
-        classifier, and pretrains its encoder first if that is missing.
+        Function of a method name and the number of labeled subjects. It returns the classifier,
+        after pretraining its encoder if it does not exist.
     """
 
     name: str
@@ -59,9 +59,9 @@ class Question:
             (clf,) = make_methods([SHORT[method]], finetune_epochs=15).values()
             return clf
         if method in BASELINES:
-            # The stored scores of the classical methods were computed without class weights, and
-            # those of tangent space without standardization.
-            weights = {"class_weight": None} if method in CLASSICAL else {}
+            # The stored scores of these methods were computed without class weights, and the scores
+            # of tangent space without standardization.
+            weights = {"class_weight": None} if method in LOGISTIC_REGRESSIONS else {}
             clf = make_methods([BASELINES[method]], **weights)[method]
             if method == "tangent space":
                 return make_pipeline(clf.transformer, LogisticRegression(max_iter=1000))

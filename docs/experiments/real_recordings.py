@@ -1,7 +1,7 @@
-"""Questions about real recordings, and the encoders that are pretrained for them.
+"""Classification tasks with real recordings, and the encoders that are pretrained for them.
 
-``reproduce.py`` answers them. Rest against arithmetic uses the sample in the package; the others
-need PhysioNet's motor imagery recordings.
+They are run by ``reproduce.py``. Rest vs. mental arithmetic uses the bundled dataset; the other
+tasks need PhysioNet's motor imagery recordings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PRETRAINING = dict(
     precision="float32",
 )
 
-#: What differs from the above, by method.
+#: Settings that differ from PRETRAINING, by method.
 TASKS: dict[str, dict[str, Any]] = {
     "SpectralMAE": dict(task="spectral", task_params=dict(mask_ratio=0.5)),
     "PARS": dict(task="pars"),
@@ -49,10 +49,10 @@ TASKS: dict[str, dict[str, Any]] = {
     "MAE": dict(task="mae", task_params=dict(mask_ratio=0.5)),
 }
 
-#: Names of two of these encoders in version 0.2.0; they are no longer in the package.
+#: Names of two encoders that were bundled with version 0.2.0.
 FORMER = {"spectral-eegmmidb": "SpectralMAE", "pars-eegmmidb": "PARS without overlap"}
 
-#: A given encoder is fine-tuned as a new one: all weights alike, from the first step on.
+#: Train all weights of a pretrained encoder in the same way as from scratch.
 AS_FROM_SCRATCH = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
 
 #: Fine-tuning of all PARSNets, chosen on the development subjects.
@@ -66,7 +66,7 @@ FINE_TUNING = dict(
     verbose=0,
 )
 
-#: Preparation of the motor imagery recordings, for pretraining and for the labeled windows.
+#: Preprocessing of the motor imagery recordings, for pretraining and for labeled windows.
 PREPARED = dict(
     runs=[4, 8, 12],
     picks="motor and 10-20",
@@ -80,23 +80,23 @@ PRETRAINED, SCORED = range(1, 51), range(51, 71)
 
 
 def arithmetic(encoders: Path, eeg: Path | None) -> Question:
-    """Rest against arithmetic. Subjects 12 to 23 are scored; 0 to 11 served for development."""
+    """Rest vs. arithmetic; subjects 12 to 23 are tested, 0 to 11 are development subjects."""
     windows = datasets.mental_arithmetic()
     _, _, groups = as_sklearn(windows)
     scored = [f"Subject{number:02d}" for number in range(12, 24)]
-    # Half of the scored subjects are labeled while the other half is tested.
+    # Each half of these subjects may be labeled while the other half is tested.
     halves = [np.isin(groups, scored[::2]), np.isin(groups, scored[1::2])]
     cv = [(np.flatnonzero(~half), np.flatnonzero(half)) for half in halves]
     return _question("rest or arithmetic", windows, dict(cv=cv), encoders, eeg)
 
 
 def imagery(encoders: Path, eeg: Path) -> Question:
-    """Imagined movement against rest, 1 to 4 s after the cue."""
+    """Imagined movement vs. rest, 1 to 4 s after the cue."""
     return _motor("imagery or rest", "rest", encoders, eeg)
 
 
 def hands(encoders: Path, eeg: Path) -> Question:
-    """Imagined left against right fist, 1 to 4 s after the cue."""
+    """Imagined movement of the left vs. the right fist, 1 to 4 s after the cue."""
     return _motor("left or right fist", "movements", encoders, eeg, head="spatial_filter")
 
 
@@ -129,18 +129,20 @@ def _classifier(
     encoders: Path, eeg: Path | None, settings: dict[str, Any], method: str, n_labeled: int
 ) -> PARSClassifier:
     if n_labeled == 50:
-        settings = settings | dict(finetune_epochs=5)  # about as many steps as with 16
+        settings = settings | dict(
+            finetune_epochs=5
+        )  # about the same number of steps as with 16 subjects
     if method == "from scratch":
         return PARSClassifier(None, **SIZES, **settings)
     return PARSClassifier(encoder=pretrained(method, encoders, eeg), **settings)
 
 
 def pretrained(method: str, encoders: Path, eeg: Path | None) -> Path:
-    """Return the folder of an encoder: finished, or pretrained from where it was interrupted."""
+    """Return the folder of an encoder, pretraining or resuming it if necessary."""
     run = encoders / method
     if not (run / "encoder.json").exists():
         if eeg is None:
-            raise SystemExit(f"{method} has to be pretrained, which needs --eeg.")
+            raise SystemExit(f"{method} must be pretrained first. Pass the recordings with --eeg.")
         config = RunConfig(**PRETRAINING, **TASKS[method])
         began = (run / "run.json").exists()
         runs.pretrain(_store(encoders / "store", eeg), run, config, resume=began)
@@ -151,7 +153,7 @@ def _store(folder: Path, eeg: Path) -> SignalStore:
     """Return a store of the recordings of subjects 1 to 50."""
     try:
         return SignalStore.open(folder)
-    except (FileNotFoundError, ValueError):  # none yet, or unfinished
+    except (FileNotFoundError, ValueError):  # the store does not exist, or is unfinished
         others = [subject for subject in range(1, 110) if subject not in PRETRAINED]
         corpus = datasets.RECIPES["physionet_mi"].continuous(eeg, exclude=[others], **PREPARED)
         return SignalStore.create(folder, corpus)

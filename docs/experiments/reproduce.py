@@ -1,4 +1,4 @@
-"""Measure a result of the site again, and print it beside the stored scores.
+"""Compute the scores of a result again, and compare them with the stored scores.
 
     python docs/experiments/reproduce.py control --out OUT
     python docs/experiments/reproduce.py nights --out OUT
@@ -6,10 +6,10 @@
     python docs/experiments/reproduce.py hands --out OUT --eeg FOLDER
     python docs/experiments/reproduce.py imagery --out OUT --eeg FOLDER
 
-FOLDER has PhysioNet's motor imagery recordings. Encoders that are not in the package are pretrained
+FOLDER contains PhysioNet's motor imagery recordings. Encoders that are not bundled are pretrained
 first, into OUT/encoders. Then every score in docs/measured is computed again, into OUT/RESULT. An
-interrupted command resumes when it is given again. A part is chosen by the names of methods,
-numbers of labeled subjects and seeds; what one part has fitted, another does not fit again:
+interrupted command resumes when it is run again. To compute only a part, pass method names, numbers
+of labeled subjects and seeds; finished fits are used again:
 
     python docs/experiments/reproduce.py arithmetic --out OUT --only "log band power" --n 2
 
@@ -32,7 +32,7 @@ from braindecode_pars.evaluation import label_efficiency
 MEASURED = Path(__file__).parents[1] / "measured"
 
 RESULTS = ("control", "nights", "arithmetic", "hands", "imagery")
-#: Columns that name a score.
+#: Columns that identify a score.
 KEYS = ["method", "n_train_subjects", "seed", "subject"]
 
 
@@ -44,18 +44,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="*", metavar="METHOD")
     parser.add_argument("--n", nargs="*", type=int, help="numbers of labeled subjects")
     parser.add_argument("--seeds", nargs="*", type=int)
-    given = parser.parse_args(arguments)
-    if given.result in ("hands", "imagery") and given.eeg is None:
-        parser.error(f"{given.result} needs --eeg, the folder of the recordings")
-    if given.eeg is not None and not given.eeg.is_dir():
-        parser.error(f"--eeg {given.eeg} is not a folder")
-    stored = pd.read_csv(MEASURED / f"{given.result}.csv", comment="#", dtype={"subject": str})
+    options = parser.parse_args(arguments)
+    if options.result in ("hands", "imagery") and options.eeg is None:
+        parser.error(f"{options.result} requires --eeg, the folder of the recordings")
+    if options.eeg is not None and not options.eeg.is_dir():
+        parser.error(f"--eeg {options.eeg} is not a folder")
+    stored = pd.read_csv(MEASURED / f"{options.result}.csv", comment="#", dtype={"subject": str})
     try:
-        wanted = choose(stored, given.only, given.n, given.seeds)
+        wanted = choose(stored, options.only, options.n, options.seeds)
     except ValueError as error:
         parser.error(str(error))
-    out = given.out / given.result
-    scores = measure(wanted, ask_for(given.result, given.out / "encoders", given.eeg), out)
+    out = options.out / options.result
+    scores = measure(wanted, ask_for(options.result, options.out / "encoders", options.eeg), out)
     scores.to_csv(out / "scores.csv", index=False)
     print(compare(wanted, scores))
 
@@ -63,12 +63,12 @@ def main(arguments: list[str] | None = None) -> None:
 def choose(
     stored: pd.DataFrame, methods: list[str] | None, n: list[int] | None, seeds: list[int] | None
 ) -> pd.DataFrame:
-    """Return the stored scores of a part; what is not given is not restricted.
+    """Return a part of the stored scores, by method, number of labeled subjects and seed.
 
     Raises
     ------
     ValueError
-        When no score is stored of one of the values, or of their combination.
+        If no score is stored for one of the values, or for their combination.
     """
     part = stored
     for column, values in zip(KEYS, (methods, n, seeds), strict=False):
@@ -87,12 +87,12 @@ def choose(
 
 
 def measure(wanted: pd.DataFrame, ask: Callable[[int], Question], out: Path) -> pd.DataFrame:
-    """Compute the scores in ``wanted`` again: of the same methods, numbers and seeds."""
+    """Compute the scores in ``wanted`` again, with the same methods, numbers and seeds."""
     scores = []
     for seed, of_seed in wanted.groupby("seed"):
         question = ask(seed)
         for n, rows in of_seed.groupby("n_train_subjects"):
-            found = label_efficiency(
+            new_scores = label_efficiency(
                 {method: question.classifier(method, n) for method in _methods(rows)},
                 question.windows,
                 n_train_subjects=[n],
@@ -102,40 +102,40 @@ def measure(wanted: pd.DataFrame, ask: Callable[[int], Question], out: Path) -> 
                 out=out / f"{n} labeled, seed {seed}",
                 **question.split,
             )
-            scores.append(found[found["method"].isin(rows["method"])])
+            scores.append(new_scores[new_scores["method"].isin(rows["method"])])
     return pd.concat(scores).astype({"subject": str})
 
 
 def compare(stored: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """Return stored and new means over subjects and seeds, and the largest difference of a score.
+    """Format stored and new means, and the largest difference of a score.
 
     Raises
     ------
     ValueError
-        When a score is stored that was not computed, or the reverse.
+        If a stored score was not computed, or a computed score is not stored.
     """
     both = stored.merge(scores, "outer", on=KEYS, suffixes=("_stored", "_new"), indicator=True)
     missing = both[both["_merge"] != "both"]
     if len(missing):
         raise ValueError(f"{len(missing)} scores are only stored, or only new:\n{missing[KEYS]}")
     both["difference"] = (both["value_new"] - both["value_stored"]).abs()
-    each = both[both["subject"] != "all"].rename(columns=dict(value_stored="stored"))
-    groups = each.rename(columns=dict(value_new="new")).groupby(KEYS[:2], sort=False)
+    subject_scores = both[both["subject"] != "all"].rename(columns=dict(value_stored="stored"))
+    groups = subject_scores.rename(columns=dict(value_new="new")).groupby(KEYS[:2], sort=False)
     table = groups[["stored", "new"]].mean()
     table["largest difference"] = groups["difference"].max()
-    equal = int((each["difference"] < 1e-6).sum())
+    equal = int((subject_scores["difference"] < 1e-6).sum())
     return (
         f"{table.sort_index(level=1, sort_remaining=False).round(4).to_string()}\n\n"
-        f"{equal} of {len(each)} scores of subjects are equal. Largest difference of one: "
-        f"{each['difference'].max():.4f}; of a mean: "
+        f"{equal} of {len(subject_scores)} scores of subjects are equal. "
+        f"Largest difference of a score: {subject_scores['difference'].max():.4f}; of a mean: "
         f"{(table['new'] - table['stored']).abs().max():.4f}."
     )
 
 
 def ask_for(result: str, encoders: Path, eeg: Path | None) -> Callable[[int], Question]:
-    """Return a function that makes the question of a seed.
+    """Return a function that creates the classification task of a seed.
 
-    The results of real recordings share their encoders; each simulation has its own.
+    Results with real recordings share their encoders; each simulation has its own encoders.
     """
     if result in ("control", "nights"):
         return lambda seed: getattr(simulated, result)(seed, encoders / result)

@@ -1,15 +1,15 @@
-"""How small a rhythm do encoders, classical features and band power find, by its frequency?
+"""Detection threshold of a rhythm by frequency, for encoders and baselines.
 
     python docs/experiments/rhythms.py ENCODERS
 
-A sine with a random phase is added to half of the windows of each person, the same in all channels:
-rest and mental arithmetic of EEGMAT, windows of 10 s, four channels. Logistic regression on frozen
-features tells the two halves apart, on people that it was not fitted on. Encoders of each pretext
-task are pretrained on the first twelve people of the sample, with the defaults of ``PARSEmbedder``
-and 200 steps of 48 crops, and all methods are scored on the other twelve.
-``docs/measured/rhythms.csv`` gets the balanced accuracy of each amplitude, the mean and standard
-deviation over draws of the halves. ENCODERS/noise is the encoder of ``synthetic_signals.py``. The
-command takes six minutes of one core.
+A sine with a random phase is added to half of the windows of each subject, identical in all
+channels: rest and mental arithmetic of EEGMAT, windows of 10 s, four channels. Linear probes on
+frozen features distinguish windows with and without the sine on held-out subjects. Encoders of each
+pretext task are pretrained on the first twelve subjects of the bundled dataset, with the default
+settings of ``PARSEmbedder`` and 200 steps of 48 crops, and all methods are scored on the other
+twelve subjects. Writes the balanced accuracy at each amplitude, mean and standard deviation over
+random halves, to ``docs/measured/rhythms.csv``. ENCODERS/noise is the encoder of
+``synthetic_signals.py``. The command takes six minutes on one core.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from braindecode_pars.windows import Windows
 __all__ = ["FREQUENCIES", "methods", "planted", "scores_of"]
 
 MEASURED = Path(__file__).parents[1] / "measured" / "rhythms.csv"
-#: Hz, between the frequencies of a patch of one second; amplitudes in volts.
+#: Frequencies in Hz, between the frequency bins of a patch of one second; amplitudes in volts.
 FREQUENCIES = (3.3, 6.3, 10.3, 20.3, 38.3)
 AMPLITUDES = tuple(1e-6 * 2.0**step for step in range(-2, 4))
 CHANNELS = ["F3", "F4", "P3", "P4"]
@@ -51,16 +51,16 @@ _ALIKE: dict[str, Any] = dict(
 def main(encoders: Path) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     names = datasets.mental_arithmetic().description["subject"].unique().tolist()
-    X, _, people = as_sklearn(datasets.mental_arithmetic(names[N_PRETRAINING:]))
+    X, _, subjects = as_sklearn(datasets.mental_arithmetic(names[N_PRETRAINING:]))
     rows = []
     for key, features in tqdm(methods(names[:N_PRETRAINING], encoders)):
-        rows += [key | row for row in scores_of(features, X, people)]
+        rows += [key | row for row in scores_of(features, X, subjects)]
     command = "python docs/experiments/rhythms.py ENCODERS"
     store_table(pd.DataFrame(rows), MEASURED, command, index=False, float_format="%.4g")
 
 
 def methods(names: list[str], encoders: Path) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield fitted transformers of windows, with their name and seed of pretraining."""
+    """Yield fitted transformers of windows, with their name and pretraining seed."""
     unlabeled, _, _ = as_sklearn(datasets.mental_arithmetic(names))
     for name, features in (
         ("hand-crafted features", ChannelFeatures(channels=CHANNELS)),
@@ -77,7 +77,7 @@ def methods(names: list[str], encoders: Path) -> Iterator[tuple[dict[str, Any], 
 
 
 def planted(X: Windows, frequency: float, amplitude: float, seed: int = 0) -> Windows:
-    """Return windows with a sine of a random phase in all channels."""
+    """Return windows with a sine of random phase in all channels."""
     samples = np.stack(list(X)).astype(float)
     assert X.sfreq is not None
     times = np.arange(samples.shape[-1]) / X.sfreq
@@ -86,25 +86,25 @@ def planted(X: Windows, frequency: float, amplitude: float, seed: int = 0) -> Wi
     return X.read_by((samples + sines).astype(np.float32))
 
 
-def scores_of(features: Any, X: Windows, people: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Yield how well windows with a rhythm are told from those without, by size and frequency."""
+def scores_of(features: Any, X: Windows, subjects: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield balanced accuracies of windows with vs. without a rhythm, by amplitude."""
     plain = np.asarray(features.transform(X))
     for frequency in FREQUENCIES:
         for amplitude in AMPLITUDES:
             changed = np.asarray(features.transform(planted(X, frequency, amplitude)))
             found = []
             for draw in range(N_HALVES):
-                has = halves(people, np.random.default_rng(draw))
-                folds = list(GroupKFold(4).split(plain, has, people))
-                mixed = np.where(has[:, None] == 1, changed, plain)
-                found.append(accuracies(mixed, has, folds).mean())
+                has_rhythm = halves(subjects, np.random.default_rng(draw))
+                folds = list(GroupKFold(4).split(plain, has_rhythm, subjects))
+                mixed = np.where(has_rhythm[:, None] == 1, changed, plain)
+                found.append(accuracies(mixed, has_rhythm, folds).mean())
             key = dict(frequency=frequency, amplitude=amplitude)
             yield key | dict(value=np.mean(found), sd=np.std(found, ddof=1))
 
 
-def halves(people: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return 1 for a random half of the windows of each person, and 0 for the others."""
-    order = pd.Series(rng.permutation(len(people))).groupby(people)
+def halves(subjects: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return 1 for a random half of the windows of each subject, and 0 for the other half."""
+    order = pd.Series(rng.permutation(len(subjects))).groupby(subjects)
     return (order.rank() % 2).astype(int).to_numpy()
 
 

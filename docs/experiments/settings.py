@@ -1,11 +1,11 @@
-"""How long do typical settings take on a CPU?
+"""Measure the run time of typical settings on a CPU.
 
     OMP_NUM_THREADS=2 python docs/experiments/settings.py docs/measured/settings.csv
 
-``runs.plan`` measures a step of each pretraining; some epochs of each fine-tuning are measured on
-windows of noise, because the time depends on shapes and not on values. The lowest of three
-measurements is multiplied by the number of steps. Run it while nothing else runs. Reading is not
-included.
+``runs.plan`` measures a step of each pretraining. Some epochs of each fine-tuning are measured on
+windows of noise, because the time depends only on shapes. The lowest of three measurements is
+multiplied by the number of steps. Run it on an otherwise idle machine. The time for reading files
+is not included.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from braindecode_pars.runs import CorpusSize, RunConfig, plan
 
 ROUNDS = 3
 
-#: Fine-tuning is measured on so many windows at most.
+#: Maximum number of windows to measure fine-tuning.
 MOST = 96
 
 
 @dataclass
 class Case:
-    """A corpus without labels, and labeled windows."""
+    """Unlabeled dataset, and labeled windows."""
 
     data: str
     sfreq: float
     window_seconds: float  # of pretraining
-    n_unlabeled: int = 0  # windows in a pass of the pretraining; 0 is an encoder of the package
+    n_unlabeled: int = 0  # number of windows per pretraining epoch; 0 means a bundled encoder
     run: RunConfig = field(default_factory=RunConfig.for_laptop)
     n_labeled: int = 0
     labeled_seconds: float = 0
@@ -150,21 +150,21 @@ def _measured(case: Case) -> dict[str, Any]:
 
 
 def _seconds(case: Case) -> float:
-    """Return the seconds of fine-tuning for each window in an epoch."""
+    """Return the seconds of fine-tuning per window and epoch."""
     n_windows = min(case.n_labeled, MOST)
     X, y = _noise(case, n_windows), np.arange(n_windows) % 2
 
     def seconds(epochs: int) -> float:
-        given = (
+        training = (
             dict(pretext=None, **AS_FROM_SCRATCH)
             | case.fit
             | dict(finetune_epochs=epochs, verbose=0)
         )
         start = time.perf_counter()
-        PARSClassifier(**given).fit(X, y)
+        PARSClassifier(**training).fit(X, y)
         return time.perf_counter() - start
 
-    # What is not an epoch, such as loading the encoder, is in both.
+    # Both measurements include time outside of epochs, such as loading the encoder.
     more = math.ceil(480 / n_windows)
     short, long = (min(seconds(epochs) for _ in range(ROUNDS)) for epochs in (1, 1 + more))
     return (long - short) / more / n_windows

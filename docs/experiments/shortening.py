@@ -1,13 +1,14 @@
-"""What makes PARS learn more in 20 seconds? One change of its defaults at a time.
+"""Which change of its default settings makes PARS learn more in 20 seconds?
 
     python docs/experiments/shortening.py OUT
 
-Each entry differs from the defaults of the estimators in one factor. PARS is pretrained on six of
-the twelve subjects of the sleep sample, with three seeds, in as many steps as take 20 CPU seconds;
-the seconds of a step of each entry are measured first. As in ``budgets.py``, the held-out loss is
-that of the six other subjects, and stage 3 vs. 4 of these subjects is classified with the labels of
-four, plain and centered. The loss is measured with the patches of the entry, and again with those
-of the defaults. An interrupted command resumes. After each training, it writes all rows so far to
+Each entry differs from the default settings of the estimators in one factor. PARS is pretrained on
+six of the twelve subjects of the bundled sleep dataset, with three seeds, for the number of steps
+that takes 20 CPU seconds; the duration of a step of each entry is measured first. As in
+``budgets.py``, the held-out loss is computed on the six other subjects, and stage 3 vs. 4 of these
+subjects is classified with four labeled subjects, without and with centering. The loss is measured
+with the patches of the entry, and again with the default patches. An interrupted command resumes
+when it is run again. After each training, all rows are written to
 ``docs/measured/budgets/shortening.csv``.
 """
 
@@ -27,7 +28,7 @@ import numpy as np
 import pandas as pd
 import torch
 from plateau import with_positions
-from sleep import Asked, centered, scored
+from sleep import TaskWindows, centered, scored
 from stored_table import store_table
 from torch import Tensor
 
@@ -37,13 +38,13 @@ from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pars import relative_shifts
 
 FILE, SECONDS, N_SEEDS, HALF = "shortening.csv", 20, 3, 0
-#: Steps and rounds of the measurement of the seconds of a step.
+#: Number of steps and repetitions to measure the duration of a step.
 N_MEASURED, N_ROUNDS = 30, 3
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A change of the defaults of PARS."""
+    """Change of the default settings of PARS."""
 
     name: str
     params: dict[str, float] = field(default_factory=dict)
@@ -52,11 +53,11 @@ class Entry:
     #: Factor of the initial weights of the decoder, and of its learning rate.
     decoder_weights: float = 1.0
     decoder_lr: float = 1.0
-    #: Position mask ratio at the end, where it changes linearly with the steps.
+    #: Final position mask ratio, if it changes linearly with the steps.
     last_ratio: float | None = None
-    #: Distance of the pairs at first, in patches; after half of the steps, all pairs are used.
+    #: Initial maximum distance of pairs, in patches; after half of the steps, all pairs are used.
     first_distance: float | None = None
-    #: Whether pairs of a masked with a visible patch are predicted, too.
+    #: Whether pairs of a masked and a visible patch are predicted as well.
     has_visible_pairs: bool = False
     #: Whether targets are divided by their standard deviation.
     is_standardized: bool = False
@@ -94,20 +95,20 @@ ENTRIES = (
 
 @dataclass
 class Signals:
-    """Windows of several subjects, with their number in the night."""
+    """Windows of several subjects, with their index in the recording."""
 
     x: Tensor
     subjects: np.ndarray
     positions: np.ndarray
 
     def joined(self, n: int) -> Tensor:
-        """Return the signals of n adjacent windows, from each window that has the next ones."""
+        """Join n adjacent windows, starting at each window that has enough successors."""
         is_next = (np.diff(self.positions) == 1) & (self.subjects[1:] == self.subjects[:-1])
         first = np.arange(len(self.x)) if n == 1 else np.flatnonzero(is_next)
         return torch.cat([self.x[first + i] for i in range(n)], dim=-1)
 
     def batches_of_one(self, size: int) -> Iterator[Tensor]:
-        """Yield batches of one subject each, the subjects in random order."""
+        """Yield batches of one subject each, with subjects in random order."""
         while True:
             order = torch.randperm(len(self.x))
             parts: list[Tensor] = []
@@ -132,7 +133,7 @@ def scale_output(task: PARS, scale: float) -> None:
 
 
 def entry_optimizer(task: PARS, entry: Entry) -> torch.optim.AdamW:
-    """Return the optimizer of ``budgets.py``, with groups of their own for the decoder."""
+    """Return the optimizer of ``budgets.py``, with separate groups for the decoder."""
     optimizer, groups = budgets.optimizer_of(task, settings.LEARNING_RATE), []
     decoder = {id(weights) for weights in task.decoder.parameters()}
     for group in optimizer.param_groups:
@@ -143,7 +144,7 @@ def entry_optimizer(task: PARS, entry: Entry) -> torch.optim.AdamW:
 
 
 def train_loss(task: PARS, entry: Entry, x: Tensor, progress: float) -> Tensor:
-    """Return the loss of a batch after a share of all steps."""
+    """Return the loss of a batch, given the proportion of completed steps."""
     if entry.last_ratio is not None:
         first = entry.params["position_mask_ratio"]
         task.n_masked = round((first + (entry.last_ratio - first) * progress) * task.n_patches)
@@ -179,8 +180,8 @@ def train(task: PARS, entry: Entry, signals: Signals, n_steps: int) -> float:
 
 
 def numbers_of_steps(file: Path, signals: Signals, patch_size: int) -> dict[str, int]:
-    """Return how many steps of each entry take equally long, measured once."""
-    # What does not change the computation, or only the values in it, does not change its time.
+    """Return the number of steps of each entry that takes the same time, measured once."""
+    # Changes of values only do not change the duration of a step.
     free = dict(name="", warmup=1, decoder_weights=1.0, decoder_lr=1.0, is_of_one_subject=False)
     computed = {entry.name: replace(entry, **free, is_standardized=False) for entry in ENTRIES}
     if not file.exists():
@@ -197,7 +198,7 @@ def numbers_of_steps(file: Path, signals: Signals, patch_size: int) -> dict[str,
 
 
 def loss_with_defaults(task: PARS, entry: Entry, x: Tensor) -> float:
-    """Return the loss with the patches of the defaults; changes the output of the decoder."""
+    """Return the loss with default patches, after changing the output of the decoder."""
     default = budgets.new_task(x.shape[-1], task.patch_size, 0, **PARS.short_params)
     for part in ("encoder", "decoder", "mask_token"):
         setattr(default, part, getattr(task, part))
@@ -205,18 +206,31 @@ def loss_with_defaults(task: PARS, entry: Entry, x: Tensor) -> float:
     return budgets.loss_of(default, x)
 
 
-def run(entry: Entry, seed: int, n_steps: int, own: Signals, others: Signals, asked: Asked) -> dict:
+def run(
+    entry: Entry,
+    seed: int,
+    n_steps: int,
+    training_windows: Signals,
+    held_out_windows: Signals,
+    task_windows: TaskWindows,
+) -> dict:
     """Train and score one entry with one seed."""
-    patch_size = round(asked.windows.sfreq)
-    task = new_entry_task(entry, own.x.shape[-1] * entry.n_joined, patch_size, seed)
+    patch_size = round(task_windows.windows.sfreq)
+    task = new_entry_task(entry, training_windows.x.shape[-1] * entry.n_joined, patch_size, seed)
     row: dict[str, Any] = dict(entry=entry.name, pretraining=seed, steps=n_steps)
-    row |= dict(seconds=train(task, entry, own, n_steps), n_patches=task.n_patches)
-    row["loss"] = budgets.loss_of(task, others.joined(entry.n_joined))
-    row["loss_with_defaults"] = loss_with_defaults(task, entry, others.x)
+    row |= dict(seconds=train(task, entry, training_windows, n_steps), n_patches=task.n_patches)
+    row["loss"] = budgets.loss_of(task, held_out_windows.joined(entry.n_joined))
+    row["loss_with_defaults"] = loss_with_defaults(task, entry, held_out_windows.x)
     embedder = PARSEmbedder(encoder=task.encoder.eval(), pooling="channels", verbose=0)
-    features = embedder.set_params(device="cpu").fit(asked.windows).transform(asked.windows)
-    for name, values in dict(plain=features, centered=centered(features, asked.people)).items():
-        scores = pd.DataFrame(scored(asked, HALF, values, [budgets.N_LABELED], budgets.N_DRAWS))
+    features = (
+        embedder.set_params(device="cpu").fit(task_windows.windows).transform(task_windows.windows)
+    )
+    for name, values in dict(
+        plain=features, centered=centered(features, task_windows.subjects)
+    ).items():
+        scores = pd.DataFrame(
+            scored(task_windows, HALF, values, [budgets.N_LABELED], budgets.N_DRAWS)
+        )
         row[name] = scores.drop(columns=["n_train_subjects", "seed"]).to_numpy().mean()
     return row
 
@@ -227,18 +241,22 @@ def main() -> None:
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    windows, asked = budgets.question("sleep")
+    windows, task_windows = budgets.question("sleep")
     X, _, subjects = as_sklearn(windows)
     x = torch.as_tensor(np.stack([X[i] for i in range(len(X))]))
     subjects, positions = np.asarray(subjects), windows.get_metadata()["position"].to_numpy()
     is_own = np.isin(subjects, np.unique(subjects)[HALF::2])
-    own, others = (Signals(x[part], subjects[part], positions[part]) for part in (is_own, ~is_own))
-    steps, rows = numbers_of_steps(out / "steps.json", own, round(X.sfreq)), []
+    training_windows, held_out_windows = (
+        Signals(x[part], subjects[part], positions[part]) for part in (is_own, ~is_own)
+    )
+    steps, rows = numbers_of_steps(out / "steps.json", training_windows, round(X.sfreq)), []
     command, table = "python docs/experiments/shortening.py OUT", budgets.MEASURED / FILE
     for seed, entry in product(range(N_SEEDS), ENTRIES):
         file = out / f"{entry.name.replace('/', ' of ')} {seed}.json"
         if not file.exists():
-            row = run(entry, seed, steps[entry.name], own, others, asked)
+            row = run(
+                entry, seed, steps[entry.name], training_windows, held_out_windows, task_windows
+            )
             file.write_text(json.dumps(row))
             print(row, flush=True)
         rows.append(json.loads(file.read_text()))

@@ -1,13 +1,13 @@
-"""Questions about simulated data: does pretraining help where the order of patches is the answer?
+"""Classification tasks with simulated data, as positive control and for sleep staging.
 
-``reproduce.py`` answers them. ``control`` is a positive control: each window has one rhythm whose
-frequency rises or falls, in noise, and the class is the direction. Both classes have the same power
-spectrum, so log band power is at chance level. ``nights`` are simulated nights, filtered to 0.3-35 Hz, with
-sleep stages as classes.
+They are run by ``reproduce.py``. ``control`` is a positive control: each window has one rhythm in
+noise, whose frequency rises or falls, and the class is the direction. Both classes have the same
+power spectrum, so log band power is at the chance level. ``nights`` are simulated nights, filtered
+to 0.3-35 Hz, with sleep stages as classes.
 
-Each seed simulates other subjects. One encoder for each task is pretrained on subjects without
-labels, with the same steps and the same initial weights, and fine-tuned with labels of 2 to 16
-other subjects. Twelve further subjects are scored.
+Each seed simulates other subjects. One encoder per pretext task is pretrained on subjects without
+labels, with the same number of steps and the same initial weights, and fine-tuned with labels of 2
+to 16 other subjects. Twelve further subjects are tested.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ EPOCHS = {"nights": (16, 15), "control": (40, 30)}
 
 
 def nights(seed: int, encoders: Path) -> Question:
-    """Two hours of sleep of each subject; every fourth window of 30 s has a label."""
+    """Two hours of sleep per subject; every fourth window of 30 s has a label."""
     recordings = _nights(seed)
     labeled = [
         EEGWindowsDataset(night.raw, night.metadata.iloc[::4], dict(night.description))
@@ -61,7 +61,7 @@ def nights(seed: int, encoders: Path) -> Question:
 
 
 def control(seed: int, encoders: Path) -> Question:
-    """Two channels of 10 s; 60 windows of each subject without labels, 20 of the others."""
+    """Two channels of 10 s; 60 windows per unlabeled subject, 20 per labeled or test subject."""
     first_test = N_UNLABELED + N_LABELED
     return Question(
         "rising or falling rhythm",
@@ -99,7 +99,7 @@ def _sweeps(subjects: range, n_windows: int, seed: int) -> BaseConcatDataset:
 
 
 def _sweeps_of(subject: int, n_windows: int, rng: np.random.Generator) -> list[EEGWindowsDataset]:
-    """Falling (0) and rising (1) windows of one subject, half of each."""
+    """Windows of one subject, half falling (0) and half rising (1)."""
     info = mne.create_info(["EEG 1", "EEG 2"], 128, "eeg")
     middle, strength = rng.uniform(9, 12), rng.uniform(0.5, 1.0)
     parts = []
@@ -115,7 +115,7 @@ def _sweeps_of(subject: int, n_windows: int, rng: np.random.Generator) -> list[E
 def _sweep(
     middle: float, sign: int, strength: float, rng: np.random.Generator, sfreq: int = 128
 ) -> np.ndarray:
-    """One window, (2, 10 * sfreq): a rhythm that moves over 4 Hz, and noise."""
+    """One window, (2, 10 * sfreq): a rhythm that changes by 4 Hz, and noise."""
     t = np.arange(10 * sfreq) / sfreq
     frequency = middle + 4 * sign * (t / 10 - 0.5) + rng.normal(0, 0.3)
     rhythm = np.sin(2 * np.pi * np.cumsum(frequency) / sfreq + rng.uniform(0, 2 * np.pi))
@@ -129,7 +129,7 @@ def _pink_noise(n_times: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
-    """Return the folder of an encoder of this seed, which is pretrained if it is missing."""
+    """Return the folder of an encoder of this seed, pretraining it if necessary."""
     folder = encoders / f"{method}, seed {seed}"
     if not folder.exists():
         task, arguments = TASKS[method]
@@ -143,7 +143,7 @@ def pretrained(method: str, result: str, seed: int, encoders: Path) -> Path:
             verbose=0,
         ).fit(unlabeled(result, seed))
         loss = embedder.pretraining_history_[-1]["train_loss_relative"]
-        print(f"{folder.name}: training loss relative to chance {loss:.3f}", flush=True)
+        print(f"{folder.name}: relative training loss {loss:.3f}", flush=True)
         embedder.save(folder)
     return folder
 

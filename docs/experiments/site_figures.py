@@ -1,10 +1,10 @@
-"""Draw the figures of the README and of the start page: docs/images/patches*.svg, cards.
+"""Draw the figures of the README and the start page: docs/images/patches*.svg, cards.
 
     python docs/experiments/site_figures.py
 
-The figures are drawn twice, for light and for dark pages, with a transparent background. The small
-pictures of docs/images/cards have no text, and colors for both. The recording is in the package,
-and the scores are in docs/measured.
+The figures are drawn twice, for light and dark pages, with a transparent background. The small
+images of docs/images/cards have no text, and colors for both. The recording is bundled with the
+package, and the scores are in docs/measured.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from braindecode_pars.tokens import instance_norm, random_starts
 DOCS = Path(__file__).parents[1]
 THEMES = {"light": ("#222832", "#0072B2", "#D55E00"), "dark": ("#dfe2e7", "#56B4E9", "#F0955A")}
 SECONDS, N_PATCHES, N_KNOWN = 30, 20, 4
-#: Hidden patches, in the order of time, between which an arrow is drawn.
+#: Indices in time of the hidden patches that an arrow connects.
 ASKED = (4, 8)
-#: Rows of docs/measured/hands.csv, their names in the figure and their colors and markers.
+#: Methods in docs/measured/hands.csv, with name, color and marker in the figure.
 METHODS = {
     "log band power": ("log band power", "#0072B2", "o"),
     "from scratch": ("from scratch", "#E69F00", "s"),
     "PARS without overlap": ("pretrained", "#009E73", "D"),
 }
-#: Size of a card's picture in inches, and a gray that is seen on white and on black.
+#: Size of a card image in inches, and a gray that is visible on white and on black.
 SIZE, GRAY = (4, 2), "#7d8794"
 
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def patches(ink: str, known: str, hidden: str) -> Axes:
-    """Draw 30 seconds of real EEG and the input of PARS: patches, most without their position."""
+    """Draw 30 seconds of real EEG and the input of PARS: patches, most without a position."""
     raw = datasets.mental_arithmetic(["Subject05"]).datasets[0].raw
     sfreq = int(raw.info["sfreq"])
     x = torch.as_tensor(raw.get_data(["P3"])[:, : SECONDS * sfreq]).float()
@@ -79,10 +79,10 @@ def patches(ink: str, known: str, hidden: str) -> Axes:
         )
     # One of the questions
     lowest = -6.6 - 1.5 * max(rows)
-    one, other = (np.sort(starts[N_KNOWN:])[i] + 0.5 for i in ASKED)
-    ax.annotate("", (one, lowest), (other, lowest), arrowprops=dict(arrowstyle="<->", color=ink))
+    first, second = (np.sort(starts[N_KNOWN:])[i] + 0.5 for i in ASKED)
+    ax.annotate("", (first, lowest), (second, lowest), arrowprops=dict(arrowstyle="<->", color=ink))
     ax.text(
-        (one + other) / 2,
+        (first + second) / 2,
         lowest - 0.25,
         "how far apart?",
         ha="center",
@@ -159,7 +159,7 @@ def _card() -> tuple[Figure, Axes]:
 
 
 def _hands(n_train_subjects: int) -> pd.DataFrame:
-    """Return the mean of each subject and method over the draws of labeled people."""
+    """Return the mean of each subject and method over draws of labeled subjects."""
     scores = pd.read_csv(DOCS / "measured/hands.csv", comment="#")
     scores = scores[scores["subject"] != "all"]
     scores = scores[scores["n_train_subjects"] == n_train_subjects]
@@ -186,7 +186,7 @@ def _save(figure: Figure, name: str) -> None:
     file.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
 
 
-#: The pictures of the start page's cards
+#: Images of the cards on the start page
 CARDS: tuple[Callable[[], Figure], ...] = (recordings, braindecode, comparing, scale)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Does pretraining help on real sleep? Stage 3 or 4, and wake or deep sleep, of unseen people.
+"""Does pretraining improve sleep classification? Stage 3 vs. 4, and wake vs. deep sleep.
 
     python docs/experiments/sleep.py pretrain OUT --eeg FOLDER
     python docs/experiments/sleep.py probes OUT --eeg FOLDER
@@ -6,14 +6,15 @@
     python docs/experiments/sleep.py controls OUT --eeg FOLDER
     python docs/experiments/sleep.py losses OUT --eeg FOLDER
 
-FOLDER has the recordings of the UCD Sleep Apnea Database. The first command pretrains every task on
-six of the twelve people, without labels, and once more on the other six: the four tasks of the
-paper, a sham of each (``PARSEmbedder(sham=True)``) and PARS with 200 steps, with three seeds; what
-else there is with one. OUT/encoders/noise is the encoder of ``synthetic_signals.py``. An
-interrupted command goes on when it is given again. The others write tables in
-``docs/measured/sleep``; ``probes`` with ``--only`` adds rows to the stored ones. Every person is
-scored with the encoder that has not seen the person, and the labels of 1, 2, 4 or 8 of the others.
-Settings of pretraining are those before 2026-11-28, all others today's.
+FOLDER contains the recordings of the UCD Sleep Apnea Database. The first command pretrains every
+pretext task without labels on six of the twelve subjects, and again on the other six: the four
+tasks of the paper, a sham of each (``PARSEmbedder(sham=True)``) and PARS with 200 steps, with three
+seeds; all other variants with one seed. OUT/encoders/noise is the encoder of
+``synthetic_signals.py``. An interrupted command resumes when it is run again. The other commands
+write tables to ``docs/measured/sleep``; ``probes`` with ``--only`` adds rows to the stored tables.
+Every subject is tested with the encoder that was not pretrained on it, and the labels of 1, 2, 4 or
+8 other subjects. The pretraining settings are the default settings before 2026-11-28; all other
+settings are current.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ from braindecode_pars.windows.table import Windows
 
 MEASURED = Path(__file__).parents[1] / "measured" / "sleep"
 
-#: Unit of the recorder in volts, which is not known: see ``datasets.sleep``.
+#: Assumed unit of the recordings in volts, see ``datasets.sleep``.
 UNIT = 100e-6
 N_SEEDS = 3
-#: Variant -> pretext task, and its parameters.
+#: Pretext task and its parameters, by variant.
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS": ("pars", {}),
     "MAE": ("mae", {}),
@@ -76,40 +77,40 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS, 200 steps": ("pars", {}),
     "features": ("features", {}),
 }
-#: The tasks of the paper.
+#: Pretext tasks of the paper.
 PAPER = ("PARS", "DropPos", "MP3", "MAE")
-#: End of the names of variants whose targets are those of other windows.
+#: Suffix of variants with a sham pretraining.
 SHAM = ", sham"
 TASKS |= {f"{name}{SHAM}": TASKS[name] for name in PAPER}
-#: Epochs of a variant that does not have 50: 14 are about 200 steps.
+#: Number of epochs of variants that do not have 50; 14 epochs are about 200 steps.
 EPOCHS = {"PARS, 200 steps": 14}
-#: Defaults of pretraining before 2026-11-28.
+#: Default settings of pretraining before 2026-11-28.
 PREVIOUS: dict[str, Any] = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
-#: The same of PARS.
+#: Default settings of PARS before 2026-11-28.
 PREVIOUS_PARS = dict(position_mask_ratio=0.8, density=4 / 3)
-#: Tokens -> the variants that are pretrained with them: those of the package, and of the paper.
+#: Variants by patch embedding: spectral (package) and linear (paper).
 TOKENS = {"spectral": tuple(TASKS), "linear": PAPER}
-#: Question -> stages that are told apart.
+#: Stages of both classes, by task.
 QUESTIONS = {"deep": (("3",), ("4",)), "wake": (("W",), ("3", "4"))}
-#: Numbers of labeled people, and draws of them.
+#: Numbers of labeled subjects, and number of draws.
 N_LABELED, N_DRAWS = {"deep": (1, 2, 4, 8), "wake": (1, 4)}, 20
 C = 0.01
 UNTRAINED = "random encoder"
-#: Variants that are pretrained with several seeds.
+#: Number of pretraining seeds, and variants with several seeds.
 SEVERAL = (*PAPER, *(f"{name}{SHAM}" for name in PAPER), *EPOCHS)
-#: End of the names of variants with the paper's tokens.
+#: Suffix of variants with linear patch embedding, as in the paper.
 LINEAR = ", linear patch embedding"
-#: Lowest frequency in Hz that the control "slow" keeps: slow waves are below it.
+#: Cutoff frequency in Hz of the high-pass filter of the control "slow", above slow waves.
 EDGE = 4.0
-#: Draws of the controls, and the methods, with their first seed.
+#: Number of draws and methods of the control analyses, with their first seed.
 CONTROL_DRAWS = 10
 CONTROLLED = (UNTRAINED, "PARS", "PARS without overlap", "MAE", "hand-crafted features")
-#: Numbers of labeled people of networks.
+#: Numbers of labeled subjects of the networks.
 N_NETWORK = {"deep": (1, 4), "wake": (1,)}
 
 
 def read(eeg: Path) -> BaseConcatDataset:
-    """Return all scored windows of the nights in a folder."""
+    """Return all labeled windows of the recordings in a folder."""
     datasets = []
     for file in sorted(eeg.rglob("ucddb*.npz")):
         with np.load(file, allow_pickle=False) as night:
@@ -121,13 +122,13 @@ def read(eeg: Path) -> BaseConcatDataset:
 
 
 def halves(windows: BaseConcatDataset) -> list[list[int]]:
-    """Return the numbers of the recordings in each half: every other person."""
+    """Return the indices of the recordings in each half: every second subject."""
     numbers = list(range(len(windows.datasets)))
     return [numbers[::2], numbers[1::2]]
 
 
 def variants() -> Iterator[tuple[int, str, str, int]]:
-    """Yield seed, variant, tokens and half of all pretrainings."""
+    """Yield seed, variant, patch embedding and half of all pretrainings."""
     for tokenizer, names in TOKENS.items():
         for name, seed, half in product(names, range(N_SEEDS), range(2)):
             if seed == 0 or name in SEVERAL:
@@ -165,54 +166,58 @@ def pretrain(out: Path, eeg: Path, only: list[str], part: list[int]) -> None:
 
 
 @dataclass
-class Asked:
-    """The windows of a question: signals, labels 0 and 1, and people, an entry for each window."""
+class TaskWindows:
+    """Windows of a classification task: signals, labels 0 and 1, and subjects."""
 
     windows: Windows
     y: np.ndarray
-    people: np.ndarray
+    subjects: np.ndarray
 
     @classmethod
-    def of(cls, windows: BaseConcatDataset, name: str) -> Asked:
+    def of(cls, windows: BaseConcatDataset, name: str) -> TaskWindows:
         target = {stage: k for k, group in enumerate(QUESTIONS[name]) for stage in group}
-        X, y, people = as_sklearn(windows)
+        X, y, subjects = as_sklearn(windows)
         labels = pd.Series(y).map({STAGES.index(stage): k for stage, k in target.items()})
-        kept = np.flatnonzero(labels.notna())
-        return cls(as_windows(X[kept]), labels[kept].to_numpy(int), people[kept].astype(str))
+        rows_with_label = np.flatnonzero(labels.notna())
+        return cls(
+            as_windows(X[rows_with_label]),
+            labels[rows_with_label].to_numpy(int),
+            subjects[rows_with_label].astype(str),
+        )
 
     def folds(self, half: int, n: int = 3) -> list[np.ndarray]:
-        """Return the six people that the encoder of a half has not seen, in folds."""
-        people = np.unique(self.people)[1 - half :: 2]
-        return [people[k::n] for k in range(n)]
+        """Return the six test subjects of the encoder of a half, in folds."""
+        subjects = np.unique(self.subjects)[1 - half :: 2]
+        return [subjects[k::n] for k in range(n)]
 
 
 def scored(
-    asked: Asked, half: int, features: np.ndarray, numbers: Iterable[int], n_draws: int
+    task_windows: TaskWindows, half: int, features: np.ndarray, numbers: Iterable[int], n_draws: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each number of labeled people and draw: the score of each person.
+    """Yield one row per number of labeled subjects and draw, with the score of each subject.
 
-    The same as ``label_efficiency`` with a LinearProbe, but features are given.
+    Equivalent to ``label_efficiency`` with a LinearProbe, with features computed in advance.
     """
     for n, seed in product(numbers, range(n_draws)):
         row: dict[str, Any] = dict(n_train_subjects=n, seed=seed)
-        for tested in asked.folds(half):
-            others = [p for p in np.unique(asked.people) if p not in tested]
-            train = np.isin(asked.people, draw_subjects(others, n, seed))
-            probe = logistic_regression(C, "balanced").fit(features[train], asked.y[train])
-            for person in tested:
-                own = asked.people == person
-                predicted = probe.predict(features[own])
-                row[person] = balanced_accuracy_score(asked.y[own], predicted)
+        for tested in task_windows.folds(half):
+            available = [s for s in np.unique(task_windows.subjects) if s not in tested]
+            train = np.isin(task_windows.subjects, draw_subjects(available, n, seed))
+            probe = logistic_regression(C, "balanced").fit(features[train], task_windows.y[train])
+            for test_subject in tested:
+                is_subject = task_windows.subjects == test_subject
+                predicted = probe.predict(features[is_subject])
+                row[test_subject] = balanced_accuracy_score(task_windows.y[is_subject], predicted)
         yield row
 
 
-def centered(features: np.ndarray, people: np.ndarray) -> np.ndarray:
-    means = pd.DataFrame(features).groupby(people).transform("mean")
+def centered(features: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    means = pd.DataFrame(features).groupby(subjects).transform("mean")
     return features - means.to_numpy()
 
 
 def sources(out: Path, half: int, windows: BaseConcatDataset) -> dict[str, TransformerMixin]:
-    """Return what makes features, by name and seed of the pretraining."""
+    """Return transformers of windows, by name and pretraining seed."""
     found: dict[str, TransformerMixin] = {}
     for tokenizer, names in TOKENS.items():
         for name, seed in product((UNTRAINED, *names), range(N_SEEDS)):
@@ -229,7 +234,7 @@ def sources(out: Path, half: int, windows: BaseConcatDataset) -> dict[str, Trans
 
 
 def untrained(out: Path, windows: BaseConcatDataset, tokenizer: str, seed: int) -> Path:
-    """Return the folder of an encoder with initial weights."""
+    """Return the folder of a random encoder."""
     folder = out / "encoders" / f"{UNTRAINED}, {tokenizer}, seed {seed}"
     if not (folder / "encoder.json").exists():
         new = PARSEmbedder(None, tokenizer=tokenizer, random_state=seed, verbose=0)
@@ -238,21 +243,23 @@ def untrained(out: Path, windows: BaseConcatDataset, tokenizer: str, seed: int) 
 
 
 def probes(out: Path, eeg: Path, only: list[str]) -> None:
-    """Score frozen features on both questions, plain and centered by subject.
+    """Score linear probes on both tasks, without and with subject-wise centering.
 
     With ``only``, the scores of these variants are added to the stored ones.
     """
     windows = read(eeg)
     for name in QUESTIONS:
-        asked, rows = Asked.of(windows, name), []
+        task_windows, rows = TaskWindows.of(windows, name), []
         for half in range(2):
             for method, source in sources(out, half, windows).items():
                 if only and method.partition(", seed ")[0] not in only:
                     continue
-                plain = source.fit(asked.windows).transform(asked.windows)
-                for row in scored(asked, half, plain, N_LABELED[name], N_DRAWS):
+                plain = source.fit(task_windows.windows).transform(task_windows.windows)
+                for row in scored(task_windows, half, plain, N_LABELED[name], N_DRAWS):
                     rows.append(dict(method=method, **row))
-                for row in scored(asked, half, centered(plain, asked.people), [4], N_DRAWS):
+                for row in scored(
+                    task_windows, half, centered(plain, task_windows.subjects), [4], N_DRAWS
+                ):
                     rows.append(dict(method=method + CENTERED, **row))
             print(name, half, flush=True)
         table = joined_halves(rows, KEYS)
@@ -266,26 +273,26 @@ KEYS = ["method", "n_train_subjects", "seed"]
 
 
 def joined_halves(rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
-    """Return one row for the people of both halves."""
+    """Return one row for the subjects of both halves."""
     return pd.DataFrame(rows).groupby(keys, sort=False, as_index=False).first()
 
 
 def what_it_needs(out: Path, eeg: Path) -> None:
-    """Score PARS, MAE and untrained encoders on windows that lack one thing."""
+    """Score PARS, MAE and random encoders on control signals."""
     windows, rows = read(eeg), []
     for name in QUESTIONS:
-        asked = Asked.of(windows, name)
+        task_windows = TaskWindows.of(windows, name)
         for control in (UNCHANGED, "slow", "phase", "amplitude", "order"):
-            changed = asked.windows
+            changed = task_windows.windows
             if control != UNCHANGED:
-                changed = ControlSignals(control, edge=EDGE).transform(asked.windows)
+                changed = ControlSignals(control, edge=EDGE).transform(task_windows.windows)
             for half in range(2):
                 for method, source in sources(out, half, windows).items():
                     variant, _, seed = method.partition(", seed ")
                     if variant.removesuffix(LINEAR) not in CONTROLLED or seed not in ("", "0"):
                         continue
                     features = source.fit(changed).transform(changed)
-                    for row in scored(asked, half, features, [4], CONTROL_DRAWS):
+                    for row in scored(task_windows, half, features, [4], CONTROL_DRAWS):
                         rows.append(dict(question=name, method=method, control=control, **row))
             print(name, control, flush=True)
     keys = ["question", "method", "control", "n_train_subjects", "seed"]
@@ -293,7 +300,7 @@ def what_it_needs(out: Path, eeg: Path) -> None:
 
 
 def losses(out: Path, eeg: Path) -> None:
-    """Store the loss of PARS on unseen people, of patches that share samples and of others."""
+    """Store the loss of PARS on held-out subjects, for pairs with and without shared samples."""
     windows, rows = read(eeg), []
     changes = {UNCHANGED: lambda x: x, "phase": random_phases}
     changes["slow"] = partial(high_passed, sfreq=128.0, edge=EDGE)
@@ -325,7 +332,7 @@ def losses(out: Path, eeg: Path) -> None:
 
 
 def pretrained_task(out: Path, seed: int, name: str, tokenizer: str, half: int) -> PretextTask:
-    """Return a task with its trained encoder and decoder."""
+    """Return a pretext task with its trained encoder and decoder."""
     folder, (task, params) = folder_of(out, seed, name, tokenizer, half), TASKS[name]
     encoder = load_encoder(folder).encoder
     found = find_task(task)(3840, encoder.patch_size, encoder=encoder, **params)
@@ -334,16 +341,18 @@ def pretrained_task(out: Path, seed: int, name: str, tokenizer: str, half: int) 
 
 
 def networks(out: Path, eeg: Path, jobs: int) -> None:
-    """Fine-tune networks: on stage 3 or 4 with the encoders of all seeds, and from scratch."""
+    """Train networks on stage 3 vs. 4 with the encoders of all seeds, and from scratch."""
     windows = read(eeg)
     for question, numbers in N_NETWORK.items():
         tables = []
         for half in range(2):
-            asked = Asked.of(windows, question)
-            folds = [np.isin(asked.people, tested) for tested in asked.folds(half, 2)]
+            task_windows = TaskWindows.of(windows, question)
+            folds = [
+                np.isin(task_windows.subjects, tested) for tested in task_windows.folds(half, 2)
+            ]
             scores = label_efficiency(
                 networks_of(question, out, windows, half),
-                asked.windows.with_labels(asked.y, None),
+                task_windows.windows.with_labels(task_windows.y, None),
                 n_train_subjects=numbers,
                 seeds=range(N_DRAWS),
                 metrics=["balanced_accuracy"],
@@ -360,7 +369,7 @@ def networks(out: Path, eeg: Path, jobs: int) -> None:
 def networks_of(
     question: str, out: Path, windows: BaseConcatDataset, half: int
 ) -> dict[str, PARSClassifier]:
-    """Return the networks of a question by name and seed of the pretraining."""
+    """Return the networks of a task by name and pretraining seed."""
     found = {"from scratch": PARSClassifier(None, verbose=0)}
     if question == "deep":
         for seed in range(N_SEEDS):
@@ -395,14 +404,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], choices=TASKS)
     parser.add_argument("--half", nargs="*", type=int, default=[0, 1])
     parser.add_argument("--jobs", type=int, default=1, help="processes of the networks")
-    given = parser.parse_args()
-    if given.step == "pretrain":
-        pretrain(given.out, given.eeg, given.only, given.half)
+    options = parser.parse_args()
+    if options.step == "pretrain":
+        pretrain(options.out, options.eeg, options.only, options.half)
     else:
         steps = dict(controls=what_it_needs, losses=losses)
-        steps["probes"] = partial(probes, only=given.only)
-        steps["networks"] = partial(networks, jobs=given.jobs)
-        steps[given.step](given.out, given.eeg)
+        steps["probes"] = partial(probes, only=options.only)
+        steps["networks"] = partial(networks, jobs=options.jobs)
+        steps[options.step](options.out, options.eeg)
 
 
 if __name__ == "__main__":

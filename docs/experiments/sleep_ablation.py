@@ -1,11 +1,11 @@
-"""Number of patches, position mask ratio, sampling and decoder of PARS, on the sample of sleep.
+"""Ablation of PARS: number of patches, position mask ratio, sampling and decoder.
 
     python docs/experiments/sleep_ablation.py OUT
 
-PARS is pretrained on six of the twelve people of the sample in the package, in 50 epochs with
-batches of 64, once for each setting, and once more on the other six. Stage 3 or 4 of the people not
-seen is scored as in ``sleep.py``, with the labels of four people. An interrupted command goes on
-when it is given again. Writes ``docs/measured/sleep/ablation.csv``.
+PARS is pretrained on six of the twelve subjects of the bundled sleep dataset, in 50 epochs with
+batches of 64, once per setting, and again on the other six subjects. Stage 3 vs. 4 of held-out
+subjects is scored as in ``sleep.py``, with four labeled subjects. An interrupted command resumes
+when it is run again. Writes ``docs/measured/sleep/ablation.csv``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from braindecode.datasets import BaseConcatDataset
-from sleep import MEASURED, N_DRAWS, PREVIOUS, Asked, halves, joined_halves, scored
+from sleep import MEASURED, N_DRAWS, PREVIOUS, TaskWindows, halves, joined_halves, scored
 from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, datasets
 
 N_LABELED = 4
-#: The paper's setting, and what else is tried: some of the values of its ablations.
+#: The setting of the paper, and some settings of its ablations.
 PAPER = dict(n_patches=40, position_mask_ratio=0.8, sampling="random", decoder="cross_attention")
 SETTINGS: list[dict[str, Any]] = [
     *(
@@ -36,7 +36,7 @@ KEYS = [*PAPER, "seed"]
 
 
 def pretrained(folder: Path, windows: BaseConcatDataset, settings: dict[str, Any]) -> PARSEmbedder:
-    """Return the embedder in a folder, which is pretrained now if it is not there."""
+    """Return the embedder in a folder, pretraining it if necessary."""
     if not (folder / "encoder.json").exists():
         params = {name: value for name, value in settings.items() if value is not None}
         embedder = PARSEmbedder("pars", pretext_params=params, pretrain_epochs=50, **PREVIOUS)
@@ -48,17 +48,17 @@ def pretrained(folder: Path, windows: BaseConcatDataset, settings: dict[str, Any
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="folder of the encoders")
-    given = parser.parse_args()
+    options = parser.parse_args()
     windows = datasets.sleep()
-    asked = Asked.of(windows, "deep")
+    task_windows = TaskWindows.of(windows, "deep")
     rows = []
     for settings, half in product(SETTINGS, range(2)):
         name = ", ".join(str(value) for value in settings.values())
         own = BaseConcatDataset([windows.datasets[k] for k in halves(windows)[half]])
-        embedder = pretrained(given.out / f"{name}, half {half}", own, settings)
-        features = embedder.fit(asked.windows).transform(asked.windows)
+        embedder = pretrained(options.out / f"{name}, half {half}", own, settings)
+        features = embedder.fit(task_windows.windows).transform(task_windows.windows)
         loss = {f"loss_{half}": embedder.encoder_card_.loss_relative}
-        for row in scored(asked, half, features, [N_LABELED], N_DRAWS):
+        for row in scored(task_windows, half, features, [N_LABELED], N_DRAWS):
             rows.append(settings | dict(n_patches=settings["n_patches"] or 0) | loss | row)
         print(name, half, loss, flush=True)
     command = "python docs/experiments/sleep_ablation.py OUT"

@@ -1,12 +1,13 @@
-"""Make the encoder ``pars-sleep`` of the package: PARS on twelve people of the UCD database.
+"""Create the bundled encoder ``pars-sleep``: PARS on twelve subjects of the UCD database.
 
     python docs/experiments/sleep_encoder.py OUT --eeg FOLDER
 
-It pretrains three seeds with the defaults of PARSEmbedder on all windows, and writes the one with
-the middle held-out loss into the package: each seed holds out one of the twelve people. OUT is a
-folder for the three encoders. Shifts that the task predicts in one window go to
-``docs/measured/sleep/shifts.csv``, the losses of the three seeds to ``seeds.csv``, and what the
-features hold, of the sample of rest and arithmetic, to ``audit.csv`` and onto the card.
+Pretrains three seeds with the default settings of PARSEmbedder on all windows, each with one of the
+twelve subjects held out, and bundles the encoder with the median held-out loss. OUT is a folder for
+the three encoders. Predicted shifts of one window are written to
+``docs/measured/sleep/shifts.csv``, the losses of the three seeds to ``seeds.csv``, and a probing
+analysis of the features, on the bundled arithmetic dataset, to ``audit.csv`` and to the encoder
+card.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from braindecode_pars.pretrained import load_encoder, save_encoder
 
 NAME, N_SEEDS = "pars-sleep", 3
 COMMAND = "python docs/experiments/sleep_encoder.py OUT --eeg FOLDER"
-#: Person whose window with the lowest tenth of the losses, relative to zeros, is stored.
+#: Subject of the stored window, whose relative loss is at the 10th percentile.
 SHOWN = "ucddb022"
 
 ABOUT: dict[str, Any] = {
@@ -97,9 +98,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="folder of the encoders")
     parser.add_argument("--eeg", type=Path, required=True, help="folder of the recordings")
-    given = parser.parse_args()
-    windows = read(given.eeg)
-    folders = [given.out / "pars-sleep" / f"seed {seed}" for seed in range(N_SEEDS)]
+    options = parser.parse_args()
+    windows = read(options.eeg)
+    folders = [options.out / "pars-sleep" / f"seed {seed}" for seed in range(N_SEEDS)]
     for seed, folder in enumerate(folders):
         if not (folder / "encoder.json").exists():
             embedder = PARSEmbedder(pooling="channels", random_state=seed, verbose=0).fit(windows)
@@ -152,11 +153,11 @@ def ship(folder: Path, seed: int) -> None:
 
 
 def store_shifts(folder: Path, windows: Any) -> None:
-    """Store predicted and true shifts of a window, patches in the order of time."""
+    """Store predicted and true shifts of a window, with patches sorted by time."""
     task = PARS(3840, 128, encoder=load_encoder(folder).encoder, **PARS.short_params).eval()
     task.load_state_dict(load_file(folder / "task.safetensors"))
-    X, _, people = as_sklearn(windows)
-    rows = np.flatnonzero(people == SHOWN)
+    X, _, subjects = as_sklearn(windows)
+    rows = np.flatnonzero(subjects == SHOWN)
     torch.manual_seed(0)
     with torch.inference_mode():
         x = torch.as_tensor(np.concatenate([X[i] for i in rows.tolist()]))

@@ -1,13 +1,13 @@
-"""What smoothing over time changes: simulated nights, and rest and imagery of real people.
+"""Effect of smoothing over time on simulated nights, and on rest vs. imagery recordings.
 
     python docs/experiments/smoothing.py EEGBCI
 
 EEGBCI is a folder for ``mne.datasets.eegbci`` with runs 4, 8 and 12 of subjects 1 to 16. A window
-of 1 s there is rest or imagery of a hand, by the annotation at its center; in the design of the
-task, 4 s of one follow 4 s of the other. The simulated nights are 4 hours of 16 subjects; as a
-control, each night's windows are also scored in a random order. Both use band power with logistic
-regression. ``docs/measured/smoothing.csv`` gets mean and standard deviation over the tested
-subjects, each the mean of its draws of training subjects. It takes some minutes of one core.
+of 1 s is rest or imagery of a hand, according to the annotation at its center; in this paradigm, 4
+s of each alternate. The simulated nights are 4 hours of 16 subjects; as a control, the windows of
+each night are also scored in random order. Both use a logistic regression on log band power. Writes
+mean and standard deviation over test subjects, averaged over draws of labeled subjects, to
+``docs/measured/smoothing.csv``. It takes some minutes on one core.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(folder: str) -> None:
 
 
 def scores(name: str, windows: BaseConcatDataset) -> pd.DataFrame:
-    """Return mean and spread of raw and smoothed predictions, and of their difference."""
+    """Return mean and SD of raw and smoothed predictions, and of their difference."""
     with features_computed_once():
         found = label_efficiency(
             make_methods(["band-power"], smoothing=True),
@@ -70,7 +70,7 @@ def scores(name: str, windows: BaseConcatDataset) -> pd.DataFrame:
 
 
 def shuffled(nights: BaseConcatDataset) -> BaseConcatDataset:
-    """Return the nights with the windows of each in a random order."""
+    """Return the nights with the windows of each in random order."""
     rng = np.random.default_rng(0)
     recordings = []
     for night in nights.datasets:
@@ -84,7 +84,7 @@ def shuffled(nights: BaseConcatDataset) -> BaseConcatDataset:
 
 
 def imagery(folder: str) -> BaseConcatDataset:
-    """Return windows of 1 s side by side, of rest (0) and imagery (1)."""
+    """Return adjacent windows of 1 s, of rest (0) and imagery (1)."""
     recordings = []
     for subject in range(1, 17):
         options = dict(path=folder, update_path=False, verbose="error")

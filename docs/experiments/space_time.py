@@ -1,17 +1,17 @@
-"""Does an encoder that compares channels help, and relative shifts over the head?
+"""Do encoders of all channels, and relative shifts over the head, improve the features?
 
     python docs/experiments/space_time.py store OUT --eeg FOLDER
     python docs/experiments/space_time.py pretrain OUT --device cuda
     python docs/experiments/space_time.py losses OUT
     python docs/experiments/space_time.py probes OUT --eeg FOLDER
 
-FOLDER has PhysioNet's motor imagery recordings. The first command stores 19 channels of the
-subjects 1 to 50. The second pretrains each variant on them, without labels, in equal steps, with
-three seeds; an interrupted command goes on when it is given again, and ``--only`` and ``--seed``
-choose a part of them for several processes. The third stores their last losses. The fourth scores
-frozen features, one vector a channel, with a logistic regression on development people: rest or
-arithmetic of twelve people of the sample, and imagery or rest, and the left or right fist, of the
-subjects 1 to 50.
+FOLDER contains PhysioNet's motor imagery recordings. The first command stores 19 channels of
+subjects 1 to 50. The second command pretrains each variant on them without labels, with the same
+number of steps and three seeds; an interrupted command resumes when it is run again, and ``--only``
+and ``--seed`` select a part for parallel processes. The third command stores the final losses. The
+fourth command scores linear probes on frozen features, with one vector per channel, on development
+subjects: rest vs. arithmetic of twelve subjects of the bundled dataset, and imagined movement vs.
+rest and left vs. right fist of subjects 1 to 50.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ SFREQ, C, N_SEEDS = 128, 0.01, 3
 class ByToken(SpaceTimePARS):
     """PARS over the head on a grid of times that all channels share.
 
-    A token loses its place and its time together: 80 % of all tokens. A neighbor at the same
-    moment may still have both.
+    80 % of all tokens lose both their position on the head and their time. A neighboring token at
+    the same time may keep both.
     """
 
     n_queries = 40
@@ -73,7 +73,7 @@ class ByToken(SpaceTimePARS):
         n_patches = patches.shape[2]
         hidden = torch.rand(*keep.shape, n_patches, device=x.device) < self.position_mask_ratio
 
-        # Tokens, and where and when they come from unless it is hidden.
+        # Tokens, with their position and time unless these are hidden.
         tokens = self.encoder.tokens_of(patches, x, keep)
         times = torch.arange(n_patches, device=x.device)
         when = sinusoidal_positions(times, self.encoder.embed_dim)
@@ -82,7 +82,7 @@ class ByToken(SpaceTimePARS):
         shown = torch.where(hidden[..., None], self.mask_token + unknown, when + where)
         features = self.encoder(tokens + shown, keep)
 
-        # Shifts between some of those that are hidden.
+        # Shifts between some of the hidden tokens.
         there = keep[..., None].expand_as(hidden).flatten(1)
         chances = (hidden.flatten(1) & there) + 1e-6 * there
         chosen = chances.multinomial(self.n_queries, replacement=True)
@@ -95,7 +95,7 @@ class ByToken(SpaceTimePARS):
 
 
 _FEATURES = {"features_space_time": 1.0, "spectral_space_time": 1.0}
-#: Variant -> task and its parameters.
+#: Pretext task and its parameters, by variant.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "PARS, one channel": ("pars", {}),
     "PARS over the head": ("pars_space_time", {}),
@@ -108,7 +108,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 UNTRAINED = {"random encoder": "space_time", "random encoder, one channel": "patch"}
-#: Development set -> number of labeled people, and of draws.
+#: Number of labeled subjects and of draws, by development dataset.
 SETS = {"arithmetic": (4, 20), "imagery": (16, 8), "hands": (16, 8)}
 
 
@@ -127,7 +127,7 @@ def pretrain_all(
     for seed, (variant, (task, params)) in product(seeds, VARIANTS.items()):
         if only and variant not in only:
             continue
-        # One channel of 256 windows, or all of 64: 13 on average.
+        # One channel of 256 windows, or all channels of 64 windows (13 on average).
         n = 256 if variant.endswith("one channel") else 64
         config = RunConfig(
             task=task,
@@ -153,7 +153,7 @@ def folder_of(out: Path, variant: str, seed: int) -> Path:
 
 
 def losses(out: Path) -> None:
-    """Store the losses relative to chance of the last epoch: of each task, or each axis."""
+    """Store the relative losses of the last epoch, by pretext task or axis."""
     rows = []
     for variant, seed in product(VARIANTS, range(N_SEEDS)):
         last = pd.read_csv(folder_of(out, variant, seed) / "metrics.csv").iloc[-1]
@@ -184,8 +184,8 @@ def windows_of(name: str, eeg: Path) -> BaseConcatDataset:
     if name == "arithmetic":
         return datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(12)])
     contrast = {"imagery": "rest", "hands": "movements"}[name]
-    given: Any = {**PREPARED, "picks": CHANNELS, "contrast": contrast}
-    return datasets.physionet_mi.load(eeg, [*PRETRAINED], tmin=1, tmax=4, verbose=0, **given)
+    reading: Any = {**PREPARED, "picks": CHANNELS, "contrast": contrast}
+    return datasets.physionet_mi.load(eeg, [*PRETRAINED], tmin=1, tmax=4, verbose=0, **reading)
 
 
 def probes(out: Path, eeg: Path) -> None:
@@ -225,16 +225,16 @@ def main() -> None:
     parser.add_argument("--seed", nargs="*", type=int, default=[*range(N_SEEDS)])
     parser.add_argument("--steps", type=int, default=1300)
     parser.add_argument("--device", default="auto")
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
-    if given.step == "store":
-        store_of(given.out, given.eeg)
-    elif given.step == "pretrain":
-        pretrain_all(given.out, given.only, given.seed, given.steps, given.device)
-    elif given.step == "losses":
-        losses(given.out)
+    if options.step == "store":
+        store_of(options.out, options.eeg)
+    elif options.step == "pretrain":
+        pretrain_all(options.out, options.only, options.seed, options.steps, options.device)
+    elif options.step == "losses":
+        losses(options.out)
     else:
-        probes(given.out, given.eeg)
+        probes(options.out, options.eeg)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write a table for ``docs/measured``: its first lines tell where the numbers come from."""
+"""Write a table for ``docs/measured``, with its provenance in the first lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["add_rows", "store_table"]
 def store_table(
     table: pd.DataFrame, file: Path, command: str, *remarks: str, **options: Any
 ) -> None:
-    """Write a table with its command, date and machine, completely or not at all.
+    """Write a table with its command, date and machine, atomically.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def store_table(
     command : str
         The command that computes them.
     remarks : str
-        What else the second line tells, such as the number of threads.
+        Further text of the second line, such as the number of threads.
     options : Any
         Arguments of ``DataFrame.to_csv``.
     """
@@ -37,7 +37,7 @@ def store_table(
 
 
 def add_rows(rows: pd.DataFrame, file: Path, command: str, keys: list[str], **options: Any) -> None:
-    """Add rows to a stored table, with their command, date and machine below those of the others.
+    """Add rows to a stored table, with their own command, date and machine.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def add_rows(rows: pd.DataFrame, file: Path, command: str, keys: list[str], **op
     command : str
         The command that computes the new rows.
     keys : list of str
-        Columns that tell which stored rows are replaced: those with the values of a new row.
+        Columns that identify rows; stored rows with the same values as a new row are replaced.
     options : Any
         Arguments of ``DataFrame.to_csv``.
     """
@@ -69,7 +69,7 @@ def _origin(*remarks: str) -> str:
 
 
 def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")  # where platform does not know the processor
+    cpuinfo = Path("/proc/cpuinfo")  # if platform returns no processor
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     name = re.search(r"model name\s*: (.*)", text)
     return name[1] if name else platform.processor() or platform.machine()

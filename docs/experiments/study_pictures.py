@@ -1,9 +1,10 @@
-"""Take the pictures of the report on the start page: docs/images/study-*.png.
+"""Take the images of the study report on the start page: docs/images/study-*.png.
 
     python docs/experiments/study_pictures.py
 
 They show the top of docs/_static/study.html, for wide pages and for phones, light and dark, in a
-headless Chromium that ``selenium`` drives. Text is at its own size, with two pixels for each.
+headless Chromium browser that is controlled by ``selenium``. Text has its original size, with two
+pixels per CSS pixel.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from selenium import webdriver
 DOCS = Path(__file__).parents[1]
 #: Width of the page in pixels
 SIZES = {"wide": 840, "phone": 360}
-#: The picture ends where this element begins: below the first answer.
+#: The image ends at the top of this element, below the first conclusion.
 END = "#baseline"
 
 

@@ -1,14 +1,15 @@
-"""Error rates and power of the test of a study: is PARS better than its sham?
+"""Error rates and power of the primary test of a study: PARS vs. its sham.
 
     python docs/experiments/study_rates.py docs/measured/study_rates.csv
 
-Two folds of subjects are simulated. Each half is the pool of labeled subjects of the other, dealt
-into disjoint sets for twelve draws, with three pretrainings. A labeled subject has an additive
-effect on all scores, on those of each test subject and of each pretraining; all effects are normal.
-Columns ``folds`` have the proportion of significant tests with ``crossed_mean_of_folds``, columns
-``crossed`` with ``crossed_mean`` and one pretraining for all draws and both folds; ``power_*`` for
-a true difference of 0.04. Variances are in units of 1e-4: those of ``study_variances.csv``, means
-over the numbers of steps with negative ones as zero, and extremes.
+Two folds of subjects are simulated. The labeled subjects of each fold are drawn from the other
+half, in disjoint sets for twelve draws, with three pretraining seeds. A labeled subject has an
+additive effect on all scores, on the scores of each test subject, and on the scores of each
+pretraining seed; all effects are normal. Columns ``folds`` contain the proportion of significant
+tests with ``crossed_mean_of_folds``, and columns ``crossed`` with ``crossed_mean`` and one
+pretraining seed for all draws and both folds; ``power_*`` is for a true difference of 0.04.
+Variances are in units of 1e-4: those of ``study_variances.csv``, averaged over numbers of steps
+with negative values set to zero, and extreme variances.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ N_SIMULATED, N_AT_ONCE, N_COMPARED = 4000, 250, 5
 N_DRAWS, N_PRETRAININGS = 12, 3
 TRUE = 0.04
 UNIT = 1e-4
-#: Effects of a scored fit that are not additive: too small to give a mean a variance of its own.
+#: Effects of a fit that are not additive, and too small to change the variance of a mean.
 SMALL = 0.01
 
 
@@ -56,14 +57,14 @@ def main() -> None:
 
 
 def variances() -> dict[str, Components]:
-    """Return the measured variances and extremes."""
+    """Return the measured variances and extreme variances."""
     stored = pd.read_csv(MEASURED / "study_variances.csv", comment="#")
     stored = stored.groupby("sample").mean().clip(lower=0).fillna(0.0)
     effects = stored.drop(columns=["steps", "mean", "labeled_in_group"])
     sleep, arithmetic = (effects.loc[name].to_dict() for name in ("sleep", "arithmetic"))
     in_group = stored["labeled_in_group"]
     subject = sleep["subject"]
-    # One pretraining of arithmetic says nothing of their variance: in proportion to that of sleep.
+    # One pretraining seed of arithmetic: assume a variance proportional to that of sleep.
     arithmetic["pretraining"] = sleep["pretraining"] / subject * arithmetic["subject"]
     return {
         "sleep": sleep,
@@ -86,7 +87,7 @@ def variances() -> dict[str, Components]:
 
 
 def design(n_subjects: int) -> tuple[int, int, int, int]:
-    """Return the sizes of the pool and of a set, and the numbers of dealings and of sets in one."""
+    """Return the number of available subjects, and the numbers and sizes of groups and sets."""
     pool = n_subjects // 2
     n_labeled = max(1, min(4, pool // 3))
     n_sets = max(n for n in (3, 4, 6, 12) if n <= pool // n_labeled)
@@ -96,7 +97,7 @@ def design(n_subjects: int) -> tuple[int, int, int, int]:
 def rates(
     n_subjects: int, n_pretrainings: int, name: str, components: Components
 ) -> dict[str, str | float]:
-    """Return the proportions of significant tests without a difference and with one."""
+    """Return the proportions of significant tests without and with a true difference."""
     rng = np.random.default_rng(crc32(f"{name} {n_subjects} {n_pretrainings}".encode()))
     significant: dict[str, list[np.ndarray]] = {}
     for k in range(N_SIMULATED // N_AT_ONCE):
@@ -131,13 +132,13 @@ def simulated(
     rng: np.random.Generator,
     one_pretraining: bool = False,
 ) -> list[np.ndarray]:
-    """Return the differences of both folds, without a true one, in units of 0.01.
+    """Return the differences of both folds, without a true difference, in units of 0.01.
 
     The shape is (n_studies, n_subjects, n_dealings, n_sets, n_pretrainings).
     """
     n, _, n_dealings, n_sets = design(n_subjects)
     subjects, of_labeled = normal(rng, 2, n), normal(rng, 2, n)
-    # A subject has one effect as test subject, and one as labeled subject, of the other fold.
+    # Each subject has one effect as test subject, and one as labeled subject of the other fold.
     r = components.get("correlation", 0.0)
     labeled = r * subjects[:, ::-1] + np.float32(np.sqrt(1 - r**2)) * of_labeled
     levels = {
@@ -151,7 +152,7 @@ def simulated(
     of_both = normal(rng, 1, 1, n_pretrainings)
 
     def effect(name: str, fold: int, member: np.ndarray) -> np.ndarray:
-        """Return subjects x draws x pretrainings; the axes without levels have one."""
+        """Return subjects x draws x pretrainings; axes without levels have length one."""
         if name == "subject":
             return subjects[:, fold, :, None, None]
         if name == "labeled":
@@ -181,7 +182,7 @@ def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def dealt(n_subjects: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the weight of each subject of the pool in each draw: (n_studies, n_draws, n_pool)."""
+    """Return the weight of each subject in each draw: (n_studies, n_draws, n_pool)."""
     pool, n_labeled, n_dealings, n_sets = design(n_subjects)
     order = rng.permuted(np.tile(np.arange(pool), (N_AT_ONCE, n_dealings, 1)), axis=2)
     sets = order[:, :, : n_sets * n_labeled].reshape(N_AT_ONCE, N_DRAWS, n_labeled)
@@ -193,7 +194,7 @@ def dealt(n_subjects: int, rng: np.random.Generator) -> np.ndarray:
 def tested(folds: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, standard error and degrees of freedom, as ``crossed_mean_of_folds``.
 
-    For folds of equal sizes, and many studies at once; a single one takes milliseconds.
+    For folds of equal sizes, and many studies at once.
     """
     weight = 1 / len(folds)
     terms = []

@@ -1,10 +1,10 @@
-"""Variance of the difference between PARS and its sham by subject, labeled subject, pretraining.
+"""Variance of the difference between PARS and its sham by subject, draw and pretraining.
 
     python docs/experiments/study_variances.py docs/measured/study_variances.csv
 
-The scores are those that ``budgets.py`` stored: one for each test subject, draw of four labeled
-subjects and pretraining. Scores of plain and centered features are averaged. The effect of a draw
-is the mean of the effects of its labeled subjects. The variances equate the quadratic forms of the
+The scores were stored by ``budgets.py``: one score per test subject, draw of four labeled subjects
+and pretraining seed. Scores without and with centering are averaged. The effect of a draw is the
+mean of the effects of its labeled subjects. The variances equate the quadratic forms of the
 differences to their expectations (MINQUE with identity weights; Rao 1971, Estimation of variance
 and covariance components, Journal of Multivariate Analysis 1). They are in units of 1e-4, and can
 be negative.
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def differences(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each half, pretraining, draw and test subject, and the labeled subjects."""
+    """Return one row per half, pretraining, draw and test subject, and the labeled subjects."""
     keys = ["kind", "half", "pretraining", "seed"]
     columns = ["steps", "features", "seconds", "loss", "n_train_subjects"]
     names = sorted(set(scores) - {*keys, *columns})
@@ -64,7 +64,7 @@ def differences(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def variances(table: pd.DataFrame) -> dict[str, float]:
-    """Return the variance of each effect, of both halves together."""
+    """Return the variance of each effect, estimated from both halves."""
     forms, expected = 0, 0
     for _, part in table.groupby("half"):
         kernels = covariances(part)

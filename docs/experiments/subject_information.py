@@ -1,12 +1,13 @@
-"""How much of the features is the person, in rest and mental arithmetic of 24 people?
+"""How much subject information do features of rest and mental arithmetic contain?
 
     python docs/experiments/subject_information.py ENCODERS
 
-The sample of EEGMAT in the package: two minutes of each person, eight channels, windows of 10 s.
-The features are those of encoders in the package, of ENCODERS/noise (``synthetic_signals.py``) and
-of an untrained one, each channel for itself, and classical ones; of windows as they are, without
-the aperiodic part of their spectra, and with it put back. ``docs/measured/subject_information.csv`` gets the
-tables of ``audit_subjects``. The command takes two minutes of one core.
+The bundled dataset of EEGMAT: two minutes per subject, 24 subjects, eight channels, windows of 10
+s. The features are from bundled encoders, ENCODERS/noise (``synthetic_signals.py``) and a random
+encoder, separately for each channel, and hand-crafted features; of unchanged windows, of windows
+without the aperiodic component of their spectra, and after a sham removal. Writes the tables of
+``audit_subjects`` to ``docs/measured/subject_information.csv``. The command takes two minutes on
+one core.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ ENCODERS = ("small", "pars-sleep")
 
 
 def main(encoders: Path) -> None:
-    X, y, people = as_sklearn(datasets.mental_arithmetic())
+    X, y, subjects = as_sklearn(datasets.mental_arithmetic())
     recordings = X.table["recording"].to_numpy()
     found = []
     for control in ("none", "aperiodic", "sham"):
         changed = X if control == "none" else ControlSignals(control).transform(X)
         methods = transformers(encoders)
         features = {name: own.fit_transform(changed) for name, own in methods.items()}
-        table = audit_subjects(features, y, people, recordings)
+        table = audit_subjects(features, y, subjects, recordings)
         table.insert(0, "control", control)
         found.append(table)
     store_table(
@@ -61,8 +62,8 @@ def transformers(folder: Path) -> dict[str, Any]:
     """Return transformers of windows to features, by name."""
     torch.manual_seed(0)
     untrained = PatchEncoder(**load_encoder("small").encoder.config)
-    given = {name: name for name in ENCODERS} | {"noise": folder / "noise"}
-    encoders = given | {"random encoder": untrained}
+    sources = {name: name for name in ENCODERS} | {"noise": folder / "noise"}
+    encoders = sources | {"random encoder": untrained}
     of_channels = dict(pooling="channels", verbose=0)
     found = {name: PARSEmbedder(encoder=own, **of_channels) for name, own in encoders.items()}
     return found | {

@@ -1,15 +1,15 @@
-"""Pretrain an encoder without recordings: on 1/f noise with the spectra of EEG.
+"""Pretrain an encoder without recordings: on 1/f noise with spectra similar to EEG.
 
     python docs/experiments/synthetic_signals.py ENCODERS/noise
     python docs/experiments/synthetic_signals.py ENCODERS/noise-1 --seed 1
 
-What such an encoder learns is to measure signals, and nothing about brains. Its settings are those
-of the encoder ``small``: features and spectra of hidden patches in crops of 10 s and 3 s, 3,000
-steps of 128 crops, which take 13 minutes of one core. The folder is that of a run, and the other
-experiments take it as an encoder. An interrupted command resumes with ``--resume``.
+Such an encoder learns to measure signal properties that are not specific to the brain. Its settings
+are the same as for the encoder ``small``: features and spectra of hidden patches in crops of 10 s
+and 3 s, 3,000 steps of 128 crops, which take 13 minutes on one core. The folder contains a run,
+which the other experiments load as an encoder. An interrupted command resumes with ``--resume``.
 
-The stored scores of ``noise`` are of encoders that were pretrained on 2026-11-25 with the same
-settings, on other draws of these signals. :func:`pretrain_on` also takes other sources.
+The stored scores of ``noise`` are from encoders that were pretrained on 2026-11-25 with the same
+settings, on other draws of these signals. :func:`pretrain_on` also accepts other sources.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NOISE = RunConfig(
     drop_prob=0.0,
     tokenizer="spectral",
 )
-#: Facts on the encoder's card.
+#: Entries of the encoder card.
 ABOUT: dict[str, Any] = {
     "description": "Pretrained on synthetic signals: without recordings, and without subjects.",
     "corpora": ["synthetic signals"],
@@ -63,7 +63,7 @@ ABOUT: dict[str, Any] = {
 
 
 class SignalSource(Protocol):
-    """Signals of one channel that are drawn when they are read.
+    """Signals of one channel that are simulated when they are read.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ def noise(
     band: tuple[float, float],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    r"""Return noise whose power falls with frequency.
+    r"""Return noise whose power decreases with frequency.
 
     The power of the frequency :math:`f` is
 
@@ -166,7 +166,7 @@ def noise(
         Signals with a standard deviation of 1 over a period.
     """
     low, high = band
-    # A band has a frequency if these are no further apart than its edges, and than 0 and the lower.
+    # The frequency resolution must not exceed the width of the band, or its lower edge.
     period = max(n_times, math.ceil(sfreq / min(low, min(high, sfreq / 2) - low)))
     f = np.fft.rfftfreq(period, 1 / sfreq)
     inside = (f >= low) & (f <= high)
@@ -181,7 +181,7 @@ def noise(
 def pretrain_on(
     source: SignalSource, out: str | Path, config: RunConfig, *, resume: bool = False
 ) -> Path:
-    """Pretrain an encoder on signals that are drawn when they are read.
+    """Pretrain an encoder on signals that are simulated when they are read.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def pretrain_on(
 
 
 def drawn_store(source: SignalSource, n_times: int) -> SignalStore:
-    """Return a store of one recording with ``n_windows`` windows, whose crops are drawn."""
+    """Return a store of one recording with ``n_windows`` windows, whose crops are simulated."""
     known = source.preprocessing.known()
     recording = StoredRecording(
         name="synthetic signals",
@@ -226,7 +226,7 @@ def drawn_store(source: SignalSource, n_times: int) -> SignalStore:
 
 @dataclass(frozen=True)
 class _DrawnSamples:
-    """Samples of a store that are drawn, by the positions of the crops."""
+    """Samples of a store that are simulated, seeded by the positions of the crops."""
 
     source: SignalSource
 

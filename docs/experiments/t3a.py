@@ -7,38 +7,39 @@ from scipy.special import log_softmax
 from scipy.stats import entropy
 from sklearn.pipeline import Pipeline
 
-#: Supports of a class; the paper tries 1, 5, 20, 50, 100 and all.
+#: Number of supports per class; the paper tests 1, 5, 20, 50, 100 and all.
 N_SUPPORTS = 20
 
 
 def t3a(
     clf: Pipeline, features: np.ndarray, n_supports: int | None = N_SUPPORTS, *, causal: bool
 ) -> np.ndarray:
-    r"""Return the logits of T3A: prototypes of the classes follow the windows of one person.
+    r"""Return the logits of T3A, whose class prototypes adapt to the windows of one subject.
 
-    The supports :math:`S_c` of a class begin with its weights. Each window :math:`x` joins those of
-    the class that the classifier predicts. Of a class, those ``n_supports`` are kept for which the
-    prediction has the lowest entropy. Their directions add up to a prototype, and the logit is
+    The supports :math:`S_c` of a class are initialized with its weights. Each window :math:`x` is
+    added to the supports of its predicted class. The ``n_supports`` supports with the lowest
+    entropy of the prediction are kept per class. The sum of their directions is the prototype
+    :math:`p_c`, and the logit is
 
     .. math::
         s \, x \cdot \frac{p_c}{\lVert p_c \rVert}, \qquad
         p_c = \sum_{z \in S_c} \frac{z}{\lVert z \rVert} ,
 
-    with the mean length s of the weights, which does not change what is predicted: without any
-    window, the logits of weights of equal length are those of the classifier without its intercept.
-    There is no gradient, and nothing to tune on the person.
+    with the mean norm s of the weights, which does not change the predicted class. Without any
+    window, and for weights of equal norm, the logits are those of the classifier without its
+    intercept. The method needs no gradients, and has no parameters to tune on the subject.
 
     Parameters
     ----------
     clf : Pipeline
         Fitted standardization and linear classifier.
     features : ndarray, shape (n_windows, n_features)
-        Features of the windows of one person; with ``causal``, in the order of time.
+        Features of the windows of one subject; with ``causal``, in temporal order.
     n_supports : int | None
-        Most supports of a class. None keeps all.
+        Maximum number of supports per class. If None, all supports are kept.
     causal : bool
-        Whether the supports of a window are those up to this window. Otherwise they are of all
-        windows.
+        If True, the supports of a window are from windows up to this window. If False, they are
+        from all windows.
 
     Returns
     -------
@@ -65,8 +66,8 @@ def t3a(
     def prototypes(n_windows: int) -> np.ndarray:
         n = len(coef) + n_windows
         kept = [np.flatnonzero(classes[:n] == c) for c in range(len(coef))]
-        kept = [own[uncertainty[own].argsort(kind="stable")[:n_supports]] for own in kept]
-        sums = np.array([directions[own].sum(axis=0) for own in kept])
+        kept = [rows[uncertainty[rows].argsort(kind="stable")[:n_supports]] for rows in kept]
+        sums = np.array([directions[rows].sum(axis=0) for rows in kept])
         return sums / np.linalg.norm(sums, axis=1, keepdims=True)
 
     if not causal:

@@ -1,13 +1,13 @@
-"""Can PARS learn the order of patches at all, with patches that overlap and without?
+"""Can PARS learn temporal order, with and without overlapping patches?
 
     python docs/experiments/temporal_cue.py
 
-Each window of 10 s has pink noise and one cue: the amplitude of the noise grows, or the frequency
-of a rhythm rises, in every window alike, so that a patch alone tells its place. Where it grows or
-shrinks, and rises or falls, the direction of a window has to be found from the patches that keep
-their position. Noise alone has no cue. PARS has seven patches of 1 s, one or three of which keep
-their position. ``docs/measured/temporal_cue.csv`` gets the training loss relative to chance, of
-the last of 6 epochs of 100 steps of 64 windows. The command takes a quarter of an hour of one core.
+Each window of 10 s has pink noise and one temporal cue: the amplitude of the noise grows, or the
+frequency of a rhythm rises. If it does so in every window, a patch alone indicates its position. If
+windows grow or shrink, or rise or fall, the direction must be inferred from the patches that keep
+their position. Noise alone has no cue. PARS has seven patches of 1 s, of which one or three keep
+their position. Writes the relative training loss of the last of 6 epochs of 100 steps of 64 windows
+to ``docs/measured/temporal_cue.csv``. The command takes a quarter of an hour on one core.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
         [*product(CUES, (False, True), (0.8, 0.5), range(N_SEEDS))]
     ):
         if ratio == 0.5 and " or " not in cue:
-            continue  # a patch alone tells its place
+            continue  # a patch alone indicates its position
         loss = train(cue, overlap, ratio, seed)
         rows.append(dict(cue=cue, overlap=overlap, mask_ratio=ratio, seed=seed, loss=loss))
     command = "python docs/experiments/temporal_cue.py"
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def train(cue: str, overlap: bool, mask_ratio: float, seed: int, epochs: int = N_EPOCHS) -> float:
-    """Return the loss of PARS relative to chance at the end of its training."""
+    """Return the relative loss of PARS at the end of training."""
     signals = windows(cue, N_WINDOWS, np.random.default_rng(seed))
     torch.manual_seed(seed)
     encoder = PatchEncoder(SFREQ, 64, 2, 4, 128, tokenizer="spectral")
@@ -63,12 +63,12 @@ def train(cue: str, overlap: bool, mask_ratio: float, seed: int, epochs: int = N
 
 
 def windows(cue: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Return windows with a cue, float32 (n, n_times)."""
+    """Return windows with a temporal cue, float32 (n, n_times)."""
     n_times = SECONDS * SFREQ
     white = np.fft.rfft(rng.standard_normal((n, n_times)))
     noise = np.fft.irfft(white / np.sqrt(np.arange(white.shape[1]) + 1), n_times)
     noise /= noise.std(axis=1, keepdims=True)
-    # Time from 0 to 1, backwards in half of the windows where both directions occur.
+    # Time from 0 to 1, reversed in half of the windows if both directions occur.
     time = np.tile(np.arange(n_times) / n_times, (n, 1))
     if " or " in cue:
         time[::2] = time[::2, ::-1]

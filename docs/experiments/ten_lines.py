@@ -1,7 +1,7 @@
-"""What the ten lines of the README score, with PARS and from scratch.
+"""Score the code example of the README, with PARS and from scratch.
 
-``python docs/experiments/ten_lines.py`` runs them with three seeds, and with the two halves of the
-people in turn, and writes ``docs/measured/sleep/ten_lines.csv``. It takes an hour of one core.
+``python docs/experiments/ten_lines.py`` runs it with three seeds and both folds of subjects, and
+writes ``docs/measured/sleep/ten_lines.csv``. It takes an hour on one core.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ METRICS = ("accuracy", "balanced_accuracy")
 
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
-    people, rows = datasets.sleep().description["subject"].tolist(), []
+    names, rows = datasets.sleep().description["subject"].tolist(), []
     for seed in range(3):
         for half in range(2):
-            pars = PARSEmbedder(random_state=seed).fit(datasets.sleep(people[half::2]))
-            X, y, groups = as_sklearn(datasets.sleep(people[1 - half :: 2]))
+            pars = PARSEmbedder(random_state=seed).fit(datasets.sleep(names[half::2]))
+            X, y, groups = as_sklearn(datasets.sleep(names[1 - half :: 2]))
             for method, clf in {
                 "PARS": PARSClassifier(encoder=pars, random_state=seed),
                 "from scratch": PARSClassifier(None, random_state=seed),

@@ -1,11 +1,12 @@
-"""How often do tests of the difference between two methods find one, where there is none?
+"""Error rates and power of tests of the difference between two methods.
 
     python docs/experiments/test_rates.py docs/measured/test_rates.csv
 
-Differences are simulated: subjects, draws of labeled people, pretrainings and a rest, all normal.
-Their variances are those of the stored scores, and extremes. Each test is at the level of .05. The
-column ``power`` has the share of tests that find a difference which the two-way test should find
-with a probability of .8, by the formula of ``evaluation.power``.
+Differences are simulated with normal effects of subjects, draws of labeled subjects, pretraining
+seeds, and a residual. Their variances are those of the stored scores, and extreme variances. Each
+test has the level .05. The column ``power`` contains the proportion of tests that detect a
+difference which the two-way test should detect with 80 % power, by the formula of
+``evaluation.power``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from stored_scores import result_scores
 #: Variances by the axes of their factors: subjects, draws, pretrainings.
 Components = dict[tuple[int, ...], float]
 
-#: Subjects by draws, as in the protocols of the results.
+#: Numbers of subjects and draws, as in the results.
 DESIGNS = ((12, 20), (20, 20), (20, 10), (20, 5), (12, 3), (20, 3))
 #: Three pretrainings of one method.
 PRETRAININGS = (12, 20, 3)
@@ -47,7 +48,7 @@ N_TRAIN = 4
 N_SIMULATED = 4000
 
 SUBJECTS, DRAWS, REST = (0,), (1,), (0, 1)
-#: Extremes: variances of subjects, draws and the rest.
+#: Extreme variances of subjects, draws and residuals.
 EXTREMES: dict[str, Components] = {
     "rest only": {SUBJECTS: 0.0, DRAWS: 0.0, REST: 1.0},
     "subjects only": {SUBJECTS: 1.0, DRAWS: 0.0, REST: 0.01},
@@ -67,13 +68,13 @@ def main() -> None:
 
 def cases() -> Iterator[tuple[str, str, tuple[int, ...], Components]]:
     """Yield kind, name of the variances, numbers of levels, and variances."""
-    found = measured()
-    for shape, (name, components) in product(DESIGNS, [*found.items(), *EXTREMES.items()]):
+    mean_variances = measured()
+    for shape, (name, components) in product(DESIGNS, [*mean_variances.items(), *EXTREMES.items()]):
         yield "crossed", name, shape, components
     for name, components in measured_pretrainings().items():
         yield "crossed", name, PRETRAININGS, components
     for shape in DESIGNS:
-        yield "a draw for each of two folds", "arithmetic", shape, found["arithmetic"]
+        yield "a draw for each of two folds", "arithmetic", shape, mean_variances["arithmetic"]
     for name, components in measured_nested().items():
         yield "own subjects of each draw", name, (36, 3), components
     for n_draws in (1, 3):
@@ -82,16 +83,18 @@ def cases() -> Iterator[tuple[str, str, tuple[int, ...], Components]]:
 
 @cache
 def measured() -> dict[str, Components]:
-    """Return the mean variances over all pairs of methods, divided by that of the rest."""
+    """Return mean variances over all pairs of methods, relative to the residual variance."""
     tables = {name: few_labels_scores(name) for name in ("arithmetic", "imagery", "hands")}
-    found = {name: _mean_components(scores, n_factors=2) for name, scores in tables.items()}
+    mean_variances = {
+        name: _mean_components(scores, n_factors=2) for name, scores in tables.items()
+    }
     for name in tables:
-        found[f"{name}, fine-tuned"] = _mean_components(result_scores(name), n_factors=2)
-    return found
+        mean_variances[f"{name}, fine-tuned"] = _mean_components(result_scores(name), n_factors=2)
+    return mean_variances
 
 
 def measured_pretrainings() -> dict[str, Components]:
-    """Return mean variances with three pretrainings, and with a larger one of pretrainings."""
+    """Return mean variances with three pretrainings, and with a larger pretraining variance."""
     stored = {
         name: _mean_components(few_labels_scores(name), n_factors=3)
         for name in ("arithmetic", "development")
@@ -101,8 +104,8 @@ def measured_pretrainings() -> dict[str, Components]:
 
 
 def measured_nested() -> dict[str, Components]:
-    """Return the variances of seeds and of their own subjects, and seeds without a variance."""
-    found = {}
+    """Return variances of seeds and nested subjects, and the same without a variance of seeds."""
+    mean_variances = {}
     for name in ("control", "nights"):
         within, between = [], []
         for values, nested in _differences(result_scores(name)):
@@ -111,12 +114,12 @@ def measured_nested() -> dict[str, Components]:
             n = np.isfinite(of_seed).sum(axis=0).mean()
             within.append(np.nanvar(of_seed, axis=0, ddof=1).mean())
             between.append(np.nanmean(of_seed, axis=0).var(ddof=1) - within[-1] / n)
-        found[name] = {DRAWS: float(np.mean(between) / np.mean(within)), REST: 1.0}
-    return {**found, "subjects only": {DRAWS: 0.0, REST: 1.0}}
+        mean_variances[name] = {DRAWS: float(np.mean(between) / np.mean(within)), REST: 1.0}
+    return {**mean_variances, "subjects only": {DRAWS: 0.0, REST: 1.0}}
 
 
 def _mean_components(scores: pd.DataFrame, n_factors: int) -> Components:
-    """Return the variances from the mean squares, averaged over all pairs of methods."""
+    """Return variances from mean squares, averaged over all pairs of methods."""
     every = [
         mean_squares(values if n_factors == 3 else values.mean(axis=2))
         for values, _ in _differences(scores)
@@ -126,18 +129,20 @@ def _mean_components(scores: pd.DataFrame, n_factors: int) -> Components:
         factors: (float(np.mean([each[factors][0] for each in every])), df)
         for factors, (_, df) in every[0].items()
     }
-    found = variance_components(mean)
-    return {factors: variance / found[REST] for factors, variance in found.items()}
+    mean_variances = variance_components(mean)
+    return {
+        factors: variance / mean_variances[REST] for factors, variance in mean_variances.items()
+    }
 
 
 def _differences(scores: pd.DataFrame) -> Iterator[tuple[np.ndarray, bool]]:
-    """Yield the differences of all pairs of methods, and whether subjects are nested in seeds."""
+    """Yield differences of all pairs of methods, and whether subjects are nested in seeds."""
     keys = ["n_train_subjects", *({"centered"} & set(scores))]
     for _, part in scores.groupby(keys):
         chosen, pairs = pairs_of(part, part["metric"].iloc[0])
         for pair in pairs:
             values, nested, _ = differences_of(chosen, *pair)
-            # One draw has no variance, and a method without random numbers none of its own.
+            # A single draw has no variance, and a deterministic method has no seed variance.
             if min(values.shape[:2]) > 1 and np.nanstd(values) > 0:
                 yield values, nested
 
@@ -145,7 +150,7 @@ def _differences(scores: pd.DataFrame) -> Iterator[tuple[np.ndarray, bool]]:
 def rates(
     kind: str, name: str, shape: tuple[int, ...], components: Components, n: int = N_SIMULATED
 ) -> dict[str, str | float]:
-    """Return the shares of significant tests without a difference, and the power of the new one."""
+    """Return proportions of significant tests without a difference, and the power."""
     rng = np.random.default_rng(crc32(f"{kind} {name} {shape}".encode()))
     values = simulated(kind, shape, components, n, rng)  # (n, *shape)
     if kind == "own subjects of each draw":

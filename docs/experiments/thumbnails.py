@@ -2,9 +2,9 @@
 
     python docs/experiments/thumbnails.py
 
-One picture of 400 x 280 pixels for each page, with large marks and hardly any text. The ground is
-white, as that of the figures of the pages, so that they look alike on light and on dark pages. EEG
-comes from the sample in the package, scores from docs/measured, and nights from the simulation.
+One image of 400 x 280 pixels per page, with large marks and little text. The background is white,
+like the figures of the pages, so that they look the same on light and dark pages. EEG is from the
+bundled dataset, scores are from docs/measured, and nights are simulated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INK = "#222832"
 
 
 def arithmetic(fig: Figure) -> None:
-    """Dots of twelve people, as they are stored, joined by lines."""
+    """Stored scores of twelve subjects as dots, joined by lines."""
     means = _means("arithmetic", ["log band power", "from scratch", "SpectralMAE"], 4)
     _dots(_axes(fig), means)
 
@@ -55,12 +55,12 @@ def regression(fig: Figure) -> None:
 
 
 def own_edf_folder(fig: Figure) -> None:
-    """Traces of six channels of one of the recordings in the package."""
+    """Traces of six channels of a bundled recording."""
     _traces(_axes(fig), _recording("Subject05"), seconds=4)
 
 
 def pars_on_sleep(fig: Figure) -> None:
-    """Ten seconds of deep sleep of a recording in the package, and two hidden patches."""
+    """Ten seconds of deep sleep of a bundled recording, and two hidden patches."""
     ax = _axes(fig)
     window = datasets.sleep(["ucddb006"])[100][0][0, : 10 * 128]
     seconds = np.arange(len(window)) / 128
@@ -101,7 +101,7 @@ def seizures(fig: Figure) -> None:
 
 
 def motor_imagery(fig: Figure) -> None:
-    """Two scalp maps: the patterns that are expected of the right and of the left fist."""
+    """Two scalp maps: the expected patterns for the right and the left fist."""
     montage = mne.channels.make_standard_montage("biosemi64")
     info = mne.create_info(montage.ch_names, 100, "eeg").set_montage(montage)
     places = np.array([channel["loc"][:3] for channel in info["chs"]])
@@ -115,7 +115,7 @@ def motor_imagery(fig: Figure) -> None:
 
 
 def label_efficiency(fig: Figure) -> None:
-    """Stored curves of left or right fist."""
+    """Stored scores on left vs. right fist against the number of labeled subjects."""
     ax = _axes(fig)
     methods = {"log band power": GRAY, "from scratch": ORANGE, "PARS without overlap, seed 1": BLUE}
     for (method, color), marker in zip(methods.items(), "^so", strict=True):
@@ -158,7 +158,7 @@ def recording_to_tokens(fig: Figure) -> None:
 
 
 def five_tasks(fig: Figure) -> None:
-    """Rows of patches: which each task gets, hides and removes."""
+    """Rows of patches: which patches each pretext task uses, hides and removes."""
     ax = _axes(fig)
     rng = np.random.default_rng(3)
     shares = [(2, 8, 0), (5, 0, 5), (0, 10, 0), (2, 4, 4)]
@@ -177,7 +177,7 @@ def inside_the_model(fig: Figure) -> None:
 
 
 def folds_on_dask(fig: Figure) -> None:
-    """One data set whose folds go to four workers."""
+    """One dataset whose folds are sent to four workers."""
     ax = _axes(fig)
     ax.add_patch(plt.Rectangle((-0.9, -0.9), 1.5, 1.8, color=BLUE))
     for y, color in zip((2.4, 0.8, -0.8, -2.4), (ORANGE, GREEN, PINK, SKY), strict=True):
@@ -222,7 +222,7 @@ def _axes(fig: Figure) -> Axes:
 
 
 def _means(file: str, methods: list[str], n_train_subjects: int) -> pd.DataFrame:
-    """Return stored scores: a row for each held-out subject, a column for each method."""
+    """Return stored scores by held-out subject and method."""
     scores = pd.read_csv(DOCS / "measured" / f"{file}.csv", comment="#")
     scores = scores[(scores["subject"] != "all") & (scores["n_train_subjects"] == n_train_subjects)]
     return scores.groupby(["subject", "method"])["value"].mean().unstack()[methods]

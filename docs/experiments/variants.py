@@ -1,10 +1,10 @@
-"""Variants of fine-tuning, compared on the development subjects of the sample in the package.
+"""Compare variants of fine-tuning on the development subjects of the bundled dataset.
 
     python docs/experiments/variants.py ENCODERS OUT.csv
 
-ENCODERS is a folder with one run of ``braindecode-pars pretrain`` for each encoder. Four of the
-subjects 0 to 11 are labeled and the other eight are scored, in eight draws. A score is the mean
-balanced accuracy over the scored subjects of a draw.
+ENCODERS is a folder with one run of ``braindecode-pars pretrain`` per encoder. Four of subjects 0
+to 11 are labeled and the other eight are tested, in eight draws. A score is the mean balanced
+accuracy over the test subjects of a draw.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DESCRIBED: dict[str, Any] = dict(
     validation=0,
     verbose=0,
 )
-#: What differs from the above.
+#: Changes of DESCRIBED, by suffix of the name.
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     ", no amplitudes": dict(amplitude=False),
@@ -60,7 +60,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     ", 200 steps": dict(finetune_epochs=100),
     ", 600 steps": dict(finetune_epochs=300),
 }
-#: Of pretrained encoders only.
+#: Changes of DESCRIBED for pretrained encoders only, by suffix of the name.
 PRETRAINED: dict[str, dict[str, Any]] = {
     ", encoder rate 0.1": dict(encoder_lr_factor=0.1),
     ", spatial filter, encoder rate 0.1": dict(encoder_lr_factor=0.1, head="spatial_filter"),
