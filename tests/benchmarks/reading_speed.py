@@ -121,7 +121,7 @@ def labels() -> Iterator[Row]:
     yield Row("reading labeled windows from FIF files", 1 / lazy_seconds, "windows/s")
     bounds = dict(float32=dict(goal=20, under=10), int16=dict(under=5))
     for (dtype, bound), seconds in zip(bounds.items(), store_seconds, strict=True):
-        yield Row(f"reading labeled windows from a {dtype} store", 1 / seconds, "windows/s")
+        yield Row(f"reading labeled windows from a store of {dtype}", 1 / seconds, "windows/s")
         title = f"speed of reading labeled windows, {dtype} store / FIF files"
         yield Row(title, lazy_seconds / seconds, **bound)
 

@@ -134,7 +134,7 @@ def test_a_model_of_the_sample_stages_a_recording(name, windows, clf, tmp_path):
     assert found["N3"] == found["TST"] == (minutes[STAGE_3] + minutes[STAGE_4]) / 2
     ax = plotting.hypnogram(stages, frame["label"].map(list(names).index), clf.class_names_)
     rows = [text.get_text() for text in ax.get_yticklabels()]
-    assert rows == [*names, "differ"]
+    assert rows == [*names, "different"]
 
 
 def test_the_file_is_small_unchanged_and_has_no_pickled_objects():

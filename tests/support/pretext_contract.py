@@ -42,11 +42,11 @@ def simulated_eeg() -> torch.Tensor:
     return torch.stack([windows[i][0] for i in range(len(windows))])
 
 
-def same_targets(one, other) -> bool:
+def same_targets(first, second) -> bool:
     """Return whether targets (tensors or dicts of tensors) are equal; NaN equals NaN."""
-    if isinstance(one, dict):
-        return all(same_targets(one[name], other[name]) for name in one)
-    return torch.equal(one.nan_to_num(9.0), other.nan_to_num(9.0))
+    if isinstance(first, dict):
+        return all(same_targets(first[name], second[name]) for name in first)
+    return torch.equal(first.nan_to_num(9.0), second.nan_to_num(9.0))
 
 
 class PretextContract:
