@@ -121,11 +121,11 @@ def make_methods(
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. It adds two methods: ``"pretrained, head trained"``, which trains only the
-        head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights with the training
+        Pretrained encoder. It adds two methods: ``"pretrained, head trained"``, which trains only
+        the head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights with the training
         settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are their
-        names: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen encoders, a
-        random encoder, ``"random encoder, head trained"``, is also added. With ``freeze_encoder=True`` or
+        names: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen encoders,
+        ``"random encoder, head trained"`` is also added. With ``freeze_encoder=True`` or
         ``False``, only the frozen or only the fine-tuned encoders are added. All other methods
         with an encoder use the same sizes, tokenizer and patch length, so that these cannot
         explain differences between scores. With ``"few-labels"`` and ``encoder=None``, they use

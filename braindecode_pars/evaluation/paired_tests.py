@@ -73,8 +73,8 @@ def paired_tests(
     metric : str
         Metric to test, a value of the column ``metric``.
     against : str | None
-        Method that is compared with every other method, such as ``"from scratch"``. This reduces the
-        number of tests. If None, all pairs are tested.
+        Method that is compared with every other method, such as ``"from scratch"``. This reduces
+        the number of tests. If None, all pairs are tested.
     test : "auto" | "two-way" | "corrected"
         ``"two-way"`` requires several seeds. ``"corrected"`` first averages over seeds. ``"auto"``
         is the corrected test if there is one seed or if the protocol is ``compare``,
@@ -408,8 +408,8 @@ def describe_differences(tests: pd.DataFrame) -> str:
     ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS scores significantly higher than from scratch by 0.120 (95 % CI 0.080 to 0.160, p = 0.0008; \
-PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled subjects as \
+    PARS scores significantly higher than from scratch by 0.120 (95 % CI 0.080 to 0.160, p = \
+0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled subjects as \
 crossed random effects.
     """
     # Significant differences first, then differences that are not significant

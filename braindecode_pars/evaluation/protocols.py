@@ -291,9 +291,9 @@ def transfer(
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name, for example
-        ``{"PARS": PARSClassifier(encoder="run1/"), "from scratch": PARSClassifier(None)}``. Resample all
-        datasets to the sampling rate of the pretraining data of the encoder.
+        Estimators by method name, for example ``{"PARS": PARSClassifier(encoder="run1/"), "from
+        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate of the
+        pretraining data of the encoder.
     datasets : dict of str to BaseConcatDataset
         Labeled windows by dataset name, with ``subject`` in the descriptions.
     cv : dict of str to cross-validator | None

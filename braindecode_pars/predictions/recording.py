@@ -313,7 +313,7 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> RecordingFinding:
     elif all(step.repair is None for step in differing):
         advice = "This cannot be undone automatically; use the original recording if available."
     return RecordingFinding(
-        "prepared_otherwise",
+        "preprocessing_mismatch",
         {step.name: str(step) for step in differing},
         "Preprocessing of the recording differs from the training data: "
         f"{'; '.join(map(str, differing))}. {advice}",
@@ -340,8 +340,8 @@ def _find_flat_clipped_channels(
         yield RecordingFinding(
             f"{state}_channels",
             seconds,
-            f"Channels are {state}: {checks.format_list(texts, max_items=3)}. To exclude them, mark the "
-            f"channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
+            f"Channels are {state}: {checks.format_list(texts, max_items=3)}. To exclude them, mark "
+            f"the channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
             f"{f' {_MAY_BE_REFERENCE}' if state == 'flat' and has_whole else ''}",
         )
 

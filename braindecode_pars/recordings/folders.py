@@ -91,8 +91,8 @@ def recordings_below(root: Path) -> list[Path]:
     if unused_names := sorted(table.relative_to(root).as_posix() for table in unused_tables):
         checks.warn_user(
             f"{root} contains BIDS tables that are not read, because their names match no "
-            f"recording: {checks.format_list(unused_names, max_items=8)}. Rename the tables to match "
-            "their recordings."
+            f"recording: {checks.format_list(unused_names, max_items=8)}. Rename the tables to "
+            "match their recordings."
         )
     return recordings
 

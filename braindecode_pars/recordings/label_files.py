@@ -397,8 +397,8 @@ def _labels_by_subject(
         raise ValueError(
             f"{where} contains no row for the subjects of the recordings "
             f"({checks.format_list([*map(str, dict.fromkeys(names))])}), but rows for "
-            f"{checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, or "
-            "pass subject (--subject), a regular expression that matches the subject in a path."
+            f"{checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, "
+            "or pass subject (--subject), a regular expression that matches the subject in a path."
         )
     return [
         LabeledFile(
@@ -619,8 +619,8 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
         checks.warn_user(
             f"Only the annotation {next(iter(long))!r} is used as a label, because all other "
             f"annotations are shorter than a window of {seconds:g} s: "
-            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, pass a shorter "
-            "window_seconds, or their descriptions as labels."
+            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, pass a "
+            "shorter window_seconds, or their descriptions as labels."
         )
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:

@@ -301,8 +301,8 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
     if renamed:
         checks.warn_user(
             f"Header files that refer to signal or marker files with a different name "
-            f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files are "
-            "read. Check that they belong to the header files."
+            f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files "
+            "are read. Check that they belong to the header files."
         )
 
 

@@ -194,7 +194,9 @@ def test_a_narrower_band_cannot_be_repaired():
     raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
     with pytest.warns(UserWarning, match=r"0.5-20 Hz"):
         found = findings_in(raw, model(["C3"]), band=(0.5, 35.0))
-    assert found == {"prepared_otherwise": {"band": "band 0.5-20 Hz, but 0.5-35 Hz in training"}}
+    assert found == {
+        "preprocessing_mismatch": {"band": "band 0.5-20 Hz, but 0.5-35 Hz in training"}
+    }
     assert findings_in(raw, model(["C3"]), band=(0.5, 15.0)) == {}  # predict_raw filters it
 
 
@@ -202,7 +204,7 @@ def test_without_preprocessing_everything_that_differs_is_found():
     raw = raw_of(["C3"]).filter(0.5, 20.0, verbose="error")
     with pytest.warns(UserWarning, match="preprocess="):
         found = findings_in(raw, model(["C3"]), preprocess=False, band=(0.5, 15.0))
-    assert set(found) == {"prepared_otherwise"}
+    assert set(found) == {"preprocessing_mismatch"}
 
 
 def test_flat_channels():
@@ -286,7 +288,7 @@ def test_what_is_unknown_of_the_training_is_no_finding():
 def test_a_recording_that_was_referenced_before_is_a_warning():
     raw = raw_of(["C3", "C4", "O1"]).set_eeg_reference("average", verbose="error")
     with pytest.warns(UserWarning, match="reference"):
-        assert "reference" in findings_in(raw, model(["C3"]))["prepared_otherwise"]
+        assert "reference" in findings_in(raw, model(["C3"]))["preprocessing_mismatch"]
     assert findings_in(raw, model(["C3"]), reference="average") == {}  # the same
 
 
@@ -304,10 +306,10 @@ def test_a_reference_that_only_one_side_has_changed_is_a_warning(to, trained_on_
     found, same = (plain, changed) if trained_on_changed else (changed, plain)
     with pytest.warns(UserWarning, match="reference .* in training.*(Re-ref|original)"):
         got = findings_in(found, model(["C3", "C4"]), **trained)
-    assert list(got["prepared_otherwise"]) == ["reference"]
+    assert list(got["preprocessing_mismatch"]) == ["reference"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the amplitude of the reference itself is zero
-        assert "prepared_otherwise" not in findings_in(same, model(["C3", "C4"]), **trained)
+        assert "preprocessing_mismatch" not in findings_in(same, model(["C3", "C4"]), **trained)
 
 
 def test_bipolar_channels_tell_their_reference_themselves():
@@ -319,7 +321,7 @@ def test_bipolar_channels_tell_their_reference_themselves():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = findings_in(raw, model(names), reference=trained.reference, channels=names)
-        assert "prepared_otherwise" not in found
+        assert "preprocessing_mismatch" not in found
 
 
 def test_an_average_of_which_channels_were_dropped_is_another_average():
