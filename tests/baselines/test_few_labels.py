@@ -300,7 +300,7 @@ def test_common_channels_are_used_and_needed(donor, nights):
     """The second recording has them in another order, with one more."""
     first, second = copy.deepcopy(nights.datasets[:2])
     second.raw.rename_channels({"F3": "O1"}).reorder_channels(["C4", "O1", "C3"])
-    with pytest.warns(UserWarning, match=r"different channels. Only the 2 common ones"):
+    with pytest.warns(UserWarning, match=r"different channels. Only the 2 channels shared"):
         clf = vote(donor, C=0.1).fit(BaseConcatDataset([first, second]))
     assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4"]
     same = copy.deepcopy(nights.datasets[1])

@@ -51,8 +51,8 @@ def test_json_and_back():
 
 def test_text():
     assert str(COMPLETE) == (
-        "sampling rate 100 Hz, band 0.3-35 Hz, notch 50 Hz, reference A1, A2, factor from volts "
-        "1e+06, channels C3, C4, windows of 30 s"
+        "sampling rate 100 Hz, band 0.3-35 Hz, notch 50 Hz, reference A1, A2, scale from volts "
+        "1e+06, channels C3, C4, window length 30 s"
     )
     assert [text_of("band", band) for band in ((None, None), (None, 40.0), (0.5, None))] == [
         "not filtered",
