@@ -340,8 +340,8 @@ def _find_flat_clipped_channels(
         yield RecordingFinding(
             f"{state}_channels",
             seconds,
-            f"Channels are {state}: {checks.format_list(texts, max_items=3)}. To exclude them, mark "
-            f"the channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
+            f"Channels are {state}: {checks.format_list(texts, max_items=3)}. To exclude them, "
+            f"mark the channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
             f"{f' {_MAY_BE_REFERENCE}' if state == 'flat' and has_whole else ''}",
         )
 

@@ -72,7 +72,7 @@ def night(file, prefiltering, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Data leakage: the training data of the model include subject")
+@pytest.mark.filterwarnings("ignore:Data leakage")
 @pytest.mark.filterwarnings("ignore:The model was trained on the classes W, N2")
 def test_files_of_the_training_have_no_findings_of_their_amplifier(tmp_path):
     """From files to a saved model and its predictions; the asked band is wider than the files'."""

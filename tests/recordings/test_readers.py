@@ -61,7 +61,7 @@ def file_of(root, subject="01"):
 READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbose=0)
 
 
-@pytest.mark.filterwarnings("ignore:Data leakage: the training data of the model include subject")
+@pytest.mark.filterwarnings("ignore:Data leakage")
 @pytest.mark.filterwarnings("ignore:.*share 4 channels")
 @pytest.mark.parametrize("ending", ["edf", pytest.param("vhdr", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("place", ["own", "root"])
