@@ -93,12 +93,12 @@ def test_the_table_has_the_means_and_the_test_of_three_factors(monkeypatch, tmp_
     assert shown.endswith(f"({seeds.min():.3f} to {seeds.max():.3f})")
     for method in ("PARS", "log band power"):
         difference = crossed_mean(cubes[method] - cubes["random encoder"])
-        text = table.loc[method, "minus random encoder (95 %)"]
+        text = table.loc[method, "difference from random encoder (uncorrected 95 % CI)"]
         assert (
             text
             == f"{difference.mean:+.3f} ({difference.ci_low:+.3f} to {difference.ci_high:+.3f})"
         )
-    assert table.loc["random encoder", "p"] == ""
+    assert table.loc["random encoder", "p (Holm)"] == ""
 
 
 @pytest.mark.slow

@@ -242,7 +242,7 @@ def read_seizures(file: Path) -> np.ndarray:
     return times[is_seizure]
 
 
-def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.ndarray:
+def overlap(start: np.ndarray, stop: np.ndarray, segments: np.ndarray) -> np.ndarray:
     r"""Compute the duration of the overlap between windows and the union of segments.
 
     .. math:: o_i = |[a_i, b_i] \cap \bigcup_j [s_j, e_j]|
@@ -251,7 +251,7 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     ----------
     start, stop : ndarray, shape (n_windows,)
         Start and stop of each window in seconds.
-    stretches : array_like, shape (n_segments, 2)
+    segments : array_like, shape (n_segments, 2)
         Start and stop of each segment in seconds, in any order. Segments may overlap.
 
     Returns
@@ -268,7 +268,7 @@ def overlap(start: np.ndarray, stop: np.ndarray, stretches: np.ndarray) -> np.nd
     array([5., 1.])
     """
     # Let each segment begin after the end of all previous segments.
-    ordered = np.array(sorted(map(tuple, stretches)), dtype=float).reshape(-1, 2)
+    ordered = np.array(sorted(map(tuple, segments)), dtype=float).reshape(-1, 2)
     ends = np.r_[-np.inf, np.maximum.accumulate(ordered[:, 1])]
     begins = np.maximum(ordered[:, 0], ends[:-1])
     # Overlap of each window with each segment, shape (n_windows, n_segments).

@@ -179,7 +179,7 @@ def explained_variance(X: Any, labels: Any) -> float:
 
 def permuted_explained_variances(
     X: Any,
-    people: Any,
+    subjects: Any,
     recordings: Any,
     classes: Any | None = None,
     *,
@@ -196,7 +196,7 @@ def permuted_explained_variances(
     ----------
     X : array-like, shape (n, n_features)
         Features, in chronological order.
-    people, recordings, classes : array-like, shape (n,)
+    subjects, recordings, classes : array-like, shape (n,)
         Subject, recording and class of each row. If ``classes`` is None, all rows have one class.
     n_permutations : int
         Number of permutations, with the seeds 0, 1, 2, ....
@@ -220,7 +220,7 @@ def permuted_explained_variances(
     """
     scaled = _scaled(X)
     classes = np.zeros(len(scaled)) if classes is None else classes
-    rows = _unit_codes(people, classes, recordings)
+    rows = _unit_codes(subjects, classes, recordings)
     check_consistent_length(scaled, rows)
     if rows.groupby("subject")["recording"].nunique().min() > 1:
         blocks = rows["recording"]
@@ -239,7 +239,7 @@ def permuted_explained_variances(
 def audit_subjects(
     features: Any | Mapping[str, Any],
     classes: Any,
-    people: Any,
+    subjects: Any,
     recordings: Any | None = None,
     *,
     n_permutations: int = 200,
@@ -252,7 +252,7 @@ def audit_subjects(
         Features of windows, in chronological order within each recording, for example features of
         an encoder, hand-crafted features or tangent space features. Pass several kinds of features
         as a dict with their names as keys.
-    classes, people : array-like, shape (n,)
+    classes, subjects : array-like, shape (n,)
         Class and subject of each window.
     recordings : array-like, shape (n,) | None
         Recording of each window. If None, one recording per subject.
@@ -335,8 +335,8 @@ def audit_subjects(
     6    class       all subjects   0.69
     """
     checks.integer(1).check("n_permutations", n_permutations)
-    recording_names = people if recordings is None else recordings
-    rows = _unit_codes(people, classes, recording_names)
+    recording_names = subjects if recordings is None else recordings
+    rows = _unit_codes(subjects, classes, recording_names)
     n_subjects = rows.groupby("class")["subject"].nunique()
     if len(n_subjects) < 2 or n_subjects.min() < 2:
         raise ValueError(

@@ -318,7 +318,8 @@ def _check_voltages(signals: pd.DataFrame) -> None:
         raise ValueError(
             "EEG signals must have the unit uV, mV or V and a valid physical and digital range, "
             f"got {checks.format_list(names, max_items=5)}. Correct the header. If you know the "
-            "unit of an EDF file, read it with mne.io.read_raw_edf(file, units='uV') and pass the Raw."
+            "unit of an EDF file, read it with mne.io.read_raw_edf(file, units='uV') and pass the "
+            "Raw object."
         )
 
 

@@ -140,4 +140,4 @@ def test_a_damaged_encoder_is_one_line(shipped):
     (shipped / "encoder.safetensors").write_bytes(b"version https://git-lfs")
     result = CliRunner().invoke(app, ["encoders"])
     assert result.exit_code == 1
-    assert "is damaged" in result.output
+    assert "is not a valid safetensors file" in result.output

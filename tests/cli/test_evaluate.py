@@ -68,7 +68,7 @@ def one_line(output: str) -> str:
         # Methods are checked before a corpus is read, and weights before the first fit.
         (
             ["--dataset", "tuab", "--data", "no", "--encoder", "nowhere"],
-            "nowhere is not the folder",
+            "nowhere does not exist",
         ),
         (
             [*SMALL, "--method", "band-power", "--method", "cbramod:no.pt"],

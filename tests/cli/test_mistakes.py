@@ -42,19 +42,19 @@ MISTAKES = {
         2,
         "--seed applies to training a network",
     ),
-    "fit tree --out out --set epochs=3": (1, "Setting of these methods 'epochs' is unknown"),
-    "fit tree --out out --encoder tiny": (1, "tiny is not the folder"),
+    "fit tree --out out --set epochs=3": (1, "setting of these methods 'epochs'"),
+    "fit tree --out out --encoder tiny": (1, "tiny does not exist"),
     "fit tree --out out --few-labels --set head=both": (1, "unexpected keyword argument 'head'"),
     "fit tree --out out --few-labels --set C=-1": (1, "C must be a positive number"),
-    "predict nowhere tree --out out": (1, "nowhere is not the folder"),
+    "predict nowhere tree --out out": (1, "nowhere does not exist"),
     "predict nowhere empty --out out": (1, "contains no recording"),
     "predict nowhere tree --out out --labels labels.csv": (
         2,
         "--labels and --class require --adapt",
     ),
     "encoders --audit": (2, "--audit requires the name or folder"),
-    "encoders large": (1, "large is not the folder"),
-    "encoders large --audit": (1, "large is not the folder"),
+    "encoders large": (1, "large does not exist"),
+    "encoders large --audit": (1, "large does not exist"),
 }
 
 

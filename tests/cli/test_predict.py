@@ -525,9 +525,9 @@ def test_each_bad_recording_is_one_sentence(model, night, undrawn, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(out="full"), "contains notes.txt"),
+        (dict(out="full"), "(notes.txt)"),
         (dict(out="file"), "is a file"),
-        (dict(recording=".", out="."), "contains file and 2 more"),
+        (dict(recording=".", out="."), "(file and 2 more)"),
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_path, change, message):

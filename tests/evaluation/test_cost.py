@@ -70,13 +70,14 @@ def test_unequal_sizes_raise_with_both_numbers(unequal, nights):
     sizes = [clf.n_encoder_parameters(nights) for clf in unequal.values()]
     for protocol in protocols(unequal, nights):
         with pytest.raises(
-            ValueError, match=f"PARS .* {sizes[0]:,} .* from scratch .* {sizes[1]:,}"
+            ValueError,
+            match=f"PARS .*({sizes[0]:,} and {sizes[1]:,}|{sizes[1]:,} and {sizes[0]:,})",
         ):
             protocol()
     # Also a probe, whose encoder is inside a pipeline.
     methods = {**unequal, "probe": make_pipeline(embedder(), LogisticRegression())}
     del methods["from scratch"]
-    with pytest.raises(ValueError, match=r"PARS .* probe"):
+    with pytest.raises(ValueError, match="probe and PARS"):
         compare(methods, nights, verbose=0)
 
 

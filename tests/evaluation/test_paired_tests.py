@@ -300,7 +300,7 @@ def test_invalid_scores_raise():
         power(pd.concat([scores, scores.assign(n_train_subjects=9)]))
     again = scores.iloc[[0]].assign(value=-1.0)  # another run of one fold
     for other in ({}, {"seed": "0"}, {"method": "A "}):  # as text, or with a blank
-        with pytest.raises(ValueError, match=r"method A, subject 0.*twice"):
+        with pytest.raises(ValueError, match=r"method A, subject 0"):
             paired_tests(pd.concat([scores, again.assign(**other)]))
     with pytest.raises(ValueError, match=r"control \(none, slow\)"):
         paired_tests(pd.concat([scores.assign(control=name) for name in ("none", "slow")]))

@@ -90,8 +90,8 @@ def test_the_mean_of_the_other_subjects_has_a_rank_correlation_of_minus_one():
         (lambda t, p, s: (np.where(t == t[0], np.nan, t), p, s), "NaN"),
         (lambda t, p, s: (t, np.where(t == t[0], np.nan, p), s), "NaN"),
         (lambda t, p, s: (t, np.ma.array(p, mask=s == s[0]), s), "y_pred contains .* NaN"),
-        (lambda t, p, s: (t, p, [None, *s[1:]]), "subjects: 1 missing"),
-        (lambda t, p, s: (t, p, [np.nan, *"abc" * 7, *"ab"]), "subjects: 1 missing"),
+        (lambda t, p, s: (t, p, [None, *s[1:]]), "1 of 24 .* subjects"),
+        (lambda t, p, s: (t, p, [np.nan, *"abc" * 7, *"ab"]), "1 of 24 .* subjects"),
     ],
 )
 def test_invalid_numbers_raise(numbers, change, match):
@@ -128,11 +128,11 @@ def test_one_age_of_all_has_no_r2(age):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (np.ones((6, 2)), r"y_pred has shape \(6, 2\)"),
-        (np.arange(6).astype("timedelta64[ms]"), "y_pred .*seconds for durations"),
-        (pd.to_timedelta(range(6), unit="s"), "y_pred .*seconds for durations"),
-        (list("abcdef"), "y_pred .*no numbers"),
-        (np.ones(6) * 1j, "y_pred .*no numbers"),
+        (np.ones((6, 2)), r"y_pred .*\(6, 2\)"),
+        (np.arange(6).astype("timedelta64[ms]"), "y_pred .*durations in seconds"),
+        (pd.to_timedelta(range(6), unit="s"), "y_pred .*durations in seconds"),
+        (list("abcdef"), "y_pred .*not real numbers"),
+        (np.ones(6) * 1j, "y_pred .*not real numbers"),
         (np.ones(5), "equal lengths"),
     ],
 )

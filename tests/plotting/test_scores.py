@@ -57,7 +57,7 @@ def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (dict(value=-1.0), ["PARS", "twice"]),  # another run of one fold
+        (dict(value=-1.0), ["PARS", "subject S1"]),  # another run of one fold
         (dict(control="slow"), ["control", "none, slow"]),
         (dict(n_windows=4), ["n_windows", "0, 4"]),
     ],

@@ -80,7 +80,7 @@ def test_stages_of_rechtschaffen_and_kales():
     names = ["W", "S1", "S2", "S3", "S4", "REM", "Movement time"]
     result = sleep_statistics(names)
     assert (result["N3"], result["TST"], result["UNS"]) == (1.0, 2.5, 0.5)
-    with pytest.raises(ValueError, match="Pass names"):
+    with pytest.raises(ValueError, match="class_names_"):
         sleep_statistics([0, 1, 2, 3, 4, 5, 6])
 
 
