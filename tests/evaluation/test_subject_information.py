@@ -167,7 +167,7 @@ def test_missing_values_are_refused(measure):
         for given in ((unknown, classes, recordings), (subjects, unknown, recordings)):
             with pytest.raises(ValueError, match="5 of 480"):
                 audit_subjects(X, given[1], given[0], given[2])
-        with pytest.raises(ValueError, match="5 of 480 .* recording"):
+        with pytest.raises(ValueError, match=r"5 of 480 .* recording"):
             permuted_explained_variances(X, subjects, unknown)
     with pytest.raises(ValueError, match="inconsistent"):
         measure(X, subjects[:-1])
