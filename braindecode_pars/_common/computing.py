@@ -456,9 +456,9 @@ class TrainingNet(skorch.NeuralNet):
     implementation. On CUDA, float32 matrix products use TF32 during training. TF32 also applies to
     the pair decoder, which never runs in bfloat16.
 
-    Unlike in skorch, Ctrl-C raises KeyboardInterrupt after the callbacks have run, so that a
-    pipeline or a cross-validation does not continue with a partially trained net. A loss that is
-    not finite raises an error.
+    skorch catches Ctrl-C and returns. This class runs the callbacks and then raises
+    KeyboardInterrupt, so that a pipeline or a cross-validation does not continue with a partially
+    trained net. A loss that is not finite raises an error.
 
     Parameters
     ----------
@@ -469,8 +469,9 @@ class TrainingNet(skorch.NeuralNet):
         Whether to compile the encoder and the decoder, which take most of the computing time. The
         names of the weights do not change, and random numbers are drawn outside of the compiled
         code. The first steps take up to a minute. On CUDA, in a single process, steps are also
-        captured as CUDA graphs, see :class:`~braindecode_pars._common.computing.StepGraphs`.
-        Python code of a module that behaves differently in each step then has no effect.
+        captured as CUDA graphs, see :class:`~braindecode_pars._common.computing.StepGraphs`. In
+        later steps, the graphs are replayed and the Python code of the modules does not run, so
+        that code that behaves differently from step to step has no effect.
     *args, **kwargs
         Arguments of the skorch net.
 

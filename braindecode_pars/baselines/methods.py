@@ -485,8 +485,8 @@ def check_equal_sizes(
     Returns
     -------
     dict of str to int
-        Number of encoder parameters of each method with an encoder if the numbers differ. Empty if
-        they are equal.
+        If the numbers differ, the number of encoder parameters by method name, for methods that
+        have an encoder. Empty if they are equal.
 
     Raises
     ------

@@ -48,8 +48,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - Python file with a function ``load``;
         - any other name, if ``path`` is a folder of recordings or a store.
     path : str | path | None
-        Folder or store of the corpus; or the first argument of the function ``load`` in a Python
-        file.
+        Folder or store to read. If the source is a Python file, ``path`` is passed to its function
+        ``load`` as the first argument.
     **settings
         Further arguments of the function that loads the source, such as ``window_seconds``, or
         ``classes`` of :func:`sleep`. For a store, ``subjects`` selects the subjects.

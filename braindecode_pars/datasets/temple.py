@@ -28,9 +28,10 @@ def find(
     corpus : str
         Name of the recipe, for the description of the recordings.
     layouts : iterable of str
-        Regular expressions for the last part of the path of a recording, with slashes. Each regular
-        expression ends with :data:`FILE`. The named groups are added to the description of the
-        recording; session and token of :data:`FILE` are converted to integers.
+        Regular expressions for the end of the path of a recording, with ``/`` as separator. Each
+        regular expression ends with :data:`FILE`. The named groups are added to the description of
+        the recording; the groups ``session`` and ``token`` of :data:`FILE` are converted to
+        integers.
     example : str
         Example of the path of a recording in the corpus, for the error message.
 

@@ -459,7 +459,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         ------
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
-            errors about labels. Also a ValueError when ``layer`` does not exist in the encoder.
+            errors about labels. A ValueError is also raised if the encoder has no layer ``layer``.
 
         Warns
         -----
@@ -584,8 +584,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         """Return the column names of ``transform``.
 
         With ``pooling_="channels"``, the names are ``C3_0``, ``C3_1``, ... for each channel
-        (``channel0_0``, ... for channels without names). Otherwise, they are ``mean0``, ``mean1``,
-        ..., ``std0``, ...
+        (``channel0_0``, ... for channels without names). With ``"mean_std"``, they are ``mean0``,
+        ``mean1``, ..., ``std0``, ..., and with ``"mean"`` only ``mean0``, ``mean1``, ...
 
         Parameters
         ----------

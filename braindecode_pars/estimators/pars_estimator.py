@@ -326,9 +326,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         training windows and the windows in ``unlabeled``, before fine-tuning. With unlabeled
         windows of the test subjects, the scores are transductive and must be reported as such.
     sham : bool
-        Whether to use the targets of other windows in pretraining, so that nothing can be learned.
-        Sham pretraining with the same number of steps is a control condition that shows the
-        contribution of the pretext task.
+        Whether to pretrain each window on the target of another window, so that signals and targets
+        are unrelated and nothing can be learned. Sham pretraining with the same number of steps is
+        a control condition that shows the contribution of the pretext task.
     freeze_encoder : "auto" | bool
         Whether the encoder is frozen in fine-tuning. Only the other layers are then trained, and
         ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes the encoder if
@@ -338,10 +338,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
-        Preprocessing of the recordings, for entries that are not stored with the windows (such as
-        all entries of arrays): a
-        :class:`~braindecode_pars.windows.preprocessing.Preprocessing` or a dict of its entries. If
-        an entry contradicts the metadata of MNE or braindecode, the entry of this argument takes
+        How the recordings were preprocessed: a
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`, or a dict of its entries.
+        Required only for entries that are not stored with the windows; arrays store no entry. If an
+        entry contradicts the metadata of MNE or braindecode, the entry of this argument takes
         precedence, with a warning.
     channels : list of str | None
         Names of the channels to use, in this order. If None, all EEG channels are used: channels
@@ -375,11 +375,12 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         more than one channel, and the position of at least one channel is known. Otherwise it is
         ``"attention"``. The choice is stored in ``fine_tuning_``.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
-        Number of epochs, batch size and learning rate of pretraining. With a number of epochs, the
-        learning rate has a linear warm-up, followed by cosine annealing. If ``pretrain_epochs`` is
-        None, pretraining continues while the loss on held-out subjects decreases, see
-        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. The held-out subjects are the subjects
-        of ``validation`` or, without validation, 10 % of the subjects (at least one).
+        Number of epochs, batch size and learning rate of pretraining. If ``pretrain_epochs`` is
+        set, the learning rate has a linear warm-up, followed by cosine annealing. If
+        ``pretrain_epochs`` is None, pretraining continues while the loss on held-out subjects
+        decreases, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`. The held-out subjects
+        are the subjects of ``validation`` or, without validation, 10 % of the subjects (at least
+        one).
     pretrain_max_steps, pretrain_minutes : int | None, float | None
         Maximum number of steps and maximum duration in minutes of pretraining, if
         ``pretrain_epochs`` is None. If both are None, the maximum is 2000 steps. With
@@ -425,20 +426,18 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         are unknown, it is a proportion of the windows, stratified by label. ``"split"`` holds out
         the recordings with ``split`` ``"valid"`` in their description, such as the validation
         subjects of a published corpus; all other labeled windows must have the split ``"train"``.
-        The held-out windows are used neither for pretraining nor for fine-tuning. However, the
-        pretraining data of ``encoder`` may include them, without labels; so may the pretraining
-        data of an encoder that several fits of
-        :func:`~braindecode_pars.evaluation.ablation` share. The state with the lowest validation
-        loss is restored. The validation loss is the mean cross-entropy of all held-out windows,
-        weighted by the class weights. If 0, all windows are used for training, and the model has
-        the state of the last epoch.
+        The held-out windows are used neither for pretraining nor for fine-tuning. However, an
+        encoder that was pretrained elsewhere (``encoder``), or once for several fits (in
+        :func:`~braindecode_pars.evaluation.ablation`), may have been pretrained on these windows,
+        without labels. The state with the lowest validation loss is restored. The validation loss
+        is the mean cross-entropy of all held-out windows, weighted by the class weights. If 0, all
+        windows are used for training, and the model has the state of the last epoch.
     unlabeled_label : hashable | None
-        Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` is -1,
-        as in scikit-learn, with a warning if there are unlabeled windows. -1 is the same without
-        a warning. If None, all windows are labeled, and -1 is an ordinary class.
-        ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn encode the labels before
-        they call this classifier, so that -1 becomes an ordinary class. Remove unlabeled windows
-        in this case.
+        Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` uses -1,
+        as in scikit-learn, and warns if any window has this label. Pass -1 to avoid the warning. If
+        None, all windows are labeled, and -1 is an ordinary class. ``VotingClassifier`` and
+        ``StackingClassifier`` of scikit-learn encode the labels before they call this classifier,
+        so that -1 becomes an ordinary class. Remove unlabeled windows in this case.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning. A learning rate scheduler requires ``finetune_warmup=None``, and
         a callback that monitors the validation loss requires ``validation``. Early stopping with

@@ -402,7 +402,7 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
 def read_windows(
     estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
 ) -> Windows:
-    """Return the windows of ``fit`` as Windows, with the picked channels.
+    """Convert the data passed to ``fit`` to Windows with the channels to use.
 
     Raises
     ------

@@ -102,8 +102,8 @@ def subjects_in_features(
 ) -> np.ndarray:
     """Plot subject information in features, and class decoding before and after erasing it.
 
-    There is one panel for each measure. Vertical marks are the mean of permutations, or the chance
-    level of balanced accuracy.
+    There is one panel for each measure. Vertical marks show the value expected by chance: the mean
+    over permutations or, for balanced accuracy, the chance level.
 
     Parameters
     ----------

@@ -225,9 +225,10 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
 def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, float]:
     """Compute regression metrics over windows, over subjects, and within subjects.
 
-    The protocols score one held-out subject at a time, for whom a target such as age does not vary.
-    Instead, predict each window with a model that was trained without its subject, and score all
-    predictions together, as in the example.
+    The evaluation protocols score one held-out subject at a time, which is not possible for a
+    target that is constant within a subject, such as age. For such targets, predict each window
+    with a model that was trained without its subject, and score all predictions together, as in the
+    example.
 
     Parameters
     ----------
@@ -257,11 +258,10 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
 
     Notes
     -----
-    In a cross-validation, uninformative predictions correlate negatively with the targets, because
-    the mean of the training targets decreases with the held-out target. With one subject per fold,
-    the mean of the training targets has a rank correlation over subjects of -1. Compare r2 and the
-    mean absolute error with the scores of ``DummyRegressor``, and correlations with the
-    correlations of permuted targets.
+    In a cross-validation, uninformative predictions correlate negatively with the targets, because the mean of the training targets is lower if the held-out targets are higher.
+    With one subject per fold, a model that always predicts the mean of the training targets has a
+    rank correlation of -1 over subjects. Compare r2 and the mean absolute error with the scores of
+    ``DummyRegressor``, and correlations with the correlations of permuted targets.
 
     Examples
     --------

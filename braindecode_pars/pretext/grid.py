@@ -271,7 +271,7 @@ class MAE(MaskedGridTask):
         Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     mask_ratio : float
         Fraction of the patches that are masked. At least one patch is masked, and at least one
-        patch is visible. The paper does not state its value.
+        patch is visible. The paper does not state the mask ratio.
     loss_on : "all" | "masked"
         Patches that contribute to the loss: all patches (the paper), or only the masked patches (He
         et al.). Because visible patches are easy to reconstruct, with ``"all"`` the history also

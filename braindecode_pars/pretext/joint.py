@@ -375,7 +375,7 @@ class SeveralLengths(_WithParts):
         self._set_parts(parts, dict.fromkeys(parts, 1.0))
 
     def forward(self, x: Tensor, **kwargs: Tensor) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the prediction and the target of the task for crops of this length.
+        """Apply the task for the length of the crops, and return its prediction and target.
 
         Parameters
         ----------
@@ -388,7 +388,8 @@ class SeveralLengths(_WithParts):
         Returns
         -------
         prediction, target : dict of str to Any
-            Output of the task. The only key is the number of samples, as a string.
+            Output of the task, as a dict with one entry. Its key is the number of samples of a crop
+            as a string, such as ``"300"``.
         """
         name = str(x.shape[-1])
         prediction, target = self.parts[name](x, **kwargs)

@@ -209,9 +209,10 @@ class CrossAttentionDecoder(nn.Module):
 class PairwiseMLPDecoder(nn.Module):
     """MLP decoder of PARS, which uses only the two patches of a pair (appendix A.4).
 
-    This is the decoder of the ablation "decoder architecture" in the paper. It computes
-    ``Linear(2 F, hidden_dim) - ReLU - Linear(hidden_dim, 1)`` on ``[y_j; y_k]``. The first layer is
-    split into two parts, so it is applied once to each patch and not once to each pair.
+    This is the decoder of the ablation "decoder architecture" in the paper. For each pair, it
+    concatenates the features of the two patches, each of size F, and applies ``Linear(2 F,
+    hidden_dim) - ReLU - Linear(hidden_dim, 1)``. The first layer is split into two parts, so it is
+    applied once to each patch and not once to each pair.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class _Shifts(PretextTask):
         -------
         Tensor of int64, shape (batch_size, n_patches)
             First sample of each patch, in random order. The positions of the first ``n_masked``
-            patches are masked. Because of the random order, these are randomly chosen patches.
+            patches are masked. Because the order is random, the masked patches are a random subset.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
         options: dict[str, Any] = dict(device=device, generator=generator)

@@ -118,10 +118,10 @@ def fixed_windows(
     seconds : float
         Length of a window in seconds.
     target : int | ndarray | callable
-        One target for all windows, an array with the target of each window, or a function that
-        returns this array. The function receives the start and stop times of all windows in
-        seconds, as two arrays of shape (n_windows,). For the estimators, -1 marks an unlabeled
-        window.
+        One target for all windows; an array with the target of each window, including windows that
+        are excluded because of an annotation; or a function that returns this array. The function
+        receives the start and stop times of all windows in seconds, as two arrays of shape
+        (n_windows,). For the estimators, -1 marks an unlabeled window.
 
     Returns
     -------

@@ -204,7 +204,7 @@ class Checkpoint:
     step : int
         Number of completed steps.
     history : list of dict
-        One row per epoch, without the rows of batches.
+        History of skorch: one row per epoch, without the results of batches.
     tensors : dict of str to Tensor
         Tensors named ``module.*`` and ``optimizer.*``.
     run_id : str

@@ -316,10 +316,11 @@ class SignalStore:
     def recordings(self) -> pd.DataFrame:
         """Table with one row for each recording.
 
-        The columns are ``name subject ch_names n_times first_signal n_clipped corpus split``.
-        Channel ``c`` of a recording is signal ``first_signal + c``. ``n_clipped`` is the number of
-        samples, over all channels, that were outside the range of the data type. ``corpus`` is the
-        name of the recipe, or None. ``split`` is a split such as "train", or None.
+        The columns are ``name subject ch_names n_times first_signal n_clipped corpus split``. The
+        channels of all recordings are numbered consecutively: channel ``c`` of a recording is
+        signal number ``first_signal + c``. ``n_clipped`` is the number of samples, over all
+        channels, that were outside the range of the data type. ``corpus`` is the name of the
+        corpus, or None. ``split`` is a split such as "train", or None.
         """
         return pd.DataFrame(
             dict(

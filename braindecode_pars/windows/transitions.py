@@ -33,14 +33,14 @@ class Transitions:
     .. math::
         p(c, x) = p(c_1) \prod_{t>1} p(c_t \mid c_{t-1}) \prod_t p(x_t \mid c_t) .
 
-    A classifier that minimizes the cross entropy with class weights :math:`w_c` learns
-    :math:`p(c \mid x) \propto \pi_c \, p(x \mid c)` with the prior :math:`\pi_c \propto w_c n_c`,
-    where :math:`n_c` training windows have class :math:`c`. It is uniform with
-    ``class_weight="balanced"``, and equal to the proportion of the class without class weights.
+    A classifier that minimizes the cross entropy with class weights :math:`w_c` learns :math:`p(c
+    \mid x) \propto \pi_c \, p(x \mid c)` with the prior :math:`\pi_c \propto w_c n_c`, where
+    :math:`n_c` training windows have class :math:`c`. With ``class_weight="balanced"``, this prior
+    is uniform; without class weights, it is the proportion of each class in the training windows.
     Therefore, :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that is the same for all
-    classes (Bourlard and Morgan 1994). The prior of smoothed predictions is the proportion of the
-    classes in the training data, also for a classifier with balanced class weights. Smoothing then
-    predicts rare classes less often.
+    classes (Bourlard and Morgan 1994). Smoothed predictions always use the class proportions of the
+    training data as prior, even if the classifier has balanced class weights. In this case,
+    smoothing reduces the number of windows that are predicted as rare classes.
 
     References
     ----------
