@@ -228,7 +228,7 @@ def check_same_rate(
         Sampling rates in Hz; None if unknown. The check passes if a rate is unknown.
     what, expected_of : str
         Beginnings of the two clauses of the error message, for example "These windows are" and "the
-        model was trained".
+        model was trained at".
     remedy : str
         End of the error message: what to do.
 
@@ -240,7 +240,7 @@ def check_same_rate(
     if not is_same_rate(sfreq, expected):
         action = remedy.format(expected=expected)
         raise ValueError(
-            f"{what} sampled at {sfreq:g} Hz, but {expected_of} at {expected:g} Hz. "
+            f"{what} sampled at {sfreq:g} Hz, but {expected_of} {expected:g} Hz. "
             f"{action[:1].upper()}{action[1:]}."
         )
 

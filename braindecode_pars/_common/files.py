@@ -220,8 +220,8 @@ def check_may_write(
     other_files = sorted(name for name in names if name not in (*allowed_files, _LOCK))
     if other_files:
         raise ValueError(
-            f"{folder} contains other files ({format_list(other_files, max_items=1)}) and is not "
-            f"the folder of {kind}. Pass a new or empty folder."
+            f"{folder} is not empty ({format_list(other_files, max_items=1)}) and does not contain "
+            f"{kind}. Pass a new or empty folder."
         )
 
 

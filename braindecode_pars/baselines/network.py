@@ -397,15 +397,16 @@ class ScaledNetwork(torch.nn.Module):
         except EinopsError as error:
             raise ValueError(
                 f"{type(self.network).__name__} does not accept windows with {x.shape[1]} channels "
-                f"and {x.shape[2]} samples. Create windows whose length is a multiple of its "
-                f"patch, or pass network_params. The error of the network was: {error}"
+                f"and {x.shape[2]} samples. If it divides windows into patches, use windows whose "
+                "length is a multiple of the patch length, or set the patch length in "
+                f"network_params. Error of the network: {error}"
             ) from error
         expected = len(x), self.constructor_arguments[1]["n_outputs"]
         shape = getattr(logits, "shape", type(logits).__name__)
         if shape != expected:
             raise ValueError(
-                f"{type(self.network).__name__} must return logits of shape {expected} (n_windows, "
-                f"n_classes), but returned {shape}. Change network_params, or use another network."
+                f"{type(self.network).__name__} must return logits of shape (n_windows, "
+                f"n_classes) = {expected}, but returned {shape}. Change network_params, or use another network."
             )
         return logits
 

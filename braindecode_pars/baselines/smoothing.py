@@ -121,7 +121,8 @@ class HMMSmoothing(LabelPredictor):
             if transitions is None:
                 raise ValueError(
                     "HMMSmoothing estimates transitions from consecutive labeled windows, but X "
-                    "contains no two consecutive labeled windows. Pass windows without gaps."
+                    "contains no two adjacent labeled windows. Pass labeled windows that start "
+                    "where the previous window stops."
                 )
             self.transitions_ = transitions
         return self

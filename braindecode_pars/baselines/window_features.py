@@ -481,9 +481,10 @@ class LowFrequencyAmplitude(NamedFeatures):
             if not channels:
                 names = checks.format_list(channel_names.odd_first(montages[0].names))
                 raise ValueError(
-                    "LowFrequencyAmplitude requires at least one of the channels "
-                    f"{checks.format_list(FRONTAL)} in all recordings, not marked as bad, but the "
-                    f"first recording has {names}. Pass the channels to use with channels=[...]."
+                    f"LowFrequencyAmplitude requires one of the channels {', '.join(FRONTAL)} that "
+                    "all recordings contain and that is not marked as bad, but there is none. The "
+                    f"first recording has the channels {names}. Pass the channels to use with "
+                    "channels=[...]."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
         n_times, rate = windows[0].shape[-1], windows.sfreq

@@ -302,7 +302,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
         config, card = pretrained.encoder.config, pretrained.card
         patch_size = pretrained.encoder.patch_size
         remedy = "resample the recordings, for example with raw.resample({expected:g})"
-        whose = "The windows are", "the encoder was pretrained"
+        whose = "The windows are", "the encoder was pretrained at"
         checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
         if (n_times := estimator.n_times_) < patch_size:
             raise ValueError(
@@ -352,7 +352,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     if len(further) == 0:
         raise ValueError("unlabeled contains no windows. Pass unlabeled=None instead.")
     checks.check_same_rate(
-        further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled"
+        further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled at"
     )
     if estimator.channels is None:
         further = picking.pick_eeg(further)

@@ -411,7 +411,7 @@ def read_windows(
         sampling rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "The recordings of the argument preprocessing are", "the argument sfreq is set"
+    whose = "The recordings of the argument preprocessing are", "the argument sfreq is set to"
     checks.check_same_rate(rate, sfreq, *whose, "omit one of the two")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
@@ -473,7 +473,7 @@ def read_to_predict(
     windows = convert.as_windows(X, groups=groups)
     windows.check_not_empty()
     checks.check_same_rate(
-        windows.sfreq, estimator.sfreq_, "These windows are", "the model was trained"
+        windows.sfreq, estimator.sfreq_, "These windows are", "the model was trained at"
     )
     windows = picking.pick_as_fitted(windows, estimator.chs_info_, any_montage=any_montage)
     if estimator.chs_info_ is None or windows.montage_of(0).chs_info is None:

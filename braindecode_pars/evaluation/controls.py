@@ -319,18 +319,17 @@ def control_gains(
     """
     columns = [*tables.SCORES, "control"]
     rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
-    for column, required in (("method", against), ("control", UNCHANGED)):
-        if required not in rows[column].tolist():
-            available = ", ".join(map(str, dict.fromkeys(rows[column])))
-            action = (
-                "Pass one of these as against."
-                if column == "method"
-                else ("Pass scores that include the original windows.")
-            )
-            raise ValueError(
-                f"The column {column!r} of the scores does not contain {required!r}, only "
-                f"{available}. {action}"
-            )
+    if against not in rows["method"].tolist():
+        available = ", ".join(map(str, dict.fromkeys(rows["method"])))
+        raise ValueError(
+            f"The scores contain no method {against!r}. Set against to one of {available}."
+        )
+    if UNCHANGED not in rows["control"].tolist():
+        available = ", ".join(map(str, dict.fromkeys(rows["control"])))
+        raise ValueError(
+            f"The scores contain no rows with control {UNCHANGED!r} (the original windows), only "
+            f"{available}. Add the scores of the original windows."
+        )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)

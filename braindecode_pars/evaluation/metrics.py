@@ -383,10 +383,12 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         else scores[scores["subject"] == tables.POOLED]
     )
     if len(units) == 0:
-        condition, other = ("!=", "seeds") if over == "subjects" else ("==", "subjects")
+        if over == "subjects":
+            wanted, other = "scores of single subjects", "seeds"
+        else:
+            wanted, other = f"pooled scores (rows with subject {tables.POOLED!r})", "subjects"
         raise ValueError(
-            f"over={over!r} requires rows with subject {condition} {tables.POOLED!r}, but the "
-            f"scores contain no such row. Use over={other!r}."
+            f"over={over!r} requires {wanted}, but the scores contain none. Use over={other!r}."
         )
     keys = [*GROUPS, *test_subject_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]

@@ -259,7 +259,7 @@ def network_from_file(
     """
     config = dict(model.description["network"])
     sfreq, expected = arguments.get("sfreq"), config.get("sfreq")
-    expected_of = f"the model in {model.source} was trained on signals"
+    expected_of = f"the model in {model.source} was trained at"
     checks.check_same_rate(sfreq, expected, "The windows are", expected_of)
     config["chs_info"] = network._deserialize_chs_info(config.get("chs_info"))
     # Look up the class in torch.nn by name. Braindecode would import any module named in a file.

@@ -287,7 +287,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             )
         else:
             window_sfreq = _inferred(lambda: self.sfreq)
-            what, expected_of = "The windows are", "the encoder was pretrained on signals"
+            what, expected_of = "The windows are", "the encoder was pretrained at"
             checks.check_same_rate(window_sfreq, loaded.sfreq, what, expected_of)
             config = loaded.encoder.config | {"drop_prob": drop_prob}
             self.encoder = space_time.build_encoder(**config)
@@ -355,9 +355,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             user = f"head={self.head!r}" if head_uses_positions else "the SpaceTimeEncoder"
             channels = checks.format_list(names, max_items=3) or "without names"
             checks.warn_user(
-                f"PARSNet: {user} uses electrode positions, but no position of these channels is "
-                f"known ({channels}). Pass chs_info with channel names of the 10-05 system or with "
-                "a montage, or pass pos to forward."
+                f"PARSNet: {user} uses electrode positions, but the positions of all channels are "
+                f"unknown ({channels}). Pass chs_info with channel names of the 10-05 system or "
+                "with positions of a montage, or pass pos to forward."
             )
         return None
 

@@ -461,7 +461,8 @@ class AllChannelTask(PretextTask):
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
             raise ValueError(
                 f"x has shape {tuple(getattr(x, 'shape', ()))}, but this {type(self).__name__} was "
-                f"built for windows of shape (batch, n_chans, {self.n_times})."
+                f"built for windows of shape (batch, n_chans, {self.n_times}). Pass a 3-D tensor "
+                "with windows of this length, or build the task with another n_times."
             )
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
@@ -611,7 +612,7 @@ def make_task(
         sfreq,
         expected,
         "The windows are",
-        f"{type(task).__name__} was built for signals",
+        f"{type(task).__name__} was built for signals at",
         remedy,
     )
 

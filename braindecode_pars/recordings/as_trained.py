@@ -444,7 +444,7 @@ def prepare_as_trained(
     if not preprocess:
         remedy = "resample to {expected:g} Hz, or omit preprocess=False"
         check_same_rate(
-            raw.info["sfreq"], sfreq, "This recording is", "the model was trained", remedy
+            raw.info["sfreq"], sfreq, "This recording is", "the model was trained at", remedy
         )
     # Compare the preprocessing.
     actual, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)

@@ -241,7 +241,7 @@ def _length(
     shortest, longest = values.min(), values.max()
     quantile = np.quantile(values, 0.05, method="lower")
     if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _MIN_DURATION:
-        log.info("Using windows of %g s, the duration of all labels.", shortest)
+        log.info("Using windows of %g s, because every label lasts %g s.", shortest, shortest)
         return round(float(shortest), 3) or float(shortest)
     text = f"{round(quantile, 3) or quantile:g}"
     raise ValueError(
@@ -368,8 +368,8 @@ def _labeled_file(file: Path, rows: pd.DataFrame, where: str) -> LabeledFile:
         if len(names) > 1 or pd.isna(names[0]):
             listed = " and ".join("none" if pd.isna(name) else str(name) for name in names)
             raise ValueError(
-                f"{where} must contain one subject for the file {file.name}, got {listed}. Write "
-                "the same subject in every row of the file."
+                f"{where} must contain exactly one subject for {file.name}, got {listed}. Write "
+                "the same subject in every row for this file."
             )
         description = {"subject": names[0]}
     segments = [

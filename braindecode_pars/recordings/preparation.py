@@ -251,8 +251,8 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
     bad = np.array(raw.ch_names)[~np.isfinite(raw.get_data()).all(axis=1)]
     if len(bad):
         raise ValueError(
-            f"channel {', '.join(bad)} contains NaN or infinite samples. Correct the samples, or "
-            "exclude the channel."
+            f"it has NaN or infinite samples in {', '.join(bad)}. Correct the samples, or exclude "
+            "these channels."
         )
     for name, kwargs in steps:
         with _gaps_marked(raw) as gap:

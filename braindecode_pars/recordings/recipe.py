@@ -164,9 +164,8 @@ class Recipe:
         included, excluded, absent = self._excluding(recordings, exclude)
         if absent:
             warn_user(
-                f"Subjects in exclude without a recording ({len(absent)}): "
-                f"{format_list([*absent])}. Check their spelling, because misspelled subjects are "
-                "not excluded."
+                f"{len(absent)} subjects in exclude have no recording: {format_list([*absent])}. "
+                "Check the spelling: misspelled subjects are not excluded from training."
             )
         if self.overlap and not exclude:
             warn_user(self.overlap)

@@ -342,7 +342,7 @@ def begun_task(
     if config.encoder is None:
         return config, build_task(config, sfreq), None
     encoder, card = saved.load_encoder(config.encoder)[:2]
-    trained = f"the encoder {config.encoder} was pretrained"
+    trained = f"the encoder {config.encoder} was pretrained at"
     remedy = "create the store with sfreq={expected:g}"
     checks.check_same_rate(sfreq, card.sfreq, "The store is", trained, remedy)
     sizes: dict[str, Any] = {name: encoder.config[name] for name in _ENCODER_ARGUMENTS}

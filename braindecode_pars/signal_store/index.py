@@ -319,7 +319,10 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
     if files.checksum_of(content) != described["checksum"]:
-        raise ValueError(f"{table} was altered: its checksum does not match. Copy the store again.")
+        raise ValueError(
+            f"{table} is damaged or was edited: its checksum does not match the index. Copy the "
+            "store again, or create it again."
+        )
     return content
 
 

@@ -100,9 +100,10 @@ class StoredForm:
             indices = channel_names.match_channels(self.channels, names)
             names = [name for i, name in enumerate(names) if i in indices]
         if not names:
-            wanted = "" if self.channels is None else f" among {', '.join(self.channels)}"
+            requested = "" if self.channels is None else f" among {', '.join(self.channels)}"
             raise ValueError(
-                f"it has no EEG channel{wanted}; it has {checks.format_list(raw.ch_names)}."
+                f"it has no EEG channel{requested} that is not marked as bad. Its channels are "
+                f"{checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
         if raw.n_times == 0:

@@ -441,9 +441,9 @@ class SignalStore:
         if signals.ndim != 1 or signals.dtype.kind not in "iu":
             raise TypeError(f"signals must be 1-D integers, got {signals.dtype} {signals.shape}.")
         if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
-            ends = f"{signals.min()} to {signals.max()}"
             raise IndexError(
-                f"Signals {ends} were requested, but the store has signals 0 to {len(self) - 1}."
+                f"The requested numbers of signals range from {signals.min()} to {signals.max()}, "
+                f"but the store has the signals 0 to {len(self) - 1}."
             )
         return signals
 

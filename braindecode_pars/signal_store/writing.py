@@ -90,7 +90,8 @@ def create(
     options = [name for name, value in asdict(preparation).items() if value is not None]
     if corpora and options:
         raise ValueError(
-            f"Omit {', '.join(options)}: the recipe {corpora[0].name} preprocesses its recordings."
+            f"Omit {', '.join(options)}, because the recipe {corpora[0].name} defines the "
+            "preprocessing of its recordings."
         )
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)

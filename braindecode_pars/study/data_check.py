@@ -476,10 +476,11 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
             medians = rows.groupby(is_class)["log_amplitude"].median()
             factor = 10 ** abs(medians[True] - medians[False])
             yield _warning(
-                f"Amplitude alone separates class {name!r} from the other classes ({factor:.2g} "
-                f"times {'larger' if auc > 0.5 else 'smaller'}, almost no overlap). The cause may "
-                "be physiology, as in deep sleep, but also a different amplifier, unit or cap. "
-                "Also evaluate on amplitude-normalized windows (control 'amplitude').",
+                f"Amplitude alone separates class {name!r} from the other classes: its median is "
+                f"{'larger' if auc > 0.5 else 'smaller'} by a factor of {factor:.2g}, with almost "
+                "no overlap. The cause may be physiological, as in deep sleep, or technical, such "
+                "as a different amplifier, unit or cap. Also evaluate on amplitude-normalized "
+                "windows (control 'amplitude').",
                 "amplitudes",
             )
             if len(data.names) == 2:

@@ -81,7 +81,9 @@ def as_windows(
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
     if sfreq is not None:
         remedy = "omit sfreq, or resample the recordings"
-        checks.check_same_rate(windows.sfreq, sfreq, "The recordings are", "sfreq is set", remedy)
+        checks.check_same_rate(
+            windows.sfreq, sfreq, "The recordings are", "sfreq is set to", remedy
+        )
         windows = replace(windows, recordings=windows.recordings.assign(sfreq=float(sfreq)))
     if y is not None:
         labels, names = _column(y, len(windows), "y"), windows.label_names

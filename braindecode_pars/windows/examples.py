@@ -138,7 +138,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         ]
         rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
         for rate in rates:
-            check_same_rate(rate, rates[0], "One corpus is", "another corpus is sampled")
+            check_same_rate(rate, rates[0], "One corpus is", "another corpus is sampled at")
         self.corpora = []
         for corpus in corpora:
             corpus.check_not_empty()

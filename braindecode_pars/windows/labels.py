@@ -43,8 +43,8 @@ def labels_of(windows: Windows) -> np.ndarray:
     if len(missing):
         raise ValueError(
             f"The labels of {len(missing)} of {len(windows)} windows are missing (None or NaN), "
-            f"for example the label of window {missing[0]}. Label these windows, or give them the "
-            "value of unlabeled_label."
+            f"for example the label of window {missing[0]}. Label these windows, or mark them as "
+            "unlabeled with the label -1."
         )
     if windows.y.dtype.kind in "OU":
         _check_distinct(windows.y.tolist())
@@ -94,7 +94,8 @@ def check_class_labels(y: np.ndarray) -> None:
         y = np.asarray(y.tolist())
     if y.dtype.kind == "c":
         raise ValueError(
-            "The labels are complex numbers, expected classes. Pass the class of each window."
+            "The labels are complex numbers, but must be strings or integers. Pass the class of "
+            "each window."
         )
     if y.dtype.kind == "f":
         multiclass.check_classification_targets(y)
@@ -140,7 +141,7 @@ def training_classes(
         # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(
             f"A classifier requires windows of at least two classes, got one class: all labels are "
-            f"{y.tolist()[0]!r}."
+            f"{y.tolist()[0]!r}. Add windows of another class."
         )
     warn_of_similar_classes(classes.tolist(), label_names)
     return classes, codes

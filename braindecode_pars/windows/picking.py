@@ -251,9 +251,9 @@ def _eeg_of(montage: Montage) -> Montage:
     ]
     if not any(good):
         raise ValueError(
-            f"A recording has no good EEG channel. Its channels {_list(montage.names)} are not EEG "
-            "or are marked as bad. Set the channel types with raw.set_channel_types, or list the "
-            "channels to use in channels=."
+            f"A recording has no usable EEG channel: all of its channels ({_list(montage.names)}) "
+            "are marked as bad or are not EEG. Correct info['bads'], set the channel types with "
+            "raw.set_channel_types, or pass the channels to use with channels=[...]."
         )
     return montage.pick(np.flatnonzero(good).tolist())
 

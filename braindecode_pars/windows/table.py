@@ -77,8 +77,8 @@ class ItemReader:
             window = plain_array(window)
             if window.dtype.kind not in "iuf":
                 raise ValueError(
-                    f"Window {i} has dtype {window.dtype}, expected real numbers. Convert the "
-                    "samples to float."
+                    f"Window {i} has dtype {window.dtype}, but samples must be real numbers. "
+                    "Convert the samples to float."
                 )
             if window.ndim != 2 or 0 in window.shape:
                 raise ValueError(
