@@ -143,7 +143,7 @@ WINDOWS = {
     "no unlabeled windows": (lambda: fit(unlabeled=ARRAY[:0]), "unlabeled"),
     "unlabeled windows without EEG": (
         lambda: fit(unlabeled=epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"])),
-        r"EOG1, STI .*set_channel_types",
+        r"EOG1, STI.*set_channel_types",
     ),
     "a flat list": (lambda: fit([1.0] * 8), r"shape \(\)"),
     "two sampling rates": (
@@ -165,7 +165,7 @@ WINDOWS = {
     ),
     "no EEG channel": (
         lambda: fit(epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"])),
-        r"ECG1, STI .*channels=",
+        r"ECG1, STI.*channels=",
     ),
     "recordings without a common channel": (
         lambda: fit(

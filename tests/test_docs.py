@@ -446,7 +446,7 @@ def test_the_examples_of_the_page_on_extending_work(tmp_path):
         edited.write_text(content.replace(before, before + row, 1), encoding="utf-8")
     readers = tmp_path / "braindecode_pars" / "recordings" / "label_files.py"
     (functions,) = re.findall(r"The functions\.\*\*.*?```python\n(.*?)```", text, re.DOTALL)
-    before, table, after = readers.read_text("utf-8").partition("#: Formats of files beside")
+    before, table, after = readers.read_text("utf-8").partition("#: Formats of label files")
     readers.write_text(f"{before}{functions}\n\n{table}{after}", "utf-8")
     for command in (
         ["pytest", "-q", *tests, *(f"tests/{name}" for name in OF_ALL_ROWS)],

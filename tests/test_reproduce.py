@@ -162,7 +162,7 @@ def _run_with_a_kill(command: Command, output: str) -> None:
     arguments = small(command)
     assert run_until_killed(arguments, *KILLS[output]) == -signal.SIGKILL, arguments
     if command.name == "store":
-        with pytest.raises(ValueError, match="unfinished"):
+        with pytest.raises(ValueError, match="incomplete"):
             SignalStore.open(output)
     kept = _written(output)
     assert len(kept) == (2 if command.name == "transfer" else 0)

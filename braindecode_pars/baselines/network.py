@@ -406,7 +406,8 @@ class ScaledNetwork(torch.nn.Module):
         if shape != expected:
             raise ValueError(
                 f"{type(self.network).__name__} must return logits of shape (n_windows, "
-                f"n_classes) = {expected}, but returned {shape}. Change network_params, or use another network."
+                f"n_classes) = {expected}, but returned {shape}. Change network_params, or use "
+                "another network."
             )
         return logits
 

@@ -437,7 +437,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ...          share=1.0),
     ... ])
     >>> print(describe_controls(gains))
-    With 4 training subjects, PARS scores significantly higher than from scratch: difference \
+    With 4 training subjects, PARS scores significantly higher than random encoder: difference \
 +0.040 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
 significantly above zero on high-pass filtered signals (+0.003, CI -0.010 to 0.020). It remains \
 significantly above zero, without a significant reduction, on time-shuffled signals (+0.041, CI \

@@ -408,7 +408,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
     ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS scores significantly higher than from scratch by 0.120 (95 % CI 0.080 to 0.160, p = \
+    PARS scores significantly higher than random encoder by 0.120 (95 % CI 0.080 to 0.160, p = \
 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
 subjects as crossed random effects.
     """

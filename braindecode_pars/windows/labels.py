@@ -44,7 +44,7 @@ def labels_of(windows: Windows) -> np.ndarray:
         raise ValueError(
             f"The labels of {len(missing)} of {len(windows)} windows are missing (None or NaN), "
             f"for example the label of window {missing[0]}. Label these windows, or mark them as "
-            "unlabeled with the label -1."
+            "unlabeled with the label -1 (see unlabeled_label)."
         )
     if windows.y.dtype.kind in "OU":
         _check_distinct(windows.y.tolist())

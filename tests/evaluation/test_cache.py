@@ -113,7 +113,7 @@ def test_scores_of_another_version_are_refused(tmp_path):
     # Version 0.2.0 wrote the settings and a folder of folds beside the scores.
     (tmp_path / "old/folds").mkdir(parents=True)
     (tmp_path / "old/settings.json").write_text(json.dumps(SETTINGS | {"version": 2}))
-    with pytest.raises(ValueError, match="is not the folder of an evaluation"):
+    with pytest.raises(ValueError, match="does not contain an evaluation"):
         FoldStore.open(tmp_path / "old", **SETTINGS)
 
 

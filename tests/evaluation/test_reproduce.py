@@ -78,5 +78,5 @@ def test_invalid_arguments_raise_before_training(nights, tmp_path):
     with pytest.raises(ValueError, match=r"4 subjects and n_train_subjects=4"):
         reproduce(nights, tmp_path / "new", verbose=0)
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"thesis\.txt.* not the folder of a reproduction"):
+    with pytest.raises(ValueError, match=r"thesis\.txt.* a reproduction"):
         reproduce(nights, tmp_path, verbose=0, **GIVEN)

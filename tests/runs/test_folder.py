@@ -1,4 +1,4 @@
-"""The folder of a run accepts only that run."""
+"""The contain a run accepts only that run."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_pat
 
 def test_folders_with_other_files_are_not_used(store, tmp_path):
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="folder of a run"):
+    with pytest.raises(ValueError, match="contain a run"):
         run(store, tmp_path)
-    with pytest.raises(ValueError, match="folder of a run"):
+    with pytest.raises(ValueError, match="contain a run"):
         run(store, store.path)
 
 

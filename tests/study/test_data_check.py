@@ -197,10 +197,10 @@ def test_a_different_site_for_each_subject_is_not_a_confound():
 def test_amplitudes_that_separate_classes():
     [warning] = texts(by_subject(scale=(1.0, 3.0)), "warning")
     assert "'rest'" in warning
-    assert "3 times smaller" in warning
+    assert "smaller by a factor of 3" in warning
     [warning] = texts(within(scale=np.where(MIXED, 2.0, 1.0)), "warning")
     assert "'rest'" in warning
-    assert "2 times smaller" in warning
+    assert "smaller by a factor of 2" in warning
 
 
 def test_unit_mismatch_of_a_recording():
