@@ -415,6 +415,8 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
     # Convert to arrays once per fold, because a fold can have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
     saved, rows = result["probabilities"], []
+    # Folds of earlier versions have the entry "access".
+    used_data = tables.TestSubjectData(result.get("test_subject_data") or result["access"])
     probabilities = np.array(saved["columns"]).T if "columns" in saved else None
     for subject in [*fold.test_subjects, *([tables.POOLED] if fold.pooled else [])]:
         is_pooled = subject == tables.POOLED
@@ -422,9 +424,7 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
         columns = None if probabilities is None else probabilities[windows]
         class_probabilities = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
-            row = fold.key | dict(
-                test_subject_data=result["test_subject_data"], subject=subject, metric=metric
-            )
+            row = fold.key | dict(test_subject_data=str(used_data), subject=subject, metric=metric)
             if fold.encoder_parameters is not None:
                 row["encoder_parameters"] = fold.encoder_parameters
             reason = undefined_because(true[windows], metric, saved["classes"])
