@@ -71,8 +71,8 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
     """Use the default settings of torch inside the context: float32, CPU, no autocast.
 
     A program may have set another default dtype or device, or may call this package inside
-    ``no_grad`` or autocast. The default dtype is global to the process, and is restored by the last
-    of several threads.
+    ``no_grad`` or autocast. The default dtype is global to the process, and is restored when the
+    last of several threads leaves the context.
 
     Parameters
     ----------

@@ -182,12 +182,13 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of encoders: ``subject in seen`` is True if it may be in the set.
+    """Set of training subjects of encoders: ``subject in seen`` is True if the subject is treated
+    as one of them.
 
-    A number, such as 1, "s01" or "sub-01", occurs in many corpora. A number without a corpus is
-    therefore only equal to a number without a corpus, and :meth:`may_have` returns whether it would
-    be a training subject if the unknown corpus were the same. Other names are compared as in
-    :class:`SubjectKeys`.
+    A number, such as 1, "s01" or "sub-01", occurs in many corpora. A number without a corpus
+    therefore only matches the same number without a corpus. :meth:`may_have` returns whether a
+    subject that does not match would match if the unknown corpus were the same. Other names are
+    compared as in :class:`SubjectKeys`.
 
     Examples
     --------

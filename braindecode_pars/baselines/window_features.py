@@ -481,9 +481,9 @@ class LowFrequencyAmplitude(NamedFeatures):
             if not channels:
                 names = checks.format_list(channel_names.odd_first(montages[0].names))
                 raise ValueError(
-                    f"LowFrequencyAmplitude requires one of the channels {', '.join(FRONTAL)} that "
-                    "all recordings contain and that is not marked as bad, but there is none. The "
-                    f"first recording has the channels {names}. Pass the channels to use with "
+                    "LowFrequencyAmplitude requires at least one of the channels "
+                    f"{', '.join(FRONTAL)}, present in all recordings and not marked as bad, but "
+                    f"there is no such channel. The first recording has the channels {names}. Pass the channels to use with "
                     "channels=[...]."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info

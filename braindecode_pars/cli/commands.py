@@ -490,7 +490,8 @@ def fit(
     """
     if method is not None and encoder is not None:
         raise typer.BadParameter(
-            "--method pretrains a new encoder, but --encoder is already pretrained. Pass only one."
+            "--method trains a new encoder, but --encoder is already pretrained. Pass only one "
+            "of them."
         )
     for name, value in (("--method", method), ("--seed", options.get("random_state"))):
         if few_labels and value is not None:

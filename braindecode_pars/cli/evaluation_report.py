@@ -110,8 +110,8 @@ def run(
         against = reference_method(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
-            f"The protocol compare requires at least two methods, got {', '.join(methods)}. Use "
-            "the protocol leave-one-subject-out to score a single method."
+            f"The protocol 'compare' requires at least two methods, got {', '.join(methods)}. Use "
+            "the protocol 'leave-one-subject-out' to score a single method."
         )
     data: Any = windows
     if protocol == "transfer":

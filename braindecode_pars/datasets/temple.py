@@ -152,8 +152,8 @@ def divide(
     overlapping = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if overlapping:
         raise ValueError(
-            f"Subjects are in more than one split: {', '.join(overlapping)}, so that training and "
-            "test data would overlap. Pass subjects without these subjects, or remove one of "
-            "their folders."
+            f"Subjects are in more than one split: {', '.join(overlapping)}, so training and test "
+            "data would overlap. Omit these subjects from the argument subjects, or keep the "
+            "folder of each subject in one split only."
         )
     return chosen

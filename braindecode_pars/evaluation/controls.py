@@ -47,7 +47,7 @@ def controls(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Repeat a comparison of methods on control signals, from which one property was removed.
+    """Repeat a comparison of methods on control signals, each with one property removed.
 
     Use control analyses to find out which signal properties the difference between two methods
     depends on. Methods, subjects, draws and seeds are the same for the original windows and for all
@@ -88,8 +88,8 @@ def controls(
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
-        Names of controls. A control that cannot be computed for the windows is skipped with a
-        warning, such as ``"eyes"`` without EOG or frontal channels.
+        Names of controls. A control that cannot be computed for the windows, such as ``"eyes"``
+        without EOG or frontal channels, is skipped with a warning.
     n_train_subjects : sequence of int | None
         Numbers of labeled training subjects, as in
         :func:`~braindecode_pars.evaluation.label_efficiency`. If None, all subjects that are not
@@ -113,8 +113,8 @@ def controls(
     -------
     pandas.DataFrame
         Scores with the columns of the protocols and ``control``, which is ``"none"`` for the
-        original windows. The column ``note`` contains the number of recordings that were high-pass
-        filtered before windows were created.
+        original windows. For the control ``"slow"``, the column ``note`` states how many recordings
+        were high-pass filtered before windows were created.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def controls(
     if len(estimators) < 2:
         only = ", ".join(estimators)
         raise ValueError(
-            f"controls compares methods and requires at least 2 estimators, got only {only}. Add "
+            f"controls() compares methods and requires at least 2 estimators, got only {only}. Add "
             "an estimator to compare with, such as a random encoder."
         )
     if out is not None:

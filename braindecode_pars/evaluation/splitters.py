@@ -279,9 +279,9 @@ def _split_by_subject(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.
     for train, test in pairs:
         if overlap := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
             raise ValueError(
-                f"cv puts windows of subjects {', '.join(map(str, overlap))} in both the training "
-                "and the test set, but test subjects must be held out. Use a cross-validator that "
-                "splits by groups, such as GroupKFold."
+                "cv puts windows of the same subject in both the training and the test set "
+                f"(subjects: {', '.join(map(str, overlap))}), but test subjects must be held out. "
+                "Use a cross-validator that splits by groups, such as GroupKFold."
             )
         yield rows[train], rows[test]
 
@@ -461,8 +461,8 @@ class WithinSubject(Splitter):
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if len(unused):
             raise ValueError(
-                "validation='split' cannot be used with WithinSubject, because it validates on "
-                "other subjects than the training subject. Pass a proportion of the windows, such "
+                "validation='split' cannot be used with WithinSubject, because 'split' validates "
+                "on subjects other than the training subject. Pass a proportion of the windows, such "
                 "as validation=0.2."
             )
         for subject in self._subjects_to_test(corpus, minimum=1):

@@ -227,8 +227,9 @@ class Fold:
         Indices of the fixed validation windows, which an estimator with ``validation="split"``
         receives together with the training windows.
     pretrain : ndarray of int
-        Indices of the windows that a pretraining for several folds may use: the training windows
-        before subjects are drawn, without windows of validation subjects and of split "test".
+        Indices of the windows that may be used for pretraining shared by several folds: the
+        training windows before subjects are drawn, without windows of validation subjects and of
+        split "test".
     pooled : bool
         Whether the scores contain a row over all test windows together.
     varied : dict

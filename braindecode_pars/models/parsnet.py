@@ -591,7 +591,7 @@ def check_windows(x: Any, patch_size: int) -> None:
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(
             f"x must be a floating-point torch tensor, got {type(x).__name__} of dtype "
-            f"{getattr(x, 'dtype', None)}. Pass, for example, torch.from_numpy(x).float()."
+            f"{getattr(x, 'dtype', None)}. Pass, for example, torch.as_tensor(x).float()."
         )
     if x.ndim != 3 or 0 in x.shape[:2] or x.shape[-1] < patch_size:
         raise ValueError(

@@ -115,8 +115,8 @@ class Results:
         frame : DataFrame
             Predictions.
         state : dict
-            Value of :meth:`state` before the recording was read. If the file changes while it is
-            read, the results are then not regarded as finished.
+            Value that :meth:`state` returned before the recording was read, so that results are not
+            regarded as finished if the recording changes while it is read.
         """
         with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}

@@ -563,8 +563,8 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
         checks.warn_user(
-            "These parameters are not saved with the model and have their default values in the "
-            f"loaded estimator: {names}. Set them before refitting."
+            "These parameters are not saved with the model. The loaded estimator has their default "
+            f"values; the values of the saved estimator were {names}. Set them before refitting."
         )
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**parameters, **pairs)

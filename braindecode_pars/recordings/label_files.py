@@ -661,8 +661,8 @@ def labels_within(
     Warns
     -----
     UserWarning
-        If windows of the default length after labels without a duration share more than half of
-        their samples with windows of another class.
+        If windows have the default length, and consecutive labels without a duration, of different
+        classes, are less than half a window apart.
 
     Examples
     --------

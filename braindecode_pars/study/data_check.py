@@ -208,8 +208,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
 def check_confounds(windows_ds: Any) -> list[Finding]:
     """Check whether classes are confounded with site, sampling rate, reference or channels.
 
-    This part of :func:`check_data` does not read samples. It can be used before a single classifier
-    is trained: all findings are warnings.
+    This part of :func:`check_data` does not read samples. Use it before training a classifier
+    without a study. All findings are warnings.
 
     Parameters
     ----------

@@ -191,9 +191,9 @@ def _part_of(X: Any) -> _Part:
         case Dataset() if hasattr(X, "__len__"):
             return _items_of(X)
     raise TypeError(
-        f"X is a {type(X).__name__}. Pass a braindecode windows dataset, the X of as_sklearn, a "
-        "list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, n_times), or the "
-        "windows(n_times) of a SignalStore."
+        f"X is a {type(X).__name__}. Pass a braindecode windows dataset, the X returned by "
+        "as_sklearn, a list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, "
+        "n_times), or the result of SignalStore.windows(n_times)."
     )
 
 
