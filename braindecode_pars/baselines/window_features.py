@@ -483,8 +483,8 @@ class LowFrequencyAmplitude(NamedFeatures):
                 raise ValueError(
                     "LowFrequencyAmplitude requires at least one of the channels "
                     f"{', '.join(FRONTAL)}, present in all recordings and not marked as bad, but "
-                    f"there is no such channel. The first recording has the channels {names}. Pass the channels to use with "
-                    "channels=[...]."
+                    f"there is no such channel. The first recording has the channels {names}. Pass "
+                    "the channels to use with channels=[...]."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
         n_times, rate = windows[0].shape[-1], windows.sfreq

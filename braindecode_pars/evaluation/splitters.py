@@ -462,8 +462,8 @@ class WithinSubject(Splitter):
         if len(unused):
             raise ValueError(
                 "validation='split' cannot be used with WithinSubject, because 'split' validates "
-                "on subjects other than the training subject. Pass a proportion of the windows, such "
-                "as validation=0.2."
+                "on subjects other than the training subject. Pass a proportion of the windows, "
+                "such as validation=0.2."
             )
         for subject in self._subjects_to_test(corpus, minimum=1):
             subject_windows = corpus.in_time(subject)
