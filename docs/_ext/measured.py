@@ -442,14 +442,14 @@ class Stored(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list]:
         file = MEASURED / f"{self.text.partition('|')[0].strip()}.csv"
         self.env.note_dependency(str(file))
-        return [nodes.Text(stored(self.text))], []
+        return [nodes.Text(stored(" ".join(self.text.split())))], []  # may be on two lines
 
 
 class Gain(SphinxRole):
     """Insert a difference from training from scratch: ``:gain:`RESULT/METHOD/N_SUBJECTS```."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
-        name, method, n = self.text.split("/")
+        name, method, n = " ".join(self.text.split()).split("/")
         self.env.note_dependency(str(MEASURED / f"{name}.csv"))
         return [nodes.Text(gain(name, method, int(n)))], []
 
