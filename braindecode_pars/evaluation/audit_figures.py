@@ -147,7 +147,7 @@ def subjects_in_features(
     tables.check_once(table, "table", columns[:4])
     names, measures = (list(dict.fromkeys(table[key])) for key in ("features", "measure"))
     kinds = list(dict.fromkeys(zip(table["property"], table["erased"], strict=True)))
-    size = (1.6 + 1.7 * len(measures), 1.5 + 0.6 * len(names))  # and a legend
+    size = (1.4 + 1.6 * len(measures), 1.5 + 0.6 * len(names))  # and a legend
     panels = style.axes_for(axes, 1, len(measures), size, sharey=True)
     for ax, measure in zip(panels, measures, strict=True):
         for number, (target, erased) in enumerate(kinds):
