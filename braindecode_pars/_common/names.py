@@ -137,14 +137,14 @@ BASELINES = _entries(
 #: Control analyses of ``evaluation.controls``, with a description of their windows.
 CONTROLS = _entries(
     "evaluation",
-    ("slow", "", "high-pass filtered signals"),
-    ("detrended", "", "detrended signals"),
-    ("eyes", "", "signals with EOG regressed out"),
-    ("phase", "", "phase-randomized signals"),
-    ("aperiodic", "", "signals with 1/f removed"),
-    ("amplitude", "", "amplitude-normalized signals"),
-    ("order", "", "time-shuffled signals"),
-    ("labels", "", "signals with permuted labels"),
+    ("slow", "", "high-pass filtered"),
+    ("detrended", "", "detrended"),
+    ("eyes", "", "EOG regressed out"),
+    ("phase", "", "phase-randomized"),
+    ("aperiodic", "", "1/f removed"),
+    ("amplitude", "", "amplitude-normalized"),
+    ("order", "", "time-shuffled"),
+    ("labels", "", "permuted labels"),
 )
 
 

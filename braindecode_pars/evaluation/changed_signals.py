@@ -426,18 +426,9 @@ def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generato
 CHANGES = tuple(name for name in names.CONTROLS if name != "labels")
 #: Control that removes and restores 1/f, to measure the effect of the procedure of "aperiodic".
 SHAM = "sham"
-#: Short description of the windows of each control, for figures.
-DESCRIPTIONS = {
-    "slow": "high-pass filtered",
-    "detrended": "detrended",
-    "eyes": "EOG regressed out",
-    "phase": "phase-randomized",
-    "aperiodic": "1/f removed",
-    "sham": "1/f removed and restored",
-    "amplitude": "amplitude-normalized",
-    "order": "time-shuffled",
-    "labels": "permuted labels",
-}
+#: Short description of the windows of each control, for figures and sentences.
+DESCRIPTIONS = {name: control.description for name, control in names.CONTROLS.items()}
+DESCRIPTIONS[SHAM] = "1/f removed and restored"
 
 
 @dataclass(eq=False, repr=False)

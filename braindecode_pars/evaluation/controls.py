@@ -387,9 +387,6 @@ def _gain_row(
 
 # Sentences ------------------------------------------------------------------------------------
 
-#: Description of the windows of each control.
-_CONTROL_WINDOWS = {name: control.description for name, control in names.CONTROLS.items()}
-_CONTROL_WINDOWS["sham"] = "signals with 1/f removed and restored"
 #: Limitations of controls in which a difference is no longer significantly above zero.
 _LIMITATIONS = {
     "slow": "Low-frequency activity can come from the eyes, sweat, movement or the brain; the "
@@ -439,9 +436,9 @@ def describe_controls(gains: pd.DataFrame) -> str:
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS scores significantly higher than random encoder: difference \
 +0.040 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
-significantly above zero on high-pass filtered signals (+0.003, CI -0.010 to 0.020). It remains \
-significantly above zero, without a significant reduction, on time-shuffled signals (+0.041, CI \
-0.020 to 0.060).
+significantly above zero in the control analysis 'high-pass filtered' (+0.003, CI -0.010 to \
+0.020). It remains significantly above zero, without a significant reduction, in the control \
+analysis 'time-shuffled' (+0.041, CI 0.020 to 0.060).
     Low-frequency activity can come from the eyes, sweat, movement or the brain; the control \
 'slow' does not distinguish these sources.
     """
@@ -481,22 +478,27 @@ def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) ->
     is_first = True
     for kind, outcome in _OUTCOMES.items():
         control_texts = [
-            f"{_CONTROL_WINDOWS[row['control']]} ({row['without']:+.3f}, CI "
+            f"'{changed_signals.DESCRIPTIONS[row['control']]}' ({row['without']:+.3f}, CI "
             f"{_interval(row, 'without')})"
             for _, row in rows[kinds == kind].iterrows()
         ]
         if control_texts:
             subject = "The difference" if is_first else "It"
-            text += f" {subject} {outcome} on {join_with_last(control_texts, ' and ')}."
+            text += f" {subject} {outcome} {_in_analyses(control_texts)}."
             is_first = False
     is_chance = (kinds == "removed") & (rows["chance_p"] >= LEVEL)
-    at_chance = rows[is_chance]["control"].map(_CONTROL_WINDOWS).tolist()
+    at_chance = [f"'{changed_signals.DESCRIPTIONS[name]}'" for name in rows[is_chance]["control"]]
     if at_chance:
         text += (
-            f" The score of {first['method']} does not differ significantly from chance level on "
-            f"{join_with_last(at_chance, ' and ')}."
+            f" The score of {first['method']} does not differ significantly from chance level "
+            f"{_in_analyses(at_chance)}."
         )
     return text
+
+
+def _in_analyses(texts: Sequence[str]) -> str:
+    analyses = "analysis" if len(texts) == 1 else "analyses"
+    return f"in the control {analyses} {join_with_last(texts, ' and ')}"
 
 
 #: Description of each kind of result, after "The difference" or "It".

@@ -240,7 +240,7 @@ def _development(name: str) -> dict[str, str]:
     scores = ", ".join(f"{scores} ({title})" for title, scores in shown.items())
     return {
         "development": "Balanced accuracy of logistic regression on frozen features, rest or "
-        f"mental arithmetic, {numbers} labeled people: {scores}; chance level 0.50."
+        f"mental arithmetic, {numbers} labeled subjects: {scores}; chance level 0.50."
     }
 
 

@@ -57,8 +57,8 @@ ABOUT: dict[str, Any] = {
     "reference": "as recorded",
     "channels": ["C3-A2 or C4-A1"],
     "limits": (
-        "Not for diagnosis, nor for any decision about a person. The twelve people are patients "
-        "with suspected sleep apnoea. It was trained on wake and the stages 3 and 4; of one person "
+        "Not for diagnosis, nor for any decision about a person. The twelve subjects are patients "
+        "with suspected sleep apnoea. It was trained on wake and the stages 3 and 4; of one subject "
         "also on REM and light sleep. It detects features of single channels."
     ),
     "command": COMMAND,
@@ -125,7 +125,7 @@ def ship(folder: Path, seed: int) -> None:
     """Write the encoder into the package, with a complete card."""
     encoder, card, _ = load_encoder(folder)
     held_out = {
-        "people": "one of the twelve people, held out of training",
+        "people": "one of the twelve subjects, held out of training",
         "loss_relative": round(card.held_out_loss_relative or 0.0, 4),
         "parts": {},
         "n_crops": N_MEASURED,
