@@ -58,7 +58,7 @@ ABOUT: dict[str, Any] = {
     "channels": ["C3-A2 or C4-A1"],
     "limits": (
         "Not for diagnosis, nor for any decision about a person. The twelve subjects are patients "
-        "with suspected sleep apnoea. It was trained on wake and the stages 3 and 4; of one subject "
+        "with suspected sleep apnea. It was trained on wake and the stages 3 and 4; of one subject "
         "also on REM and light sleep. It detects features of single channels."
     ),
     "command": COMMAND,
@@ -133,7 +133,7 @@ def ship(folder: Path, seed: int) -> None:
     }
     versions = card.versions
     about = ABOUT | {
-        "people": [f"{len(card.subjects or [])} patients with suspected sleep apnoea"],
+        "people": [f"{len(card.subjects or [])} patients with suspected sleep apnea"],
         "band": [0, 64],
         "held_out": held_out,
         "date": str(date.today()),
