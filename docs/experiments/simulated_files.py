@@ -14,7 +14,7 @@ import numpy as np
 import wfdb
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from support import apnoea_nights, corpora, edf_files
+from support import apnea_nights, corpora, edf_files
 
 #: Folder of each corpus below the one of :func:`write_corpora`.
 CORPORA = dict(
@@ -154,5 +154,5 @@ def write_corpora(root: Path) -> Path:
     """Write small trees in the formats of published corpora."""
     corpora.write_corpora(root)
     for subject in ("ucddb002", "ucddb003"):
-        apnoea_nights.write(root / CORPORA["ucddb"], subject)
+        apnea_nights.write(root / CORPORA["ucddb"], subject)
     return root

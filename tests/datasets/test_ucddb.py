@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.apnoea_nights import SIGNALS, write
+from support.apnea_nights import SIGNALS, write
 from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn

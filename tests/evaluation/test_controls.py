@@ -360,7 +360,10 @@ def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
         (gain_of("eyes", 0.0, 0.1, 0.9, 0.001), "no longer significantly above zero"),
         (gain_of("eyes", 0.05, 0.05, 0.001, 0.001), "still significantly above zero"),
         (gain_of("eyes", 0.1, 0.0, 0.001, 0.9), "remains significantly above zero"),
-        (gain_of("eyes", 0.2, -0.1, 0.001, 0.001), "is significantly larger in the control analysis"),
+        (
+            gain_of("eyes", 0.2, -0.1, 0.001, 0.001),
+            "significantly larger in the control analysis",
+        ),
         (gain_of("eyes", 0.05, 0.05, 0.2, 0.2), "neither significantly above zero nor"),
         # Significantly below zero in the control
         (gain_of("eyes", -0.05, 0.15, 0.001, 0.001), "no longer significantly above zero"),
