@@ -16,6 +16,7 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.convert import as_windows
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 def test_metadata_of_a_braindecode_dataset(nights):
@@ -234,7 +235,7 @@ def test_preprocessing_of_each_window():
     )
     singles = [filtered[i] for i in range(4)]
     assert set(as_windows(singles).column("preprocessing")) == {description}
-    assert set(as_windows(ARRAY).column("preprocessing")) == {None}
+    assert set(as_windows(ARRAY).column("preprocessing")) == {Preprocessing()}
 
 
 def test_preprocessing_follows_the_windows(nights):
@@ -248,7 +249,7 @@ def test_preprocessing_follows_the_windows(nights):
     filtered.transform = np.negative  # its effect on the signal is unknown
     assert as_windows(filtered).column("preprocessing")[0].notch is None
     mixed = as_windows(ConcatDataset([filtered, TensorDataset(torch.zeros(2, 3, 3000))]))
-    assert mixed.column("preprocessing")[-1] is None
+    assert mixed.column("preprocessing")[-1] == Preprocessing()
 
 
 @pytest.mark.parametrize("container", [list, tuple, lambda raws: raws[0]])

@@ -392,14 +392,14 @@ OTHER = Preprocessing(sfreq=100.0, band=(0.5, 35.0))
 def test_what_differs_or_is_unknown_in_one_is_unknown():
     assert agreed([ONE, OTHER, ONE]) == Preprocessing(sfreq=100.0)
     assert agreed([ONE, ONE]) == ONE
-    assert agreed([ONE, None]) == Preprocessing()
+    assert agreed([ONE, Preprocessing()]) == Preprocessing()
 
 
 def test_only_known_differences_are_named():
-    assert disagreements(Counter({ONE: 3, OTHER: 2, None: 1})) == [
+    assert disagreements(Counter({ONE: 3, OTHER: 2, Preprocessing(): 1})) == [
         "band 0.3-35 Hz in 3 windows, 0.5-35 Hz in 2 windows"
     ]
-    assert disagreements(Counter({ONE: 3, None: 1})) == []
+    assert disagreements(Counter({ONE: 3, Preprocessing(): 1})) == []
     many = Counter({Preprocessing(notch=(float(f),)): 1 for f in range(1, 7)})
     assert disagreements(many)[0].endswith(", ...")
 
