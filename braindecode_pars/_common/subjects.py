@@ -61,12 +61,8 @@ _NUMBER = re.compile(
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
-#: Zero-width characters, such as a byte-order mark, a joiner or a soft hyphen.
-_NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-
-
 def normalized(subject: Any) -> Any:
-    """Normalize a name: Unicode form NFC, without zero-width characters.
+    """Normalize a name: Unicode form NFC, without invisible characters such as a byte-order mark.
 
     Values that are not strings are returned unchanged.
 
@@ -78,13 +74,13 @@ def normalized(subject: Any) -> Any:
     """
     if not isinstance(subject, str):
         return subject
-    return unicodedata.normalize("NFC", _NO_WIDTH.sub("", subject))
+    visible_characters = (char for char in subject if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFC", "".join(visible_characters))
 
 
 def visible(text: str) -> str:
-    """Normalize a text for comparison: one Unicode form, lower case, no invisible characters."""
-    visible_characters = (char for char in normalized(text) if unicodedata.category(char) != "Cf")
-    return "".join(visible_characters).casefold()
+    """Normalize a text for comparison: also in lower case."""
+    return normalized(text).casefold()
 
 
 def whole(value: Any) -> Any:

@@ -228,12 +228,12 @@ def text_of(name: str, value: Any) -> str:
     return value if name == "filter" else f"{value:g}{units.get(name, '')}"
 
 
-def agreed(descriptions: Collection[Preprocessing]) -> Preprocessing:
+def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
     """Return the preprocessing that several recordings share. Entries that differ are unknown.
 
     Parameters
     ----------
-    descriptions : collection of Preprocessing
+    descriptions : iterable of Preprocessing
         Preprocessing of each recording.
 
     Returns
@@ -248,7 +248,8 @@ def agreed(descriptions: Collection[Preprocessing]) -> Preprocessing:
     >>> print(agreed([Preprocessing(sfreq=100, notch=[50]), Preprocessing(sfreq=100, notch=[60])]))
     sampling rate 100 Hz
     """
-    values = {name: {getattr(d, name) for d in descriptions} for name in FIELDS}
+    different = {*descriptions}
+    values = {name: {getattr(d, name) for d in different} for name in FIELDS}
     bands = values.pop("amplifier") - {None}
     shared = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
     if not bands:

@@ -65,10 +65,10 @@ def recorded(
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
     all_steps = [Step.of(record) for record in (*remembered_steps(info), *steps)]
     complete = bool(all_steps) and all(step.is_known for step in all_steps)
-    eeg_steps = [step for step in all_steps if step.is_of_eeg]
-    filters = [step.kwargs for step in eeg_steps if step.name in ("filter", "filter_data")]
-    kinds = {step.kwargs.get("method", "fir") for step in eeg_steps if step.name == "filter"}
-    freqs: list[Any] = [s.kwargs.get("freqs") for s in eeg_steps if s.name == "notch_filter"]
+    of_eeg = [step for step in all_steps if step.picks_eeg]
+    filters = [step.kwargs for step in of_eeg if step.name in ("filter", "filter_data")]
+    kinds = {kwargs.get("method", "fir") for kwargs in filters}
+    freqs: list[Any] = [s.kwargs.get("freqs") for s in of_eeg if s.name == "notch_filter"]
     is_searched = any(entry is None for entry in freqs)  # MNE estimated the frequencies
     notch = {float(freq) for entry in freqs if not is_searched for freq in np.atleast_1d(entry)}
     notch = {freq for freq in notch if freq < sfreq / 2}
@@ -77,8 +77,8 @@ def recorded(
         sfreq=sfreq,
         band=_band(edges, filters, sfreq, complete),
         notch=tuple(sorted(notch)) if notch or (complete and not is_searched) else None,
-        reference=_reference(info, eeg_steps, complete),
-        scale=float(np.prod([step.factor or 1.0 for step in eeg_steps])) if complete else None,
+        reference=_reference(info, all_steps, complete),
+        scale=float(np.prod([step.factor or 1.0 for step in all_steps])) if complete else None,
         # FIR filters, the default of MNE, are represented by None.
         filter="iir" if kinds == {"iir"} else None,
         amplifier=_band(edges, [], sfreq, complete=False),
@@ -215,12 +215,11 @@ class Step:
             return cls("", {}, False)
 
     @property
-    def is_of_eeg(self) -> bool:
-        """Whether the step applies to EEG channels, or is not a filter."""
+    def picks_eeg(self) -> bool:
+        """Whether the step applies to EEG channels: by type, by name, or without ``picks``."""
         picks = _listed(self.kwargs.get("picks"))
-        are_other_types = {"eeg", "data", "all"}.isdisjoint(picks) and all(map(_is_kind, picks))
-        is_filter = self.name in ("filter", "filter_data", "notch_filter")
-        return not (is_filter and picks and are_other_types)
+        are_types = bool(picks) and all(map(_is_kind, picks))
+        return not (are_types and {"eeg", "data", "all"}.isdisjoint(picks))
 
     @property
     def is_known(self) -> bool:
