@@ -86,9 +86,9 @@ def test_what_is_refused(entry, value, error):
         Preprocessing.of({entry: value})
 
 
-@pytest.mark.parametrize("reference", ["A1,A2", " A1 , A2"])
-def test_electrodes_of_a_reference_in_any_spacing(reference):
-    assert Preprocessing(reference=reference).reference == "A1, A2"
+def test_electrodes_of_a_reference_in_any_spacing():
+    for reference in ("A1,A2", " A1 , A2"):
+        assert Preprocessing(reference=reference).reference == "A1, A2"
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -119,23 +119,41 @@ def test_an_info_without_steps_tells_its_rate_and_whether_the_reference_was_chan
     assert recorded(info, steps).reference is None  # it may be a reference
 
 
-def test_the_info_tells_what_was_done():
-    raw = recording().filter(0.3, 40.0, verbose="error")
-    raw.set_eeg_reference("average", projection=True, verbose="error").apply_proj(verbose="error")
-    result = recorded(raw.info)
-    assert (result.band, result.reference) == ((0.3, 40.0), "average")
-    assert (result.notch, result.scale) == (None, None)  # unknown
+def test_a_reference_in_the_info():
+    raw = recording().set_eeg_reference("average", projection=True, verbose="error")
+    steps = [step("set_eeg_reference", projection=True)]
+    assert recorded(raw.info, steps).reference == "as recorded"  # it is not applied yet
+    raw.apply_proj(verbose="error")
+    assert recorded(raw.info, [*steps, step("apply_proj")]).reference == "average"
+    assert recorded(raw.info).reference == "average"
     raw.set_eeg_reference(["Cz"], verbose="error")
     assert recorded(raw.info).reference == "changed"  # another one, but not which
     assert recorded(raw.info, [step("filter", l_freq=0.3)]).reference == "changed"
 
 
-def test_half_the_rate_is_no_filter():
-    assert recorded(recording().filter(0.5, None, verbose="error").info).band == (0.5, None)
-    assert recorded(recording().filter(None, 30, verbose="error").info).band == (None, 30.0)
-    # A filter above half of a later rate has left nothing to filter.
-    raw = recording().filter(0.5, 60, verbose="error").resample(100)
-    assert recorded(raw.info).band == (0.5, None)
+@pytest.mark.parametrize(
+    ("edges", "steps", "sfreq", "band"),
+    [
+        ((0.3, 40.0), [], 200.0, (0.3, 40.0)),
+        # Half the rate is no filter, and a filter above half of a later rate has left nothing.
+        ((0.5, None), [], 200.0, (0.5, None)),
+        ((None, 30), [], 200.0, (None, 30.0)),
+        ((0.5, 60), [], 100.0, (0.5, None)),
+        ((None, None), [step("filter", l_freq=1, h_freq=60)], 100.0, (1.0, None)),
+        # Recorded filters count before the info, into which readers write those of the amplifier.
+        ((0.5, 45.0), [step("filter", l_freq=0.3, h_freq=None)], 200.0, (0.3, None)),
+        ((0.5, 45.0), [step("notch_filter", freqs=50)], 200.0, (0.5, 45.0)),
+        ((0.5, 45.0), [step("filter", h_freq=30.0)], 200.0, (0.5, 30.0)),
+    ],
+)
+def test_the_band_of_an_info_and_of_steps(edges, steps, sfreq, band):
+    raw = recording()
+    if edges != (None, None):
+        raw.filter(*edges, verbose="error")
+    result = recorded(raw.info, steps, sfreq=sfreq)
+    assert (result.sfreq, result.band) == (sfreq, band)
+    if not steps:
+        assert (result.notch, result.scale) == (None, None)  # unknown
 
 
 def test_single_precision_of_a_file_is_not_shown(tmp_path):
@@ -193,11 +211,6 @@ def test_what_steps_tell(info, steps, expected):
     assert entries_of(recorded(info, steps), expected) == expected
 
 
-def test_the_rate_after_the_steps_limits_the_band(info):
-    result = recorded(info, [step("filter", l_freq=1, h_freq=60)], sfreq=100.0)
-    assert (result.sfreq, result.band) == (100.0, (1.0, None))
-
-
 def own_function(signal, factor=1.0):
     return signal * factor
 
@@ -235,22 +248,6 @@ def test_behind_a_step_of_unknown_effect_only_what_was_done_is_known(info, unkno
     assert recorded(info, [unknown]) == Preprocessing(200.0)
     result = recorded(info, [step("filter", l_freq=4, h_freq=38), unknown, step("pick")])
     assert result == Preprocessing(200.0, (4.0, 38.0))
-
-
-def test_the_average_as_a_projection_counts_when_it_is_applied():
-    raw = recording().set_eeg_reference("average", projection=True, verbose="error")
-    steps = [step("set_eeg_reference", projection=True)]
-    assert recorded(raw.info, steps).reference == "as recorded"
-    steps += [step("apply_proj")]
-    assert recorded(raw.apply_proj(verbose="error").info, steps).reference == "average"
-
-
-def test_recorded_filters_count_before_the_header_of_a_file():
-    """Readers write the filters of the amplifier into the info; they differ between recordings."""
-    raw = recording().filter(0.5, 45.0, verbose="error")
-    assert recorded(raw.info, [step("filter", l_freq=0.3, h_freq=None)]).band == (0.3, None)
-    assert recorded(raw.info, [step("notch_filter", freqs=50)]).band == (0.5, 45.0)
-    assert recorded(raw.info, [step("filter", h_freq=30.0)]).band == (0.5, 30.0)
 
 
 @pytest.mark.parametrize(

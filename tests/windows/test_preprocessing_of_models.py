@@ -147,18 +147,6 @@ def test_a_given_reference_may_have_been_set_before_the_recordings_were_read():
     assert clf.preprocessing_.reference == "average"
 
 
-def test_a_changed_reference_is_a_preprocessing_mismatch():
-    """Of which MNE keeps a mark and no name."""
-    plain, changed = windows_of({}), windows_of({})
-    with changed.datasets[0].raw.info._unlock():
-        changed.datasets[0].raw.info["custom_ref_applied"] = 1
-    for one, other in ((plain, changed), (changed, plain)):
-        clf = classifier(pretext=None, validation=0).fit(one)
-        with pytest.warns(UserWarning, match="reference .*(changed|as recorded)"):
-            clf.predict(other)
-        assert warnings_of(clf.predict, one) == []
-
-
 def test_two_rates_that_contradict_each_other_are_an_error():
     clf = classifier(pretext=None, sfreq=100.0, preprocessing={"sfreq": 50.0})
     with pytest.raises(ValueError, match=r"50 Hz.* 100 Hz"):
