@@ -228,11 +228,8 @@ def test_preprocessing_of_each_window():
         1, 40, verbose="error"
     )
     (description,) = set(as_windows(filtered).column("preprocessing"))
-    assert (description.band, description.notch, description.window_seconds) == (
-        (1.0, 40.0),
-        None,
-        5.0,
-    )
+    assert (description.band, description.notch) == ((1.0, 40.0), None)
+    assert description.window_seconds == 5.0
     singles = [filtered[i] for i in range(4)]
     assert set(as_windows(singles).column("preprocessing")) == {description}
     assert set(as_windows(ARRAY).column("preprocessing")) == {Preprocessing()}

@@ -188,6 +188,7 @@ NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"
         ([step("set_eeg_reference", ref_channels=["A1", "A2"])], dict(reference="A1, A2")),
         ([step("set_eeg_reference", ref_channels="Cz")], dict(reference="Cz")),
         ([step("set_eeg_reference", ref_channels=[])], dict(reference="as recorded")),
+        ([AVERAGE, step("set_eeg_reference", ref_channels=["Cz"])], dict(reference="Cz")),
         ([step("set_eeg_reference", ref_channels={"C3": "A2"})], dict(reference=None)),
         # The average of chosen channels is that of their names.
         ([step("pick", picks=["C3", "C4", "Cz"]), AVERAGE], dict(reference="C3, C4, Cz")),
