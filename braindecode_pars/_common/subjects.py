@@ -260,10 +260,8 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     similar = []
     for names in by_key.values():
         # Names of different corpora are not similar.
-        other_keys = (SubjectKeys(names[:i] + names[i + 1 :]) for i in range(len(names)))
-        similar_names = [
-            repr(name) for name, keys in zip(names, other_keys, strict=True) if name in keys
-        ]
+        pairs = ((a, b) for a in names for b in names if a is not b)
+        similar_names = [*dict.fromkeys(repr(a) for a, b in pairs if a in SubjectKeys([b]))]
         similar += [" and ".join(similar_names)] if similar_names else []
     if similar:
         warn_user(
