@@ -72,7 +72,7 @@ def normalized(subject: Any) -> Any:
     >>> [*map(normalized, ("Jo\u0308rg", "\ufeffP\u200b1", 7))]
     ['Jörg', 'P1', 7]
     """
-    if not isinstance(subject, str):
+    if not isinstance(subject, str) or subject.isascii():
         return subject
     visible_characters = (char for char in subject if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", "".join(visible_characters))

@@ -117,10 +117,9 @@ def _step_of(record: Any) -> Step | None:
     if (module, name) == ("mne.filter", "filter_data"):
         return "filter", kwargs
     if module or name == "rescale":
-        factor = kwargs.get("scalings")
+        argument = "scalings" if not module else "factor" if name in _SCALING else ""
+        factor: Any = kwargs.get(argument)
         factor = factor.get("eeg") if isinstance(factor, Mapping) else factor
-        if module:
-            factor = kwargs.get("factor") if name in _SCALING else None
         is_number = isinstance(factor, (int, float)) and not isinstance(factor, bool)
         return ("rescale", {"scalings": factor}) if is_number and factor > 0 else None
     is_of_mne = hasattr(mne.io.BaseRaw, name) or hasattr(mne.BaseEpochs, name)
