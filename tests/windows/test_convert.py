@@ -182,6 +182,8 @@ def test_subject_1_of_two_corpora_is_two_subjects(nights):
     assert pd.unique(windows.groups).tolist() == names
     assert pd.unique(windows.corpus_subjects).tolist() == names
     assert set(windows.take(np.arange(24)).groups) == {"day:1"}
+    two = as_windows(in_corpora(nights, "day", "day", "night", "night"))
+    assert pd.unique(two.groups).tolist() == ["day:1", "day:2", "night:1", "night:2"]
     # Subjects of one corpus keep their names.
     of_one = in_corpora(nights, *["day"] * 4)
     windows = as_windows(of_one)
