@@ -299,7 +299,7 @@ def test_a_guide_page_lists_further_packages_to_install():
 @pytest.mark.filterwarnings(
     "ignore:Montage name:FutureWarning",
     "ignore:Creating a dataset without passing data or dtype",
-    "ignore:.*got reference 'as recorded', expected 'average'",
+    "ignore:.*reference as recorded, but average in ",
 )
 def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
     """In an empty folder; a training without a given number of epochs has two."""

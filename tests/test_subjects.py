@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from braindecode_pars._common.subjects import (
-    CORPORA,
     SeenSubjects,
     SubjectKeys,
     in_corpus,
@@ -21,7 +20,6 @@ from braindecode_pars._common.subjects import (
     subject_of_path,
     warn_of_similar_names,
 )
-from braindecode_pars.datasets import RECIPES
 
 DECOMPOSED = unicodedata.normalize("NFD", "Jörg")
 
@@ -159,7 +157,3 @@ def test_a_name_without_corpus_may_be_that_of_a_corpus():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_similar_names(["day:1", "night:1"])
-
-
-def test_public_corpora_are_those_of_the_recipes():
-    assert tuple(sorted(RECIPES)) == CORPORA

@@ -61,12 +61,8 @@ _NUMBER = re.compile(
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
-#: Zero-width characters, such as a byte-order mark, a joiner or a soft hyphen.
-_NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-
-
 def normalized(subject: Any) -> Any:
-    """Normalize a name: Unicode form NFC, without zero-width characters.
+    """Normalize a name: Unicode form NFC, without invisible characters such as a byte-order mark.
 
     Values that are not strings are returned unchanged.
 
@@ -76,15 +72,15 @@ def normalized(subject: Any) -> Any:
     >>> [*map(normalized, ("Jo\u0308rg", "\ufeffP\u200b1", 7))]
     ['Jörg', 'P1', 7]
     """
-    if not isinstance(subject, str):
+    if not isinstance(subject, str) or subject.isascii():
         return subject
-    return unicodedata.normalize("NFC", _NO_WIDTH.sub("", subject))
+    visible_characters = (char for char in subject if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFC", "".join(visible_characters))
 
 
 def visible(text: str) -> str:
-    """Normalize a text for comparison: one Unicode form, lower case, no invisible characters."""
-    visible_characters = (char for char in normalized(text) if unicodedata.category(char) != "Cf")
-    return "".join(visible_characters).casefold()
+    """Normalize a text for comparison: also in lower case."""
+    return normalized(text).casefold()
 
 
 def whole(value: Any) -> Any:
@@ -264,10 +260,8 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     similar = []
     for names in by_key.values():
         # Names of different corpora are not similar.
-        other_keys = (SubjectKeys(names[:i] + names[i + 1 :]) for i in range(len(names)))
-        similar_names = [
-            repr(name) for name, keys in zip(names, other_keys, strict=True) if name in keys
-        ]
+        pairs = ((a, b) for a in names for b in names if a is not b)
+        similar_names = [*dict.fromkeys(repr(a) for a, b in pairs if a in SubjectKeys([b]))]
         similar += [" and ".join(similar_names)] if similar_names else []
     if similar:
         warn_user(

@@ -218,8 +218,8 @@ def study_folder(
     # Quick studies do not use a bundled encoder, and the preprocessing of stores and bundled
     # datasets cannot be changed
     if is_folder and settings.effort != "quick":
-        recorded = preprocessing.counted(convert.as_windows(windows).column("preprocessing"))
-        differences = load_encoder(encoder).card.differences(preprocessing.agreed(recorded))
+        recorded = preprocessing.agreed(convert.as_windows(windows).recordings["preprocessing"])
+        differences = load_encoder(encoder).card.differences(recorded)
         for difference in differences:
             show(f"Encoder {encoder}: {difference}. {windows_estimator.advice([difference])}")
     print_frame(pd.DataFrame(check.facts.items()), "data check", 2, header=False)

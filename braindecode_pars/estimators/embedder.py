@@ -323,7 +323,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
     estimator.encoder_card_, estimator.pretraining_history_ = card, []
     estimator.preprocessing_ = windows_estimator.preprocessing_of(estimator, windows)
     if differing := card.differences(estimator.preprocessing_):
-        listing = "; ".join(map(windows_estimator.format_difference, differing))
+        listing = "; ".join(entry.text("in pretraining") for entry in differing)
         advice = windows_estimator.advice(differing, "preprocessing of the pretraining data")
         checks.warn_user(
             "Preprocessing of these windows differs from the pretraining data of the encoder: "

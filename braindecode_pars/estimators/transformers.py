@@ -436,9 +436,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         windows = picking.pick_as_fitted(convert.as_windows(X, groups=groups), self.chs_info_)
         subjects = subject_numbers(windows, self.min_windows, type(self).__name__)
         aligned = windows.read_by(_Aligned(windows, subjects))
-        steps = [
-            known and replace(known, scale=None) for known in aligned.recordings["preprocessing"]
-        ]
+        steps = [replace(known, scale=None) for known in aligned.recordings["preprocessing"]]
         return replace(aligned, recordings=aligned.recordings.assign(preprocessing=steps))
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> Windows:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import astuple, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
@@ -577,9 +577,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
         for entry in preprocessing.differences(argument, recorded)
         if entry.actual != preprocessing.AS_RECORDED
     ]:
-        listing = "; ".join(
-            format_difference(entry, "stored", "argument") for entry in contradictions
-        )
+        listing = "; ".join(entry.text("in the argument") for entry in contradictions)
         checks.warn_user(
             "The argument preprocessing contradicts the preprocessing stored with the windows "
             f"({listing}). The argument takes precedence; correct it, or omit this entry to use "
@@ -597,33 +595,15 @@ def warn_of_differences(
     """Warn once if preprocessing entries of windows differ from the training data."""
     counts: Counter[preprocessing.Difference] = Counter()
     for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
-        for entry in preprocessing.differences(trained, actual or preprocessing.Preprocessing()):
+        for entry in preprocessing.differences(trained, actual):
             counts[entry] += n if entry.name in names else 0
     counts = Counter({entry: n for entry, n in counts.items() if n})
     if counts:
         phrases = [
-            format_difference(entry)
-            + ("" if n == len(windows) else f" ({n} of {len(windows)} windows)")
+            str(entry) + ("" if n == len(windows) else f" ({n} of {len(windows)} windows)")
             for entry, n in counts.items()
         ]
         checks.warn_user(f"{beginning}: {'; '.join(phrases)}. {advice(counts)}")
-
-
-#: Names of preprocessing entries in messages, if they differ from the names of the attributes.
-_ENTRY_NAMES = {"sfreq": "sampling rate", "window_seconds": "window length"}
-
-
-def format_difference(
-    difference: preprocessing.Difference,
-    actual_label: str = "got",
-    expected_label: str = "expected",
-) -> str:
-    """Return a text such as "got band '0.5-40 Hz', expected '0.3-75 Hz'"."""
-    name, expected, actual, _ = astuple(difference)
-    return (
-        f"{actual_label} {_ENTRY_NAMES.get(name, name)} '{preprocessing.text_of(name, actual)}', "
-        f"{expected_label} '{preprocessing.text_of(name, expected)}'"
-    )
 
 
 def advice(

@@ -167,7 +167,7 @@ def warn_of_amplitudes(windows: Windows) -> None:
     """
     is_stored = windows.shapes is not None
     checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}
-    scale = agreed(windows.recordings["preprocessing"].tolist()).scale
+    scale = agreed(windows.recordings["preprocessing"]).scale
     if not is_stored and (problem := amplitude_problem(checked_windows.values(), scale)):
         warn_user(problem)
     else:
@@ -373,15 +373,13 @@ def warn_of_amplitude_outliers(
         description = getattr(source, "description", None)
         entries = {} if description is None else description
         names[number] = entries.get("file") or f"recording {number + 1} (subject {row['subject']})"
-        flat_clipped = (
-            entries[FLAT_CLIPPED_CHANNELS].split(", ") if FLAT_CLIPPED_CHANNELS in entries else []
-        )
+        flat_clipped = filter(None, entries.get(FLAT_CLIPPED_CHANNELS, "").split(", "))
         if channels := [*dict.fromkeys([*flat_clipped, *outliers])]:
             outlier_channels[number] = channels
         sources[number] = source
     # NaN means that all channels are flat.
     amplitudes = pd.Series(recording_amplitudes, dtype=float).fillna(-np.inf)
-    scale = agreed(windows.recordings["preprocessing"].tolist()).scale
+    scale = agreed(windows.recordings["preprocessing"]).scale
     varying = amplitudes[np.isfinite(amplitudes)]
     volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
     # fit issues this warning separately.
@@ -438,11 +436,10 @@ def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | Non
         isinstance(getattr(reader, "source", None), np.ndarray)
         for reader in windows.recordings["reader"]
     )
-    checked_windows = windows.take(evenly_spaced(len(windows), N_WINDOWS_IN_RANGE // 4))
-    expected, actual = training_range, None
-    if expected and are_arrays:
-        actual = amplitude_range(checked_windows)
-    if not expected or not actual:
+    if (expected := training_range) is None or not are_arrays:
+        return
+    positions = evenly_spaced(len(windows), N_WINDOWS_IN_RANGE // 4)
+    if (actual := amplitude_range(windows.take(positions))) is None:
         return
     factor = max(expected.low / actual.high, actual.low / expected.high)
     if factor >= MIN_MISMATCH_FACTOR:

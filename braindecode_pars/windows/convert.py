@@ -17,6 +17,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from braindecode_pars._common import checks, subjects
+from braindecode_pars.windows.preprocessing import Preprocessing
 from braindecode_pars.windows.recorded_steps import recorded
 from braindecode_pars.windows.table import (
     ItemReader,
@@ -339,8 +340,8 @@ def _joined(parts: list[_Part]) -> _Part:
 
 #: Row of a recording without metadata.
 _UNKNOWN: dict[str, Any] = {
-    **dict.fromkeys(("corpus", "subject", "session", "split", "sfreq", "preprocessing")),
-    **dict(channels=Montage(), base=0),
+    **dict.fromkeys(("corpus", "subject", "session", "split", "sfreq")),
+    **dict(preprocessing=Preprocessing(), channels=Montage(), base=0),
 }
 
 

@@ -131,12 +131,13 @@ def pick_for_fit(
     first = montages[0]
     matched = [channel_names.match_channels(first.names, montage.names) for montage in montages]
     common = [i for i in range(len(first.names)) if all(m[i] is not None for m in matched)]
-    if sizes != {len(common)}:
-        if any_montage and len(sizes) == 1:
-            return windows
-        _warn_of_differences(montages, [first.names[i] for i in common])
+    if sizes != {len(common)} and any_montage and len(sizes) == 1:
+        return windows
+    shared = [first.names[i] for i in common]
     matched = [[places[i] for i in common] for places in matched]
-    return _picked(windows, [first.names[i] for i in common], matched)
+    if sizes != {len(common)}:
+        _warn_of_differences(montages, shared, matched)
+    return _picked(windows, shared, matched)
 
 
 def pick_as_fitted(
@@ -310,8 +311,9 @@ def _warn_of_references(
             return
 
 
-def _warn_of_differences(montages: Sequence[Montage], shared: list[str]) -> None:
-    matched = [channel_names.match_channels(shared, montage.names) for montage in montages]
+def _warn_of_differences(
+    montages: Sequence[Montage], shared: list[str], matched: Sequence[list[int | None]]
+) -> None:
     pairs = zip(montages, matched, strict=True)
     not_shared = _list(
         [name for m, places in pairs for i, name in enumerate(m.names) if i not in places]

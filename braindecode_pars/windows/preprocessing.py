@@ -228,13 +228,13 @@ def text_of(name: str, value: Any) -> str:
     return value if name == "filter" else f"{value:g}{units.get(name, '')}"
 
 
-def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
+def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
     """Return the preprocessing that several recordings share. Entries that differ are unknown.
 
     Parameters
     ----------
-    descriptions : collection of Preprocessing | None
-        Preprocessing of each recording. None if it is unknown.
+    descriptions : iterable of Preprocessing
+        Preprocessing of each recording.
 
     Returns
     -------
@@ -248,7 +248,8 @@ def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
     >>> print(agreed([Preprocessing(sfreq=100, notch=[50]), Preprocessing(sfreq=100, notch=[60])]))
     sampling rate 100 Hz
     """
-    values = {name: {getattr(d, name, None) for d in descriptions} for name in FIELDS}
+    different = {*descriptions}
+    values = {name: {getattr(d, name) for d in different} for name in FIELDS}
     bands = values.pop("amplifier") - {None}
     shared = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
     if not bands:
@@ -260,12 +261,12 @@ def agreed(descriptions: Collection[Preprocessing | None]) -> Preprocessing:
     return replace(shared, amplifier=(low, high) if is_band else None)
 
 
-def disagreements(descriptions: Counter[Preprocessing | None]) -> list[str]:
+def disagreements(descriptions: Counter[Preprocessing]) -> list[str]:
     """Describe the entries that differ between windows, for a message.
 
     Parameters
     ----------
-    descriptions : Counter of Preprocessing | None
+    descriptions : Counter of Preprocessing
         Number of windows with each preprocessing.
 
     Returns
@@ -280,7 +281,7 @@ def disagreements(descriptions: Counter[Preprocessing | None]) -> list[str]:
             continue
         counts: Counter[Any] = Counter()
         for description, n in descriptions.items():
-            counts[getattr(description, name, None)] += n
+            counts[getattr(description, name)] += n
         counts.pop(None, None)
         if len(counts) > 1:
             values = [f"{text_of(name, v)} in {n} windows" for v, n in counts.most_common(4)]
@@ -288,10 +289,10 @@ def disagreements(descriptions: Counter[Preprocessing | None]) -> list[str]:
     return phrases
 
 
-def counted(descriptions: Collection[Preprocessing | None]) -> Counter[Preprocessing | None]:
+def counted(descriptions: Collection[Preprocessing]) -> Counter[Preprocessing]:
     """Count equal descriptions. Descriptions that are the same object are compared only once."""
     objects = {id(description): description for description in descriptions}
-    counts: Counter[Preprocessing | None] = Counter()
+    counts: Counter[Preprocessing] = Counter()
     for number, n in Counter(map(id, descriptions)).items():
         counts[objects[number]] += n
     return counts
@@ -328,8 +329,12 @@ class Difference:
     repair: str | None = None
 
     def __str__(self) -> str:
+        return self.text("in training")
+
+    def text(self, expected_in: str) -> str:
+        """Return the two values, and where the expected value is from, such as "in training"."""
         expected, actual = (text_of(self.name, value) for value in (self.expected, self.actual))
-        return f"{WORDS[self.name]} {actual}, but {expected} in training"
+        return f"{WORDS[self.name]} {actual}, but {expected} {expected_in}"
 
 
 def differences(expected: Preprocessing, actual: Preprocessing) -> list[Difference]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mne
@@ -63,26 +62,68 @@ def recorded(
     sampling rate 100 Hz, reference as recorded
     """
     sfreq = float(info["sfreq"]) if sfreq is None else sfreq
-    all_steps = [Step.of(record) for record in (*remembered_steps(info), *steps)]
-    complete = bool(all_steps) and all(step.is_known for step in all_steps)
-    eeg_steps = [step for step in all_steps if step.is_of_eeg]
-    filters = [step.kwargs for step in eeg_steps if step.name in ("filter", "filter_data")]
-    kinds = {step.kwargs.get("method", "fir") for step in eeg_steps if step.name == "filter"}
-    freqs: list[Any] = [s.kwargs.get("freqs") for s in eeg_steps if s.name == "notch_filter"]
+    all_steps = [_step_of(record) for record in (*remembered_steps(info), *steps)]
+    known = [step for step in all_steps if step is not None]
+    complete = bool(known) and len(known) == len(all_steps)
+    of_eeg = [step for step in known if _picks_eeg(step[1])]
+    filters = [kwargs for name, kwargs in of_eeg if name == "filter"]
+    kinds = {kwargs.get("method", "fir") for kwargs in filters}
+    freqs: list[Any] = [kwargs.get("freqs") for name, kwargs in of_eeg if name == "notch_filter"]
     is_searched = any(entry is None for entry in freqs)  # MNE estimated the frequencies
     notch = {float(freq) for entry in freqs if not is_searched for freq in np.atleast_1d(entry)}
     notch = {freq for freq in notch if freq < sfreq / 2}
+    factors = [kwargs["scalings"] for name, kwargs in known if name == "rescale"]
     edges = _edges(info)
     return Preprocessing(
         sfreq=sfreq,
         band=_band(edges, filters, sfreq, complete),
         notch=tuple(sorted(notch)) if notch or (complete and not is_searched) else None,
-        reference=_reference(info, eeg_steps, complete),
-        scale=float(np.prod([step.factor or 1.0 for step in eeg_steps])) if complete else None,
+        reference=_reference(info, known, may_be_as_recorded=complete or not all_steps),
+        scale=math.prod(factors, start=1.0) if complete else None,
         # FIR filters, the default of MNE, are represented by None.
         filter="iir" if kinds == {"iir"} else None,
         amplifier=_band(edges, [], sfreq, complete=False),
     )
+
+
+#: Name of a method of MNE, and its arguments by name.
+Step = tuple[str, dict[str, Any]]
+#: Methods of MNE whose effect cannot be determined from their arguments.
+_OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
+#: Functions that multiply a signal by their argument ``factor``.
+_SCALING = ("multiply", "scale")
+
+
+def _step_of(record: Any) -> Step | None:
+    """Return a step recorded by braindecode or by this package; None if its effect is unknown.
+
+    Functions are returned as the method of MNE with the same effect: a function that multiplies a
+    signal as ``rescale``, with the factor of EEG as ``scalings``.
+    """
+    try:
+        if isinstance(record, Mapping):
+            kwargs = record.get("kwargs") or {}
+            # Records of classes, such as NotchFilter of braindecode, have no entry "fn".
+            name = record.get("fn")
+            if not name:  # convert the class name: SetEEGReference to set_eeg_reference
+                name = record["__class_path__"].rpartition(".")[2]
+                name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+        else:
+            name, kwargs = record
+        module, _, name = str(name).rpartition(".")
+        kwargs = dict(kwargs)
+    except (KeyError, TypeError, ValueError):  # written by another program
+        return None
+    if (module, name) == ("mne.filter", "filter_data"):
+        return "filter", kwargs
+    if module or name == "rescale":
+        argument = "scalings" if not module else "factor" if name in _SCALING else ""
+        factor: Any = kwargs.get(argument)
+        factor = factor.get("eeg") if isinstance(factor, Mapping) else factor
+        is_number = isinstance(factor, (int, float)) and not isinstance(factor, bool)
+        return ("rescale", {"scalings": factor}) if is_number and factor > 0 else None
+    is_of_mne = hasattr(mne.io.BaseRaw, name) or hasattr(mne.BaseEpochs, name)
+    return (name, kwargs) if is_of_mne and name not in _OPAQUE else None
 
 
 def _band(
@@ -111,26 +152,31 @@ def _band(
     return (low, high) if complete or (low, high) != (None, None) else None
 
 
-def _reference(info: Mapping[str, Any], steps: list[Step], complete: bool) -> str | None:
+def _reference(
+    info: Mapping[str, Any], steps: list[Step], *, may_be_as_recorded: bool
+) -> str | None:
     averages = (p for p in info.get("projs", ()) if p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF)
     is_averaged = any(projection["active"] for projection in averages)
-    places = [i for i, step in enumerate(steps) if step.name == "set_eeg_reference"]
-    if not is_averaged:  # a projection that was not applied does not change the signals
-        places = [i for i in places if not steps[i].kwargs.get("projection")]
+    places = [
+        i
+        for i, (name, kwargs) in enumerate(steps)
+        # A projection that was not applied does not change the signals.
+        if name == "set_eeg_reference" and (is_averaged or not kwargs.get("projection"))
+    ]
     if places:
         last = places[-1]
-        channels = steps[last].kwargs.get("ref_channels", AVERAGE)
+        channels = steps[last][1].get("ref_channels", AVERAGE)
         if isinstance(channels, Mapping):  # the reference differs between channels
             return None
-        name = channels if isinstance(channels, str) else ", ".join(channels)
-        if name == AVERAGE:
+        reference = channels if isinstance(channels, str) else ", ".join(channels)
+        if reference == AVERAGE:
             return _average(info, steps[:last], steps[last:])
-        return name or AS_RECORDED
+        return reference or AS_RECORDED
     if is_averaged:
         return AVERAGE
     if info.get("custom_ref_applied"):
         return CHANGED
-    return AS_RECORDED if complete or not steps else None
+    return AS_RECORDED if may_be_as_recorded else None
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
@@ -141,20 +187,56 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     readers of EDF files give the type EEG to every signal, such as an ECG, and channels may have
     different references, such as C3-M2 and A2-A1.
     """
-    selections = [step for step in before if step.selects_channels]
-    if any(step.selects_channels or step.name == "drop_channels" for step in after):
+    selections = [step for step in before if _selects_channels(*step)]
+    if any(_selects_channels(*step) or step[0] == "drop_channels" for step in after):
         # The channels in the info differ from the averaged channels.
-        picks = selections[-1].picks if selections else [AVERAGE]
-        names = picks if all(isinstance(pick, str) and not _is_kind(pick) for pick in picks) else []
-    else:
-        averaged = [
-            ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
-        ]
-        names = [ch["ch_name"] for ch in averaged]
-        have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
-        if not selections and have_one_reference and all(map(is_eeg, averaged)):
-            names = [AVERAGE]
+        picks = _picks(*selections[-1]) if selections else [AVERAGE]
+        return ", ".join(picks) if _are_names(picks) else None
+    averaged = [
+        ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
+    ]
+    names = [ch["ch_name"] for ch in averaged]
+    have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
+    if not selections and have_one_reference and all(map(is_eeg, averaged)):
+        return AVERAGE
     return ", ".join(names) or None
+
+
+#: Strings that pick channels by type, not by name.
+_KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "data", "bads", "meg"}
+
+
+def _listed(picks: Any) -> list:
+    """Return names, types or indices of channels as a list."""
+    return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
+
+
+def _are_kinds(picks: list) -> bool:
+    return all(isinstance(pick, str) and pick in _KINDS for pick in picks)
+
+
+def _are_names(picks: list) -> bool:
+    return bool(picks) and all(isinstance(pick, str) and pick not in _KINDS for pick in picks)
+
+
+def _picks_eeg(kwargs: Mapping[str, Any]) -> bool:
+    """Whether a filter applies to EEG channels: by type, by name, or without ``picks``."""
+    picks = _listed(kwargs.get("picks"))
+    return not picks or not _are_kinds(picks) or not {"eeg", "data", "all"}.isdisjoint(picks)
+
+
+def _picks(name: str, kwargs: Mapping[str, Any]) -> list:
+    """Return the names, types or indices of the channels that a step picks; empty for all."""
+    argument = dict(pick="picks", pick_channels="ch_names").get(name, "")
+    return _listed(kwargs.get(argument))
+
+
+def _selects_channels(name: str, kwargs: Mapping[str, Any]) -> bool:
+    """Whether a step excludes EEG channels by name or index."""
+    dropped = _listed(kwargs.get("ch_names" if name == "drop_channels" else "exclude"))
+    named = [pick for pick in dropped if not _are_kinds([pick])]
+    are_other_signals = all(isinstance(pick, str) and is_other_kind(pick) for pick in named)
+    return not (are_other_signals and _are_kinds(_picks(name, kwargs)))
 
 
 #: Key of the recorded steps in ``info["temp"]``, which MNE provides for other programs and does not
@@ -162,107 +244,6 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
 _ENTRY = "braindecode_pars_steps"
 #: Key of the cutoff frequencies of the channels in ``info["temp"]``.
 _EDGES = "braindecode_pars_edges"
-
-
-#: Methods of MNE whose effect cannot be determined from their arguments.
-_OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
-
-
-#: Strings that pick channels by type, not by name.
-_KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "data", "bads", "meg"}
-
-
-#: Functions that multiply a signal by their argument ``factor``.
-_SCALING = ("multiply", "scale")
-
-
-@dataclass(frozen=True)
-class Step:
-    """Step of the preprocessing of a recording.
-
-    Attributes
-    ----------
-    name : str
-        Name of the MNE method or of the function.
-    kwargs : mapping
-        Arguments by name.
-    is_method : bool
-        Whether the step is a method of MNE.
-    """
-
-    name: str
-    kwargs: Mapping[str, Any]
-    is_method: bool = True
-
-    @classmethod
-    def of(cls, record: Any) -> Step:
-        """Create a step from a dict of braindecode, or from a pair of a name and its arguments."""
-        try:
-            if isinstance(record, Mapping):
-                kwargs = record.get("kwargs") or {}
-                # Records of classes, such as NotchFilter of braindecode, have no entry "fn".
-                name = record.get("fn")
-                if not name:  # convert the class name: SetEEGReference to set_eeg_reference
-                    name = record["__class_path__"].rpartition(".")[2]
-                    name = re.sub(
-                        r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name
-                    ).lower()
-            else:
-                name, kwargs = record
-            module, _, name = str(name).rpartition(".")
-            return cls(name, dict(kwargs), not module)
-        except (KeyError, TypeError, ValueError):  # written by another program
-            return cls("", {}, False)
-
-    @property
-    def is_of_eeg(self) -> bool:
-        """Whether the step applies to EEG channels, or is not a filter."""
-        picks = _listed(self.kwargs.get("picks"))
-        are_other_types = {"eeg", "data", "all"}.isdisjoint(picks) and all(map(_is_kind, picks))
-        is_filter = self.name in ("filter", "filter_data", "notch_filter")
-        return not (is_filter and picks and are_other_types)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the effect of the step on the signals is known."""
-        if not self.is_method or self.name == "rescale":
-            return self.factor is not None
-        is_of_mne = hasattr(mne.io.BaseRaw, self.name) or hasattr(mne.BaseEpochs, self.name)
-        return is_of_mne and self.name not in _OPAQUE
-
-    @property
-    def factor(self) -> float | None:
-        """Factor by which the step multiplies EEG; None if it is unknown."""
-        value = self.kwargs.get("factor") if self.name in _SCALING else None
-        if self.is_method and self.name == "rescale":
-            value = self.kwargs.get("scalings")
-            value = value.get("eeg") if isinstance(value, Mapping) else value
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return None
-        return float(value) if value > 0 else None
-
-    @property
-    def picks(self) -> list:
-        """Names, types or indices of the channels that the step picks; empty for all channels."""
-        argument = dict(pick="picks", pick_channels="ch_names").get(self.name, "")
-        return _listed(self.kwargs.get(argument))
-
-    @property
-    def selects_channels(self) -> bool:
-        """Whether the step excludes EEG channels by name or index."""
-        argument = "ch_names" if self.name == "drop_channels" else "exclude"
-        dropped = [pick for pick in _listed(self.kwargs.get(argument)) if not _is_kind(pick)]
-        are_other_signals = all(isinstance(pick, str) and is_other_kind(pick) for pick in dropped)
-        return not (are_other_signals and all(map(_is_kind, self.picks)))
-
-
-def _is_kind(pick: Any) -> bool:
-    return isinstance(pick, str) and pick in _KINDS
-
-
-def _listed(picks: Any) -> list:
-    """Return names, types or indices of channels as a list."""
-    return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
 
 
 def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:

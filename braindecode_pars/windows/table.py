@@ -217,8 +217,9 @@ class Windows(Sequence):
     recordings : pandas.DataFrame
         One row per recording: ``corpus``, ``subject``, ``session``, ``split`` (None or NaN if
         unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN if
-        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (None if unknown),
-        ``reader``, and ``base`` (index of the recording in its reader).
+        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (a
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader``, and ``base``
+        (index of the recording in its reader).
     table : pandas.DataFrame
         One row per window: ``recording`` (row in ``recordings``), ``item`` (index in the reader),
         ``start`` and ``stop`` in samples of the recording (-1 if unknown), ``label`` if there are

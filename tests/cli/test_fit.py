@@ -84,9 +84,7 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     assert set(scores["subject"]) == {"P01", "P02", "P03", "P04"}
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Preprocessing of these windows differs.*got reference 'as recorded'"
-)
+@pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
 def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     short = ("--set=finetune_epochs=1", "--set=freeze_encoder=true", "--window-seconds", 4)
     labels = ("--class", "fast=quick", "--class", "slow", "--channel", "C4")
@@ -115,9 +113,7 @@ VOTE = ("--few-labels", "--window-seconds", 2, "--mains", 50)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore:Preprocessing of these windows differs.*got reference 'as recorded'"
-)
+@pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
 def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     model = tmp_path / "my model"
     given = ("--channel", "C4", "--set", "C=0.1", *IN_NAMES, "--class", "slow", *VOTE)
@@ -140,9 +136,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
     assert scores["value"].min() > 0.9  # rhythms at 5 and 20 Hz
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Preprocessing of these windows differs.*got reference 'as recorded'"
-)
+@pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
 def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, tmp_path):
     given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *NAMES)
     model = tmp_path / "model"

@@ -139,7 +139,7 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Fine-tuning", "ignore:.*got reference 'as recorded', expected 'average'"
+    "ignore:Fine-tuning", "ignore:.*reference as recorded, but average in "
 )
 def test_an_encoder_of_the_package_is_saved_by_its_name(tmp_path, monkeypatch):
     """The same name is the same encoder everywhere, so another fit is the same one."""

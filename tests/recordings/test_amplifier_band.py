@@ -10,33 +10,8 @@ from support.small_estimators import classifier
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.datasets import folder
-from braindecode_pars.windows.preprocessing import (
-    Preprocessing,
-    agreed,
-    differences,
-)
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.recorded_steps import recorded, remember_edges
-
-TRAINED = Preprocessing(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
-
-
-@pytest.mark.parametrize(
-    ("band", "repairs"),
-    [
-        ((0.5, 80.0), ["filter"]),  # as in training, and filtered here as there
-        ((0.1, None), ["filter"]),
-        ((1.0, 80.0), [None]),
-        ((0.5, 40.0), [None]),
-    ],
-)
-def test_an_edge_that_the_training_had_is_no_finding(band, repairs):
-    found = Preprocessing(sfreq=200.0, band=band)
-    assert [each.repair for each in differences(TRAINED, found)] == repairs
-
-
-def test_a_low_pass_of_the_amplifier_below_the_asked_one():
-    trained = Preprocessing(sfreq=200.0, band=(0.3, 75.0), amplifier=(None, 70.0))
-    assert differences(trained, Preprocessing(sfreq=200.0, band=(0.3, 70.0))) == []
 
 
 def test_several_amplifiers_give_the_narrowest_band():

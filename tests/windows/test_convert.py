@@ -6,6 +6,7 @@ import unicodedata
 
 import mne
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
@@ -16,6 +17,7 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.convert import as_windows
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 def test_metadata_of_a_braindecode_dataset(nights):
@@ -62,13 +64,15 @@ def test_all_containers_give_the_same_windows(nights):
         (torch.from_numpy(array), None),
         (TensorDataset(torch.from_numpy(array)), None),
         (list(array), None),
+        (array[:, :, :5].tolist(), None),
         ([nights[i] for i in range(10)], [nights[i][1] for i in range(10)]),
         (epochs, events[:, 2]),
         ([epochs[i] for i in range(10)], events[:, 2]),
     ):
         windows = as_windows(X)
-        assert windows.check() == (3, 3000)
-        np.testing.assert_array_equal(windows, array)
+        n_times = 5 if isinstance(X[0], list) else 3000
+        assert windows.check() == (3, n_times)
+        np.testing.assert_array_equal(windows, array[:, :, :n_times])
         np.testing.assert_array_equal(windows.y, y)
         is_epochs = y is not None and not isinstance(X[0], tuple)
         assert windows.sfreq == (100.0 if is_epochs else None)
@@ -131,13 +135,6 @@ def test_a_list_of_datasets_or_epochs_is_joined(nights):
     assert len(as_windows([epochs(), epochs()[0]])) == 5
 
 
-def test_nested_lists_are_windows():
-    array = np.random.default_rng(0).normal(size=(3, 2, 5)).astype(np.float32)
-    windows = as_windows(array.tolist())
-    assert windows.check() == (2, 5)
-    np.testing.assert_array_equal(windows[1], array[1])
-
-
 def test_metadata_of_store_windows_needs_no_reading(nights, store, monkeypatch):
     read = []
     monkeypatch.setattr(SignalStore, "crops", lambda *arguments: read.append(arguments))
@@ -182,18 +179,18 @@ def in_corpora(nights, *corpora):
 def test_subject_1_of_two_corpora_is_two_subjects(nights):
     windows = as_windows(in_corpora(nights, "day", "day", "night", None))
     names = ["day:1", "day:2", "night:1", 2]
-    assert list(dict.fromkeys(windows.groups.tolist())) == names
-    assert list(dict.fromkeys(windows.corpus_subjects.tolist())) == names
-    assert list(dict.fromkeys(windows.take(np.arange(24)).groups.tolist())) == ["day:1"]
-
-
-def test_subjects_of_one_corpus_keep_their_names(nights):
+    assert pd.unique(windows.groups).tolist() == names
+    assert pd.unique(windows.corpus_subjects).tolist() == names
+    assert set(windows.take(np.arange(24)).groups) == {"day:1"}
+    two = as_windows(in_corpora(nights, "day", "day", "night", "night"))
+    assert pd.unique(two.groups).tolist() == ["day:1", "day:2", "night:1", "night:2"]
+    # Subjects of one corpus keep their names.
     of_one = in_corpora(nights, *["day"] * 4)
     windows = as_windows(of_one)
-    assert list(dict.fromkeys(windows.groups.tolist())) == [1, 2]
-    assert list(dict.fromkeys(windows.corpus_subjects.tolist())) == ["day:1", "day:2"]
+    assert pd.unique(windows.groups).tolist() == [1, 2]
+    assert pd.unique(windows.corpus_subjects).tolist() == ["day:1", "day:2"]
     regrouped = as_windows(of_one, groups=np.repeat(["A", "B"], 48))
-    assert list(dict.fromkeys(regrouped.corpus_subjects.tolist())) == ["day:A", "day:B"]
+    assert pd.unique(regrouped.corpus_subjects).tolist() == ["day:A", "day:B"]
 
 
 def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):
@@ -202,8 +199,7 @@ def test_a_store_names_the_corpora_of_its_subjects(tmp_path, nights):
     assert store.select(exclude=[1]).subjects == ["day:2", "night:2"]
     assert store.select(exclude=["night:2"]).subjects == ["day:1", "day:2"]
     assert store.select([2]).subjects == ["day:2", "night:2"]
-    groups = as_windows(store.windows(3000)).groups
-    assert set(groups.tolist()) == {"day:1", "day:2", "night:2"}
+    assert set(as_windows(store.windows(3000)).groups) == {*store.subjects}
 
 
 ARRAY = np.zeros((4, 2, 50))
@@ -227,14 +223,11 @@ def test_preprocessing_of_each_window():
         1, 40, verbose="error"
     )
     (description,) = set(as_windows(filtered).column("preprocessing"))
-    assert (description.band, description.notch, description.window_seconds) == (
-        (1.0, 40.0),
-        None,
-        5.0,
-    )
+    assert (description.band, description.notch) == ((1.0, 40.0), None)
+    assert description.window_seconds == 5.0
     singles = [filtered[i] for i in range(4)]
     assert set(as_windows(singles).column("preprocessing")) == {description}
-    assert set(as_windows(ARRAY).column("preprocessing")) == {None}
+    assert set(as_windows(ARRAY).column("preprocessing")) == {Preprocessing()}
 
 
 def test_preprocessing_follows_the_windows(nights):
@@ -248,7 +241,7 @@ def test_preprocessing_follows_the_windows(nights):
     filtered.transform = np.negative  # its effect on the signal is unknown
     assert as_windows(filtered).column("preprocessing")[0].notch is None
     mixed = as_windows(ConcatDataset([filtered, TensorDataset(torch.zeros(2, 3, 3000))]))
-    assert mixed.column("preprocessing")[-1] is None
+    assert mixed.column("preprocessing")[-1] == Preprocessing()
 
 
 @pytest.mark.parametrize("container", [list, tuple, lambda raws: raws[0]])

@@ -10,10 +10,10 @@ import pytest
 import torch
 from braindecode import EEGClassifier
 from braindecode.datasets import BaseConcatDataset, RawDataset, create_from_X_y
-from support.montages import windows_of
+from support.montages import concatenated
 from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
-from braindecode_pars import as_sklearn, datasets
+from braindecode_pars import PARSNet, as_sklearn, datasets
 from braindecode_pars.models import electrode_positions
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import AllChannelWindows, SingleChannelWindows
@@ -137,27 +137,12 @@ def test_windows_of_two_shapes_have_the_shape_of_a_list(nights):
     assert both[: len(X)].shape == X.shape
 
 
-def test_a_plain_network_of_braindecode_learns_from_the_view_in_microvolts():
-    """It finds channels, samples and classes; beside the constant of batch norm, volts vanish."""
-    rng = np.random.default_rng(0)
-    parts = []
-    for subject in range(4):
-        y = np.arange(40) % 2
-        signals = rng.standard_normal((2, 40, 300))
-        signals[0] += np.outer(y, 2 * np.sin(2 * np.pi * np.arange(300) / 10))
-        info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-        raw = mne.io.RawArray(1e-5 * signals.reshape(2, -1), info, verbose="error")
-        parts.append(windows_of(raw, y, subject))
-    X, y, groups = as_sklearn(BaseConcatDataset(parts))
-    net = EEGClassifier("EEGNet", optimizer=torch.optim.Adam, lr=0.01, train_split=None)
-    net.set_params(batch_size=16, max_epochs=8, verbose=0)
-    net.set_params(module__final_layer_with_constraint=True)  # braindecode warns of its default
-    train = groups < 2
-    net.fit(1e6 * np.asarray(X)[train], y[train])
-    assert net.score(1e6 * np.asarray(X)[~train], y[~train]) > 0.8
-    net.set_params(max_epochs=1).fit(X, y)  # the view itself, lazily
-    module = net.module_
-    assert (module.n_chans, module.n_times, module.n_outputs) == (2, 300, 2)
+def test_a_classifier_of_braindecode_finds_channels_samples_and_classes_of_the_view():
+    X, y, _ = as_sklearn(concatenated(0))
+    sizes = dict(module__embed_dim=8, module__num_layers=1, module__sfreq=100.0)
+    net = EEGClassifier(PARSNet, train_split=None, batch_size=4, max_epochs=1, verbose=0, **sizes)
+    module = net.fit(X[:4], y[:4]).module_
+    assert (module.n_chans, module.n_times, module.n_outputs) == (4, 300, 2)
 
 
 def test_as_sklearn_needs_labels():

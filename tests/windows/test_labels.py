@@ -21,7 +21,6 @@ from braindecode_pars.windows.convert import as_windows, joined_labels_by_name
 from braindecode_pars.windows.labels import (
     check_class_labels,
     cross_entropy_weights,
-    find_unlabeled,
     names_of_classes,
     one_class_each,
     where_labeled,
@@ -42,6 +41,8 @@ def windows(y, groups=None):
         (["W", "R"], "auto", [True, True]),
         ([0, 1], "auto", [True, True]),
         ([-1, 1, 1], None, [True] * 3),
+        (["-1", "0", "1"], None, [True] * 3),
+        (["-1", 0, 1], "-1", [False, True, True]),
         ([-1, 1, 1], -1, [False, True, True]),
         (["W", "N", -1, "W"], -1, [True, True, False, True]),
         ([("a", 1), ("b", 2)], "auto", [True, True]),
@@ -60,6 +61,11 @@ def test_unlabeled_windows_are_found(y, mark, expected):
         ([-1, 0, 1], "Sleep stage ?", "unlabeled_label='Sleep stage .'"),  # a class's name
         ([-1, 0, 1], "AUTO", "unlabeled_label='AUTO'"),
         ([0.0, np.nan], "auto", "1 of 2 windows are missing"),
+        # a label that looks like the mark
+        (["-1", "0", "1"], "auto", r"'-1' \(str\)"),
+        (["-1", "0", "1"], -1, r"'-1' \(str\)"),
+        ([-1, 0, 1], "-1", r"-1 \(int\)"),
+        (["-1", 0, 1], "auto", r"'-1' \(str\)"),
     ],
 )
 def test_a_mark_of_no_use_is_refused(y, mark, message):
@@ -97,22 +103,6 @@ def test_a_fold_of_plus_and_minus_one_is_scored_by_the_classes_of_fit(clf):
 
 
 @pytest.mark.parametrize(
-    ("y", "unlabeled_label"),
-    [
-        (["-1", "0", "1"], "auto"),
-        (["-1", "0", "1"], -1),
-        ([-1, 0, 1], "-1"),
-        (["-1", 0, 1], "auto"),
-    ],
-)
-def test_a_label_that_looks_like_the_mark_is_refused(y, unlabeled_label):
-    with pytest.raises(ValueError, match=r"'-1' \(str\)|-1 \(int\)"):
-        find_unlabeled(windows(y).y, unlabeled_label)
-    assert find_unlabeled(windows(y).y, None)[0].tolist() == [False] * 3
-    assert find_unlabeled(windows(y).y, y[0])[0].tolist() == [True, False, False]
-
-
-@pytest.mark.parametrize(
     ("codes", "classes", "rule", "expected"),
     [
         ([0] * 6 + [1] * 3 + [2], "abc", "balanced", [10 / (3 * 6), 10 / (3 * 3), 10 / 3]),
@@ -143,9 +133,13 @@ def test_unknown_weights_are_refused(rule, message):
         (np.array([1j, 0], dtype=object), "[Cc]omplex"),
         (np.arange(3).astype("timedelta64[ms]"), "strings or numbers"),
         (pd.to_timedelta([1, 2, 1], "s"), "strings or numbers"),
+        # Without a total order, equal labels are not side by side: two sets were 44 classes.
+        ([frozenset("a"), frozenset("b")] * 22, "strings or numbers"),
+        ([frozenset("a"), frozenset("ab"), frozenset("b")] * 22, "strings or numbers"),
+        ([("a", 1), ("b", 0)] * 22, "strings or numbers"),
     ],
 )
-def test_numbers_that_are_no_classes(labels, message):
+def test_what_is_no_class(labels, message):
     with pytest.raises(ValueError, match=message):
         check_class_labels(as_column(labels))
 
@@ -225,23 +219,6 @@ def test_names_of_classes(labels, by_name, expected):
 def test_one_name_with_two_labels_is_a_warning():
     with pytest.warns(UserWarning, match=r"'W'.* 0 .* 1 "):
         assert joined_labels_by_name([{"W": 0}, None, {"W": 1}]) is None
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [frozenset("a"), frozenset("b")],
-        [frozenset("a"), frozenset("ab"), frozenset("b")],
-        [("a", 1), ("b", 0)],
-    ],
-)
-def test_labels_without_a_total_order_are_refused(labels):
-    """Sorted, equal ones are not side by side: two sets were 44 classes."""
-    y = as_column(labels * 22)
-    with pytest.raises(ValueError, match="strings or numbers"):
-        check_class_labels(y)
-    with pytest.raises(ValueError, match="strings or numbers"):
-        PARSClassifier(None, sfreq=100.0, verbose=0).fit(np.ones((len(y), 1, 200)), y)
 
 
 @pytest.mark.parametrize("missing", [np.nan, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
