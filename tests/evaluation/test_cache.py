@@ -59,34 +59,34 @@ FOLD = Fold(
 
 def save_one_fold(folder) -> FoldStore:
     """Save a finished fold in a folder of results."""
-    store = FoldStore.open(folder, **SETTINGS)
+    store = FoldStore.open(folder, SETTINGS)
     write_checked(store.file_of(FOLD), {"predicted": [0, 1, 1]})
     return store
 
 
 def test_settings_without_a_fold_may_change(tmp_path):
-    FoldStore.open(tmp_path, **SETTINGS)
-    FoldStore.open(tmp_path, **SETTINGS | {"methods": {"A": {"C": "mistyped"}}})
+    FoldStore.open(tmp_path, SETTINGS)
+    FoldStore.open(tmp_path, SETTINGS | {"methods": {"A": {"C": "mistyped"}}})
     assert "mistyped" in (tmp_path / "cache/settings.json").read_text()
 
 
 def test_settings_can_be_added_but_not_changed(tmp_path):
     file = save_one_fold(tmp_path).file_of(FOLD)
     assert {f.name for f in file.parent.iterdir()} == {file.name, "settings.json"}
-    FoldStore.open(tmp_path, **SETTINGS | {"methods": {"B": {"C": 2}}})
+    FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
     kept = json.loads((tmp_path / "cache/settings.json").read_text())
     assert kept["methods"] == {"A/ä b": {"C": 1}, "B": {"C": 2}}
     with pytest.raises(ValueError, match=r"methods\.B\.C .* 5, .* 2"):
-        FoldStore.open(tmp_path, **SETTINGS | {"methods": {"B": {"C": 5}}})
+        FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 5}}})
     with pytest.raises(ValueError, match=r"protocol .*'transfer'.*'compare'"):
-        FoldStore.open(tmp_path, **SETTINGS | {"protocol": "transfer"})
+        FoldStore.open(tmp_path, SETTINGS | {"protocol": "transfer"})
     (tmp_path / "cache/settings.json").write_text("{}")
     with pytest.raises(ValueError, match="results of other settings"):
-        FoldStore.open(tmp_path, **SETTINGS)
+        FoldStore.open(tmp_path, SETTINGS)
 
 
 def test_file_names_are_readable_and_unique(tmp_path):
-    store = FoldStore.open(tmp_path, **SETTINGS)
+    store = FoldStore.open(tmp_path, SETTINGS)
     file = store.file_of(FOLD)
     assert file.parent == tmp_path / "cache"
     assert file.name.startswith("A-ä-b_d_subject-1_n2_seed0_")
@@ -109,19 +109,19 @@ def test_scores_of_another_version_are_refused(tmp_path):
     file = tmp_path / "new/cache/settings.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"version": 3}))
     with pytest.raises(ValueError, match=r"version is 4, was 3"):
-        FoldStore.open(tmp_path / "new", **SETTINGS)
+        FoldStore.open(tmp_path / "new", SETTINGS)
     # Version 0.2.0 wrote the settings and a folder of folds beside the scores.
     (tmp_path / "old/folds").mkdir(parents=True)
     (tmp_path / "old/settings.json").write_text(json.dumps(SETTINGS | {"version": 2}))
     with pytest.raises(ValueError, match="does not contain an evaluation"):
-        FoldStore.open(tmp_path / "old", **SETTINGS)
+        FoldStore.open(tmp_path / "old", SETTINGS)
 
 
 def test_a_cache_can_be_deleted(tmp_path):
     save_one_fold(tmp_path)
     (tmp_path / "scores.csv").write_text(",".join(SCORES))
     shutil.rmtree(tmp_path / "cache")
-    store = FoldStore.open(tmp_path, **SETTINGS | {"methods": {"A/ä b": {"C": 5}}})
+    store = FoldStore.open(tmp_path, SETTINGS | {"methods": {"A/ä b": {"C": 5}}})
     assert not store.file_of(FOLD).exists()
 
 
@@ -129,7 +129,7 @@ def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path)
     save_one_fold(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         for name in "BCDEFGHIJKLM":
-            pool.submit(FoldStore.open, tmp_path, **SETTINGS | {"methods": {name: {"C": 1}}})
+            pool.submit(FoldStore.open, tmp_path, SETTINGS | {"methods": {name: {"C": 1}}})
     kept = json.loads((tmp_path / "cache/settings.json").read_text())
     assert sorted(kept["methods"]) == ["A/ä b", *"BCDEFGHIJKLM"]
 
@@ -139,12 +139,12 @@ def test_damaged_settings_and_files_of_others_raise(tmp_path):
     for damaged in ('{"protocol"', "[]"):
         (tmp_path / "run/cache/settings.json").write_text(damaged)
         with pytest.raises(ValueError, match=r"settings\.json"):
-            FoldStore.open(tmp_path / "run", **SETTINGS)
+            FoldStore.open(tmp_path / "run", SETTINGS)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/scores.csv").write_text("mine")
     for path in (tmp_path / "mine", tmp_path / "mine/scores.csv"):
         with pytest.raises(ValueError, match=r"scores\.csv"):
-            FoldStore.open(path, **SETTINGS)
+            FoldStore.open(path, SETTINGS)
     assert not (tmp_path / "mine/cache").exists()
 
 

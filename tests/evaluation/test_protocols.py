@@ -32,7 +32,7 @@ from braindecode_pars.evaluation import (
     leave_one_subject_out,
     transfer,
 )
-from braindecode_pars.evaluation.folds import find_leaked_subjects, warn_of_leaks
+from braindecode_pars.evaluation.leaks import find_leaked_subjects, warn_of_leaks
 from braindecode_pars.windows.convert import as_windows
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
