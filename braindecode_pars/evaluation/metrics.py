@@ -256,10 +256,12 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     ValueError
         If lengths differ, a number or a subject is missing, or a value is not a real number.
 
-    Notes ----- In a cross-validation, uninformative predictions correlate negatively with the
-    targets, because the mean of the training targets is lower if the held-out targets are higher.
-    With one subject per fold, a model that always predicts the mean of the training targets has a
-    rank correlation of -1 over subjects. Compare r2 and the mean absolute error with the scores of
+    Notes
+    -----
+    In a cross-validation, uninformative predictions correlate negatively with the targets, because
+    the mean of the training targets is lower if the held-out targets are higher. With one subject
+    per fold, a model that always predicts the mean of the training targets has a rank correlation
+    of -1 over subjects. Compare r2 and the mean absolute error with the scores of
     ``DummyRegressor``, and correlations with the correlations of permuted targets.
 
     Examples
