@@ -223,21 +223,19 @@ def test_subjects_of_split_test_alone_are_refused(short_nights):
         run(windows, cv=[(LAST, FIRST[12:])], test_subjects=None, n_train_subjects=1)
 
 
-def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(short_nights):
+def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
     """Seeds draw training subjects and fine-tune; the encoder has seed 0.
 
     It is fine-tuned as the one that a fit without sharing pretrains: all weights from the start.
     """
     params = {"position_mask_ratio": 0.8}
-    arguments = dict(seeds=[1], n_train_subjects=3)
-    scores = run(short_nights, {"a": params}, **arguments)
-    train = short_nights.split([[0, 1, 2]])["0"]
+    arguments = dict(seeds=[1], n_train_subjects=3, metrics=["auroc"])
+    scores = run(nights, {"a": params}, **arguments)
+    train = nights.split([[0, 1, 2]])["0"]
     encoder = embedder(pretext_params=params).fit(train)
     tuning = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
     given = classifier(validation=0, pretext_params=params, encoder=encoder, **tuning)
-    expected = run(
-        short_nights, {"lr": {"finetune_lr": 1e-3}}, clf=given, seeds=[1], n_train_subjects=3
-    )
+    expected = run(nights, {"lr": {"finetune_lr": 1e-3}}, clf=given, **arguments)
     assert scores["value"].tolist() == expected["value"].tolist()
 
 
@@ -245,12 +243,13 @@ def test_a_shared_encoder_is_not_frozen(short_nights):
     """A pretrained encoder would be frozen by default with few labeled subjects."""
     corpus = Corpus.of(short_nights, "", -1)
     methods = {"A": classifier(), "B": LogisticRegression()}
-    folds = make_folds("ablation", methods, corpus, LabeledSubjects(test_subjects=[4]), [0])
+    folds = make_folds("ablation", methods, corpus, LabeledSubjects(test_subjects=[4]), [5])
     shared, other = share_encoders(folds, {"": corpus}, None, verbose=0)
     params = shared.estimator.get_params(deep=False)
     tuning = [params[name] for name in ("freeze_encoder", "head_epochs", "encoder_lr_factor")]
     assert tuning == [False, 0, 1.0]
     assert params["encoder"].encoder_card_.subjects == [1, 2, 3]
+    assert params["encoder"].random_state == 0
     assert other is folds[1]
 
 

@@ -93,22 +93,19 @@ def test_a_fold_file_contains_key_and_labels(nights, log_folder, tmp_path):
 
 
 def test_added_seeds_methods_and_subjects_run_only_new_folds(nights, log_folder, tmp_path):
-    out, first = tmp_path / "out", {"A": LoggingClassifier(log_folder)}
-    run(nights, log_folder, estimators=first, seeds=[0], test_subjects=[1, 2], out=out)
-    assert len(fits(log_folder)) == 2
-    run(nights, log_folder, estimators=first, seeds=[0, 1], test_subjects=[1, 2], out=out)
-    assert len(fits(log_folder)) == 4
-    run(nights, log_folder, estimators=first, seeds=[0, 1], out=out)
-    assert len(fits(log_folder)) == 8
-    both = first | {"B": LoggingClassifier(log_folder, 2)}
-    grown = run(nights, log_folder, estimators=both, out=out)
-    assert len(fits(log_folder)) == 16
-    pd.testing.assert_frame_equal(grown, run(nights, log_folder))
-    # Another metric is computed from the saved predictions.
-    n_fits = len(fits(log_folder))
-    more = run(nights, log_folder, estimators=both, out=out, metrics=["f1"])
-    assert set(more["metric"]) == {"f1"}
-    assert len(fits(log_folder)) == n_fits
+    first = dict(estimators={"A": LoggingClassifier(log_folder)})
+    for arguments, n_fits in (
+        (first | dict(seeds=[0], test_subjects=[1, 2]), 2),
+        (first | dict(test_subjects=[1, 2]), 4),
+        (first, 8),
+        (dict(), 16),
+        (dict(metrics=["f1"]), 16),  # computed from the saved predictions
+        (dict(), 16),
+    ):
+        scores = run(nights, log_folder, out=tmp_path / "out", **arguments)
+        assert len(fits(log_folder)) == n_fits
+        assert set(scores["metric"]) == {*arguments.get("metrics", ("kappa", "balanced_accuracy"))}
+    pd.testing.assert_frame_equal(scores, run(nights, log_folder))
 
 
 def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_folder, tmp_path):
