@@ -86,20 +86,6 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
 
 
-def test_the_figure_of_scores_has_the_chance_level_of_the_labeled_classes(nights):
-    halved = BaseConcatDataset(nights.datasets, target_transform=lambda label: label // 2 - 1)
-    scores = leave_one_subject_out(
-        {"a": DummyClassifier()},
-        halved,
-        metrics=["balanced_accuracy"],
-        unlabeled_label=-1,
-        verbose=0,
-    )
-    ax = plotting.subject_dots(scores, "balanced_accuracy")
-    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
-    plt.close(ax.figure)
-
-
 def test_data_leakage_is_warned_of_before_the_first_fit(short_nights, donor):
     class Failing(DummyClassifier):
         def fit(self, X, y):
@@ -163,6 +149,14 @@ def test_minus_one_is_not_scored_or_a_class(nights):
     scores = leave_one_subject_out({"-1": always}, shifted, **arguments)
     share = np.mean([shifted[i][1] == -1 for i in range(24)])
     assert scores["value"].item() == pytest.approx(share)
+    assert scores["chance"].isna().all()  # of the accuracy
+    # The chance level is that of the labeled classes, here 0 and 1.
+    arguments |= dict(metrics=["balanced_accuracy"], unlabeled_label=-1)
+    scores = leave_one_subject_out({"a": DummyClassifier()}, shifted, **arguments)
+    assert scores["chance"].item() == 0.5
+    ax = plotting.subject_dots(scores, "balanced_accuracy")
+    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
+    plt.close(ax.figure)
 
 
 SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
