@@ -178,12 +178,7 @@ def run_folds(
         results[i] = scored(folds[i], result, metrics, corpora[folds[i].dataset].n_classes)
 
     # Read the finished folds
-    store = None
-    if out is not None:
-        settings: dict[str, Any] = dict(protocol=folds[0].protocol)
-        settings["datasets"] = {name: cache.describe_corpus(c) for name, c in corpora.items()}
-        settings["methods"] = _describe_methods(folds)
-        store = cache.FoldStore.open(out, settings)
+    store = None if out is None else _open_store(out, folds, corpora)
     places = [None if store is None else store.file_of(fold) for fold in folds]
     for i, result in _read_finished(folds, places):
         score(i, result)
@@ -231,12 +226,15 @@ def run_folds(
     return scores
 
 
-def _describe_methods(folds: Sequence[Fold]) -> dict[str, dict[str, Any]]:
-    """Return the description of each method, and warn of methods whose folds are not saved."""
-    described, reasons = {}, []
+def _open_store(
+    out: str | Path, folds: Sequence[Fold], corpora: Mapping[str, Corpus]
+) -> cache.FoldStore:
+    """Open a folder of results, and warn of methods whose folds are not saved."""
+    datasets = {name: cache.describe_corpus(corpus) for name, corpus in corpora.items()}
+    methods, reasons = {}, []
     for name, estimator in {fold.method: fold.estimator for fold in folds}.items():
         try:
-            described[name] = cache.describe_estimator(estimator)
+            methods[name] = cache.describe_estimator(estimator)
         except ValueError as error:
             reasons.append(f"{name} ({error})")
     if reasons:
@@ -245,7 +243,8 @@ def _describe_methods(folds: Sequence[Fold]) -> dict[str, dict[str, Any]]:
             "call. Use functions and classes that are defined in a module as parameters of the "
             "estimator."
         )
-    return described
+    settings = dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
+    return cache.FoldStore.open(out, settings)
 
 
 def _read_finished(

@@ -379,16 +379,13 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """
     checks.choice("subjects", "seeds").check("over", over)
     scores = tables.checked_scores(scores, [*GROUPS, "subject", "value"])
-    units = (
-        means_by_subject(scores)
-        if over == "subjects"
-        else scores[scores["subject"] == tables.POOLED]
-    )
-    if len(units) == 0:
-        if over == "subjects":
-            wanted, other = "scores of single subjects", "seeds"
-        else:
-            wanted, other = f"pooled scores (rows with subject {tables.POOLED!r})", "subjects"
+    if over == "subjects":
+        units, other = means_by_subject(scores), "seeds"
+        wanted = "scores of single subjects"
+    else:
+        units, other = scores[scores["subject"] == tables.POOLED], "subjects"
+        wanted = f"pooled scores (rows with subject {tables.POOLED!r})"
+    if units.empty:
         raise ValueError(
             f"over={over!r} requires {wanted}, but the scores contain none. Use over={other!r}."
         )
