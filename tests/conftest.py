@@ -109,6 +109,12 @@ def nights():
 
 
 @pytest.fixture(scope="session")
+def short_nights():
+    """Four simulated subjects, three minutes and one channel each: 24 windows at 100 Hz."""
+    return datasets.simulated.sleep(n_subjects=4, hours=0.05, n_chans=1, sfreq=100, random_state=3)
+
+
+@pytest.fixture(scope="session")
 def uneven():
     """Six subjects with uneven numbers of recordings, windows, classes and labels."""
     return uneven_subjects()

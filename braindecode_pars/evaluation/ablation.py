@@ -4,7 +4,6 @@ Several folds share an encoder, which is pretrained once, without the test subje
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -141,11 +140,19 @@ def ablation(
     splitting.check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
     checks.optional(checks.integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
+    by_split = [name for name, clf in estimators.items() if splitting.validates_by_split(clf)]
+    if by_split and cv is None and test_subjects is None:
+        raise ValueError(
+            f"{by_split[0]} has validation='split', but ablation tests on the subjects of split "
+            "'valid' if test_subjects is None. Pass test_subjects, or use a proportion for "
+            "validation, such as validation=0.2."
+        )
 
     # Fit and score; each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
-    subjects: Any = dict(cv=cv, test_subjects=test_subjects, seeds=seeds)
-    splitter = _ValidationSubjects(estimators, n_subjects=n_train_subjects, **subjects)
+    splitter = _ValidationSubjects(
+        n_train_subjects, cv=cv, test_subjects=test_subjects, seeds=seeds
+    )
     return protocols.run_protocol(
         "ablation",
         estimators,
@@ -162,22 +169,11 @@ def ablation(
 class _ValidationSubjects(LabeledSubjects):
     """Splitter that tests at most 200 validation subjects if ``test_subjects`` is None."""
 
-    def __init__(self, estimators: Mapping[str, BaseEstimator], **subjects: Any):
-        super().__init__(**subjects)
-        self.estimators = estimators
-
     def fixed_subjects(self, corpus: splitting.Corpus) -> tuple[list, list]:
         is_valid = corpus.splits == "valid"
         labeled = corpus.subjects_of(is_valid & corpus.labeled)
         if self.test_subjects is not None or not labeled:
             return super().fixed_subjects(corpus)
-        for name, estimator in self.estimators.items():
-            if splitting.validates_by_split(estimator):
-                raise ValueError(
-                    f"{name} has validation='split', but ablation tests on the subjects of split "
-                    "'valid' if test_subjects is None. Pass test_subjects, or use a proportion for "
-                    "validation, such as validation=0.2."
-                )
         drawn = splitting.draw_subjects(labeled, min(N_VALIDATION, len(labeled)), seed=0)
         # Validation subjects that were not drawn are excluded from training, too.
         excluded = corpus.subjects_of(is_valid | (corpus.splits == "test"))
@@ -299,8 +295,9 @@ def share_encoders(
     for i, fold in enumerate(folds):
         if pretrains(fold.estimator):
             members.setdefault((fold.method, *fold.test_subjects), []).append(i)
+    first_folds = [folds[group[0]] for group in members.values()]
     # A pretext task that does not fit the windows fails before any encoder is pretrained.
-    for fold in {fold.method: fold for fold in folds if pretrains(fold.estimator)}.values():
+    for fold in {fold.method: fold for fold in first_folds}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
             start = embedder.load_or_build_encoder(unfitted, corpora[fold.dataset].X)
             start.make_task(start.new_encoder())
@@ -310,23 +307,26 @@ def share_encoders(
     ):
         first = folds[group[0]]
         folder = None if store is None else store.encoder_of(first)
-        encoder: Any = None
-        if folder is not None and folder.is_dir():
-            with suppress(FileNotFoundError):  # a killed process leaves an empty folder
-                embedder.PARSEmbedder.load(folder)
-                encoder = str(folder)
-        if encoder is None:
-            if not len(first.pretrain):
-                raise ValueError(
-                    "There are no windows for pretraining, because all windows are in split "
-                    "'test'. Add recordings to split 'train', or pass test_subjects."
-                )
-            seeded = splitting.with_seed(clone(first.estimator), SEED)
-            encoder = seeded.pretrained(corpora[first.dataset].X[first.pretrain])
-            encoder = encoder if folder is None else str(encoder.save(folder))
+        encoder = _pretrained_once(first, corpora[first.dataset], folder)
         for i in group:
             # Fine-tune the encoder as if the fit had pretrained it, not as a pretrained encoder.
             params = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
             estimator = clone(folds[i].estimator).set_params(encoder=encoder, **params)
             shared[i] = replace(folds[i], estimator=estimator)
     return shared
+
+
+def _pretrained_once(fold: splitting.Fold, corpus: splitting.Corpus, folder: Path | None) -> Any:
+    """Return a pretrained encoder, or the path of ``folder`` if the encoder is saved there."""
+    if folder is None or not (folder / "encoder.json").exists():
+        if not len(fold.pretrain):
+            raise ValueError(
+                "There are no windows for pretraining, because all windows are in split 'test'. "
+                "Add recordings to split 'train', or pass test_subjects."
+            )
+        seeded: Any = splitting.with_seed(clone(fold.estimator), SEED)
+        encoder = seeded.pretrained(corpus.X[fold.pretrain])
+        if folder is None:
+            return encoder
+        encoder.save(folder)
+    return str(folder)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from braindecode_pars._common import checks, computing, subjects
 from braindecode_pars.baselines import window_features
 from braindecode_pars.estimators import PARSEmbedder
-from braindecode_pars.evaluation import folds, subject_information
+from braindecode_pars.evaluation import leaks, subject_information
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows import Windows, convert, picking, table
@@ -258,7 +258,7 @@ def _features(
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
     pairs = zip(*(signals.column(key).tolist() for key in ("corpus", "subject")), strict=True)
     names_with_corpus = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in pairs}
-    folds.warn_of_leaks([name], [folds.find_leaked_subjects(embedder, names_with_corpus)])
+    leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(embedder, names_with_corpus)])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):

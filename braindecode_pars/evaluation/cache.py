@@ -44,24 +44,24 @@ class FoldStore:
     folder : Path
         Folder of results.
     settings : dict
-        Protocol, datasets and methods of this run, as described by :func:`describe_corpus` and
-        :func:`describe_estimator`.
+        ``protocol``: name of the protocol of this run; ``datasets`` and ``methods``: descriptions
+        by name, see :func:`describe_corpus` and :func:`describe_estimator`.
     """
 
     folder: Path
     settings: Mapping[str, Any]
 
     @classmethod
-    def open(cls, folder: str | Path, **settings: Any) -> Self:
+    def open(cls, folder: str | Path, settings: Mapping[str, Any]) -> Self:
         """Open a folder of results, or create it.
 
         Parameters
         ----------
         folder : path
             Folder of results.
-        **settings
-            Settings on which all folds depend. If a fold is finished, a later run may add
-            ``datasets`` and ``methods``, but must not change existing ones.
+        settings : mapping
+            Settings on which all folds depend, see :class:`FoldStore`. If a fold is finished, a
+            later run may add datasets and methods, but must not change existing ones.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class FoldStore:
         # Another process may add its methods at the same time.
         message = f"{folder} is locked by another process. Wait until it is finished, and retry."
         with files.locked(folder, message, wait=60):
-            new_settings = files.as_read(_FORMAT | settings)
+            new_settings = files.as_read({**_FORMAT, **settings})
             if any(fold != file for fold in file.parent.glob("*.json")):
                 # Datasets and methods of the earlier run must be unchanged in this run.
                 stored = files.read_json(file) if file.is_file() else {}

@@ -6,7 +6,7 @@ Warnings of folds are shown once per protocol. Parallel folds are distributed ov
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
-from braindecode_pars._common import checks, computing, files, subjects, tables, training
+from braindecode_pars._common import checks, computing, files, tables, training
 from braindecode_pars._common.names import METRICS
 from braindecode_pars.estimators.windows_estimator import LabelPredictor, parameters_called
-from braindecode_pars.evaluation import cache
+from braindecode_pars.evaluation import cache, leaks
 from braindecode_pars.evaluation.metrics import (
     PROBABILITY_METRICS,
     checked_labels,
@@ -33,7 +33,6 @@ from braindecode_pars.evaluation.metrics import (
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
-from braindecode_pars.pretrained.cards import warn_unknown_corpora
 from braindecode_pars.windows import Windows
 
 # The random state and number of threads of torch are global to the process, so folds in threads of
@@ -173,26 +172,25 @@ def run_folds(
     >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
     [['half a recording', 1, 'accuracy'], ['half a recording', 2, 'accuracy']]
     """
+    results: dict[int, dict[str, Any]] = {}
+
+    def score(i: int, result: Mapping[str, Any]) -> None:
+        results[i] = scored(folds[i], result, metrics, corpora[folds[i].dataset].n_classes)
+
     # Read the finished folds
-    estimators = {fold.method: fold.estimator for fold in folds}
-    store = None
-    if out is not None:
-        datasets = {name: cache.describe_corpus(corpus) for name, corpus in corpora.items()}
-        store = cache.FoldStore.open(
-            out, protocol=folds[0].protocol, datasets=datasets, methods=_described(estimators)
-        )
+    store = None if out is None else _open_store(out, folds, corpora)
     places = [None if store is None else store.file_of(fold) for fold in folds]
-    results = _read_finished(folds, places, metrics)
-    missing = [i for i in range(len(folds)) if i not in results]
+    for i, result in _read_finished(folds, places):
+        score(i, result)
+    unfinished = {i: fold for i, fold in enumerate(folds) if i not in results}
     # Warn before the first fit, if the estimator has a pretrained encoder with a card
-    names = [fold.method for fold in folds]
-    warned = warn_of_leaks(names, leaked_subjects_before_fit(folds, corpora, estimators))
+    methods = [fold.method for fold in folds]
+    warned = leaks.warn_of_leaks(methods, leaks.leaked_subjects_before_fit(folds, corpora))
     # Run the unfinished folds
     if prepare is not None:
-        ready = prepare([folds[i] for i in missing], corpora, store)
-        prepared = dict(zip(missing, ready, strict=True))
-        folds = [prepared.get(i, fold) for i, fold in enumerate(folds)]
-    jobs = [(i, folds[i], corpora[folds[i].dataset], places[i]) for i in missing]
+        prepared = prepare([*unfinished.values()], corpora, store)
+        unfinished = dict(zip(unfinished, prepared, strict=True))
+    jobs = [(i, fold, corpora[fold.dataset], places[i]) for i, fold in unfinished.items()]
     bar = training.ProgressBar(
         total=len(folds),
         initial=len(results),
@@ -204,7 +202,7 @@ def run_folds(
     try:
         with bar:
             for i, result, fold_warnings in _finished(jobs, n_jobs, bar):
-                results[i] = scored(folds[i], result, metrics)
+                score(i, result)
                 # A worker on another machine may have no access to the folder.
                 if (file := places[i]) is not None and not file.exists():
                     files.write_checked(file, result)
@@ -216,29 +214,27 @@ def run_folds(
         raise
     finally:
         warn_once(warnings_of_folds)
-    # Collect the tables
+    # Collect the table
     in_order = [results[i] for i in range(len(folds))]
-    n_classes = {
-        name: len(set(corpus.y[corpus.labeled].tolist())) for name, corpus in corpora.items()
-    }
     rows = [row for result in in_order for row in result["rows"]]
-    for row in rows:
-        row["chance"] = METRICS[row["metric"]].chance_level(n_classes[row["dataset"]])
     scores = tables.table_of_scores(rows, [name for fold in folds for name in fold.varied])
     if store is not None:
         files.replace_file(store.folder / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining
     warn_of_undefined(scores)
-    warn_of_leaks(names, [result["seen"] for result in in_order], warned)
+    leaks.warn_of_leaks(methods, [result["seen"] for result in in_order], warned)
     return scores
 
 
-def _described(estimators: Mapping[str, BaseEstimator]) -> dict[str, dict[str, Any]]:
-    """Return the description of each method, and warn of methods whose folds are not saved."""
-    described, reasons = {}, []
-    for name, estimator in estimators.items():
+def _open_store(
+    out: str | Path, folds: Sequence[Fold], corpora: Mapping[str, Corpus]
+) -> cache.FoldStore:
+    """Open a folder of results, and warn of methods whose folds are not saved."""
+    datasets = {name: cache.describe_corpus(corpus) for name, corpus in corpora.items()}
+    methods, reasons = {}, []
+    for name, estimator in {fold.method: fold.estimator for fold in folds}.items():
         try:
-            described[name] = cache.describe_estimator(estimator)
+            methods[name] = cache.describe_estimator(estimator)
         except ValueError as error:
             reasons.append(f"{name} ({error})")
     if reasons:
@@ -247,14 +243,14 @@ def _described(estimators: Mapping[str, BaseEstimator]) -> dict[str, dict[str, A
             "call. Use functions and classes that are defined in a module as parameters of the "
             "estimator."
         )
-    return described
+    settings = dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
+    return cache.FoldStore.open(out, settings)
 
 
 def _read_finished(
-    folds: Sequence[Fold], places: Sequence[Path | None], metrics: Sequence[str]
-) -> dict[int, dict[str, Any]]:
-    """Return the scores of saved folds by the number of the fold, and remove damaged files."""
-    results = {}
+    folds: Sequence[Fold], places: Sequence[Path | None]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the result of each saved fold, and remove damaged files."""
     errors = []
     for i, file in enumerate(places):
         if file is not None and file.exists():
@@ -262,15 +258,15 @@ def _read_finished(
                 result = files.read_checked(file)
                 if result["key"] != files.as_read(folds[i].key):
                     raise ValueError(f"{file} contains the result of another fold.")
-                results[i] = scored(folds[i], result, metrics)
             except ValueError as error:
                 errors.append(str(error))
                 file.unlink()
+            else:
+                yield i, result
     if errors:
         checks.warn_user(
             f"{len(errors)} saved folds cannot be used and are run again: {' '.join(errors[:5])}"
         )
-    return results
 
 
 def _finished(
@@ -337,37 +333,43 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     with computing.seeded(fold.seed, _device_of(estimator), is_shared=True):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
-    predicted = checked_labels(predicted, "predicted")
-    if len(predicted) != len(fold.test):
-        raise ValueError(
-            f"predict returned {len(predicted)} labels, expected {len(fold.test)} (one per window)."
-        )
-    if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
-        raise ValueError(
-            f"predict returned {corpus.unlabeled_label!r}, the label of unlabeled windows. Pass "
-            "another unlabeled_label, or unlabeled_label=None if all windows are labeled."
-        )
+    predicted = _checked_predictions(predicted, len(fold.test), corpus.unlabeled_label)
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
     labels: list[list] = [corpus.y[fold.test].tolist(), predicted.tolist(), classes]
     # Convert all labels to text, unless JSON can represent all of them.
     if not all(isinstance(label, (bool, int, float, str)) for column in labels for label in column):
         labels = [list(map(str, column)) for column in labels]
-    seen = find_leaked_subjects(fitted, corpus.corpus_subjects_of(fold.test_subjects))
-    estimator_data = [
+    used_data = [
         getattr(part, "test_subject_data_", tables.TestSubjectData.NONE)
-        for part in _estimators_in(fitted)
+        for part in leaks.estimators_in(fitted)
     ]
+    names_with_corpus = corpus.corpus_subjects_of(fold.test_subjects)
     return {
         "key": fold.key,
         "true": labels[0],
         "predicted": labels[1],
         "probabilities": {"classes": labels[2], **columns},
         "subjects": [str(subject) for subject in corpus.groups[fold.test].tolist()],
-        "seen": seen,
+        "seen": leaks.find_leaked_subjects(fitted, names_with_corpus),
         "test_subject_data": str(
-            max(fold.test_subject_data, *estimator_data, key=[*tables.TestSubjectData].index)
+            max(fold.test_subject_data, *used_data, key=[*tables.TestSubjectData].index)
         ),
     }
+
+
+def _checked_predictions(predicted: Any, n_windows: int, unlabeled_label: Any) -> np.ndarray:
+    """Return the predicted labels as an array, if there is one class label per window."""
+    predicted = checked_labels(predicted, "predicted")
+    if len(predicted) != n_windows:
+        raise ValueError(
+            f"predict returned {len(predicted)} labels, expected {n_windows} (one per window)."
+        )
+    if unlabeled_label is not None and unlabeled_label in predicted.tolist():
+        raise ValueError(
+            f"predict returned {unlabeled_label!r}, the label of unlabeled windows. Pass "
+            "another unlabeled_label, or unlabeled_label=None if all windows are labeled."
+        )
+    return predicted
 
 
 def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -401,10 +403,23 @@ def _device_of(estimator: BaseEstimator) -> Any:
     return next((device for device in devices if device.type != "cpu"), "cpu")
 
 
-def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+def scored(
+    fold: Fold, result: Mapping[str, Any], metrics: Sequence[str], n_classes: int
+) -> dict[str, Any]:
     """Score the result of a fold, and drop the labels and probabilities.
 
     The predictions of hundreds of folds of a large corpus would not fit into memory.
+
+    Parameters
+    ----------
+    fold : Fold
+        Fold.
+    result : mapping
+        Labels and probabilities, as saved in the file of the fold.
+    metrics : sequence of str
+        Names of metrics.
+    n_classes : int
+        Number of classes of the dataset, for the chance level.
 
     Returns
     -------
@@ -415,28 +430,31 @@ def scored(fold: Fold, result: Mapping[str, Any], metrics: Sequence[str]) -> dic
     # Convert to arrays once per fold, because a fold can have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
     saved, rows = result["probabilities"], []
+    probabilities = np.array(saved["columns"]).T if "columns" in saved else None
     # Folds of earlier versions have the entry "access".
     used_data = tables.TestSubjectData(result.get("test_subject_data") or result["access"])
-    probabilities = np.array(saved["columns"]).T if "columns" in saved else None
+    of_fold = fold.key | dict(test_subject_data=str(used_data))
+    if fold.encoder_parameters is not None:
+        of_fold["encoder_parameters"] = fold.encoder_parameters
     for subject in [*fold.test_subjects, *([tables.POOLED] if fold.pooled else [])]:
         is_pooled = subject == tables.POOLED
         windows = slice(None) if is_pooled else np.flatnonzero(subjects == str(subject))
         columns = None if probabilities is None else probabilities[windows]
-        class_probabilities = dict(probabilities=columns, classes=saved["classes"])
         for metric in metrics:
-            row = fold.key | dict(test_subject_data=str(used_data), subject=subject, metric=metric)
-            if fold.encoder_parameters is not None:
-                row["encoder_parameters"] = fold.encoder_parameters
+            chance = METRICS[metric].chance_level(n_classes)
+            row = of_fold | dict(subject=subject, metric=metric, chance=chance, value=float("nan"))
             reason = undefined_because(true[windows], metric, saved["classes"])
             if metric in PROBABILITY_METRICS:
                 reason = saved.get("missing", reason)
             if reason:
-                rows.append(row | dict(value=float("nan"), why=reason))
+                row["why"] = reason
             else:
-                value = score_predictions(
-                    true[windows], predicted[windows], metric, **class_probabilities
+                row["value"] = score_predictions(
+                    *(true[windows], predicted[windows], metric),
+                    probabilities=columns,
+                    classes=saved["classes"],
                 )
-                rows.append(row | dict(value=value))
+            rows.append(row)
     return {"seen": result["seen"], "rows": rows}
 
 
@@ -493,122 +511,3 @@ def warn_once(warnings_by_fold: Sequence[Sequence[tuple]]) -> None:
         text, *arguments = warnings_of_kind[0]
         prefix = f"In {len(warnings_of_kind)} of {n_folds} folds: " if n_folds > 1 else ""
         warnings.warn_explicit(prefix + text, *arguments)
-
-
-# Test subjects in the training data of an encoder -------------------------------------------------
-
-
-def leaked_subjects_before_fit(
-    folds: Sequence[Fold], corpora: Mapping[str, Corpus], estimators: Mapping[str, BaseEstimator]
-) -> list[dict[str, Any]]:
-    """Return the test subjects of each fold that are on the cards of its pretrained encoders."""
-    cards: dict[str, list[Any]] = {}
-    for method, estimator in estimators.items():
-        parts = [estimator, *estimator.get_params().values()]
-        encoder_cards = [
-            part._pretrained_card() for part in parts if hasattr(part, "_pretrained_card")
-        ]
-        cards[method] = [card for card in encoder_cards if card is not None]
-    by_fold = [corpora[fold.dataset].corpus_subjects_of(fold.test_subjects) for fold in folds]
-    test_subjects = dict.fromkeys(name for names in by_fold for name in names.values())
-    warn_unknown_corpora(cards, test_subjects)
-    seen = [
-        leaked_subjects_on_cards(cards[fold.method], names)
-        for fold, names in zip(folds, by_fold, strict=True)
-    ]
-    return [{"subjects": names, "unknown": False} for names in seen]
-
-
-def leaked_subjects_on_cards(
-    cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
-) -> list[str]:
-    """Return the test subjects that are on encoder cards; the values are names with corpus."""
-    seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
-    return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
-
-
-def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> dict[str, Any]:
-    """Find test subjects in the training data of the encoders inside a fitted estimator.
-
-    Parameters
-    ----------
-    fitted : estimator
-        Fitted estimator.
-    names_with_corpus : mapping
-        Names of the test subjects without their corpus (keys) and with their corpus (values).
-
-    Returns
-    -------
-    dict
-        Entry ``subjects``: test subjects in the training data. Entry ``unknown``: whether the
-        training subjects of an encoder are unknown.
-    """
-    parts = list(_estimators_in(fitted))
-    cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
-    unknown = any(None in (card.subjects, card.finetune_subjects) for card in cards)
-    for part in parts:
-        # A skorch network may have a module that was trained before,
-        module = getattr(part, "module", None)
-        unknown |= isinstance(module, torch.nn.Module) and hasattr(module, "encoder")
-        # or a callback that pretrains on additional windows.
-        for _, callback in getattr(part, "callbacks_", ()):
-            unknown |= getattr(callback, "unlabeled", None) is not None
-    return {"subjects": leaked_subjects_on_cards(cards, names_with_corpus), "unknown": unknown}
-
-
-def warn_of_leaks(
-    methods: Sequence[str], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
-) -> list[str]:
-    """Warn of data leakage: test subjects in the training data of encoders; once per method.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        Method of each fit.
-    seen : sequence of dict
-        Result of :func:`find_leaked_subjects` for each fit.
-    warned : sequence of str
-        Warnings that were shown before.
-
-    Returns
-    -------
-    list of str
-        Warnings.
-    """
-    sentences = []
-    for method in dict.fromkeys(methods):
-        results = [result for name, result in zip(methods, seen, strict=True) if name == method]
-        if any(result["unknown"] for result in results):
-            sentences.append(
-                f"The training subjects of the encoder of {method} are unknown and may include "
-                "test subjects, so its scores may be affected by data leakage. Use an encoder with "
-                "an encoder card that lists its subjects."
-            )
-        if leaked := dict.fromkeys(name for result in results for name in result["subjects"]):
-            sentences.append(
-                f"Data leakage: {method} was pretrained on windows of test subjects "
-                f"{', '.join(leaked)}, so their scores are not held-out scores. Test other "
-                "subjects. If these are different subjects with the same names, set 'corpus' in "
-                "the descriptions of the recordings; recordings of the pretraining corpus need the "
-                "corpus name on the encoder card."
-            )
-    for sentence in sentences:
-        if sentence not in warned:
-            checks.warn_user(sentence)
-    return sentences
-
-
-def _estimators_in(fitted: Any) -> Iterator[Any]:
-    """Yield an estimator and all nested estimators, as in pipelines and searches."""
-    yield fitted
-    # Pipeline, FeatureUnion, ColumnTransformer, CalibratedClassifierCV; then searches and ensembles
-    inner = [part for _, part in getattr(fitted, "steps", [])]
-    inner += [part for _, part in getattr(fitted, "transformer_list", [])]
-    inner += [part for _, part, _ in getattr(fitted, "transformers_", [])]
-    inner += [part.estimator for part in getattr(fitted, "calibrated_classifiers_", [])]
-    names = ("best_estimator_", "estimator_", "final_estimator_", "transformer_", "classifier_")
-    inner += [getattr(fitted, name, None) for name in names]
-    inner += list(getattr(fitted, "estimators_", []))
-    for part in inner:
-        if part is not None:
-            yield from _estimators_in(part)

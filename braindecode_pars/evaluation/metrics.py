@@ -256,10 +256,12 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     ValueError
         If lengths differ, a number or a subject is missing, or a value is not a real number.
 
-    Notes ----- In a cross-validation, uninformative predictions correlate negatively with the
-    targets, because the mean of the training targets is lower if the held-out targets are higher.
-    With one subject per fold, a model that always predicts the mean of the training targets has a
-    rank correlation of -1 over subjects. Compare r2 and the mean absolute error with the scores of
+    Notes
+    -----
+    In a cross-validation, uninformative predictions correlate negatively with the targets, because
+    the mean of the training targets is lower if the held-out targets are higher. With one subject
+    per fold, a model that always predicts the mean of the training targets has a rank correlation
+    of -1 over subjects. Compare r2 and the mean absolute error with the scores of
     ``DummyRegressor``, and correlations with the correlations of permuted targets.
 
     Examples
@@ -377,16 +379,13 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     """
     checks.choice("subjects", "seeds").check("over", over)
     scores = tables.checked_scores(scores, [*GROUPS, "subject", "value"])
-    units = (
-        means_by_subject(scores)
-        if over == "subjects"
-        else scores[scores["subject"] == tables.POOLED]
-    )
-    if len(units) == 0:
-        if over == "subjects":
-            wanted, other = "scores of single subjects", "seeds"
-        else:
-            wanted, other = f"pooled scores (rows with subject {tables.POOLED!r})", "subjects"
+    if over == "subjects":
+        units, other = means_by_subject(scores), "seeds"
+        wanted = "scores of single subjects"
+    else:
+        units, other = scores[scores["subject"] == tables.POOLED], "subjects"
+        wanted = f"pooled scores (rows with subject {tables.POOLED!r})"
+    if units.empty:
         raise ValueError(
             f"over={over!r} requires {wanted}, but the scores contain none. Use over={other!r}."
         )

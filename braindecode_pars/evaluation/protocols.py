@@ -5,7 +5,6 @@ Label efficiency reproduces figure 3 of the paper, and transfer reproduces table
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -480,8 +479,7 @@ def run_protocol(
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
         corpus.check_duplicates()
         sizes = check_equal_sizes(estimators, corpus.X, equal_sizes)
-        for fold in make_folds(protocol, estimators, corpus, splitter, seeds, varied):
-            jobs.append(replace(fold, encoder_parameters=sizes.get(fold.method)))
+        jobs += make_folds(protocol, estimators, corpus, splitter, seeds, varied, sizes)
     return folds.run_folds(
         jobs, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )
@@ -566,25 +564,22 @@ def reproduce(
     for seed, half in product(map(int, seeds), (0, 1)):
         run = f"half{half}-seed{seed}"
         pretraining_subjects, test_subjects = subjects[half::2], subjects[1 - half :: 2]
-        losses: dict[str, float | None] = {}
+        windows = corpus.X[corpus.rows_of(pretraining_subjects)]
         frozen: dict[str, Any] = dict(freeze_encoder=True, **settings)
         methods = {"from scratch": PARSClassifier(None, **settings)}
         methods["random encoder, head trained"] = PARSClassifier(None, **frozen)
+        losses: dict[str, float | None] = {}
         for name, task in training.ProgressBar(
             PAPER_TASKS.items(), f"pretraining {run}", disable=not verbose
         ):
-            encoder_folder = cache_dir / f"{task}-{run}"
-            if not (encoder_folder / "encoder.json").exists():
-                # Settings of the published table: PARS as in the paper, batches of 64 windows.
-                pretext_params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
-                params: Any = dict(pretrain_batch_size=64, pretrain_lr=4e-3)
-                params |= dict(pretext_params=pretext_params) | settings
+            encoder = cache_dir / f"{task}-{run}"
+            if not (encoder / "encoder.json").exists():
+                params: Any = _pretraining_of(task) | settings
                 params |= dict(pretrain_epochs=epochs, random_state=seed)
                 with checks.quiet():  # no log lines of losses, which are in the table
-                    windows = corpus.X[corpus.rows_of(pretraining_subjects)]
-                    PARSClassifier(task, **params).pretrained(windows).save(encoder_folder)
-            losses[f"{name}, head trained"] = load_encoder(encoder_folder).card.loss_relative
-            methods[f"{name}, head trained"] = PARSClassifier(encoder=str(encoder_folder), **frozen)
+                    PARSClassifier(task, **params).pretrained(windows).save(encoder)
+            losses[f"{name}, head trained"] = load_encoder(encoder).card.loss_relative
+            methods[f"{name}, head trained"] = PARSClassifier(encoder=str(encoder), **frozen)
         tests = [corpus.rows_of(part) for part in (test_subjects[::2], test_subjects[1::2])]
         cv = [(np.setdiff1d(np.arange(len(corpus.y)), test), test) for test in tests]
         design: dict[str, Any] = dict(n_train_subjects=[n_train_subjects], cv=cv, seeds=[seed])
@@ -594,3 +589,9 @@ def reproduce(
     all_scores = pd.concat(tables, ignore_index=True)
     files.replace_file(folder / "scores.csv", all_scores.to_csv(index=False))
     return all_scores
+
+
+def _pretraining_of(task: str) -> dict[str, Any]:
+    """Return the settings of the published table: PARS as in the paper, batches of 64 windows."""
+    pretext_params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
+    return dict(pretrain_batch_size=64, pretrain_lr=4e-3, pretext_params=pretext_params)

@@ -212,37 +212,38 @@ class LabeledSubjects(Splitter):
         return self.cv is None
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        numbers: list[int | None] = [None]
+        numbers: Sequence[int | None] = [None]
+        seeds: Sequence[int | None] = [None]
         if self.n_subjects is not None:
-            numbers = np.atleast_1d(self.n_subjects).tolist()
+            numbers, seeds = np.atleast_1d(self.n_subjects).tolist(), self.seeds
             check_list("n_subjects", numbers, checks.integer(1))
-        train_subjects = None
-        if self.cv is not None:
+        if self.cv is None:
+            test_subjects, excluded = self.fixed_subjects(corpus)
+            available = [s for s in corpus.subjects if s not in {*test_subjects, *excluded}]
+            candidates = self._candidates(corpus, available)
+            pairs = [(corpus.rows_of(available), corpus.rows_of(test_subjects))]
+        else:
             for name in ("test_subjects", "train_subjects"):
                 if getattr(self, name) is not None:
                     raise ValueError(
                         f"cv and {name} cannot be combined, because both select the test and "
                         "training subjects. Pass only one of them."
                     )
-            pairs = [*_split_by_subject(self.cv, corpus)]
-        else:
-            test_subjects, excluded = self.fixed_subjects(corpus)
-            available = [s for s in corpus.subjects if s not in {*test_subjects, *excluded}]
-            pairs = [(corpus.rows_of(available), corpus.rows_of(test_subjects))]
-            if self.train_subjects is not None:
-                train_subjects = check_subjects(
-                    self.train_subjects, corpus.subjects, "train_subjects"
-                )
-                if overlap := [str(s) for s in train_subjects if s not in available]:
-                    raise ValueError(
-                        f"train_subjects contains test subjects: {', '.join(overlap)}. Remove them "
-                        "from train_subjects."
-                    )
+            pairs, candidates = [*_split_by_subject(self.cv, corpus)], corpus.subjects
         for train, test in pairs:
-            seeds = [None] if self.n_subjects is None else self.seeds
-            yield from _splits_with_draws(
-                corpus, train, test, unused, numbers, seeds, train_subjects
+            yield from _splits_with_draws(corpus, train, test, unused, numbers, seeds, candidates)
+
+    def _candidates(self, corpus: Corpus, available: list) -> list:
+        """Return the subjects to draw labeled subjects from."""
+        if self.train_subjects is None:
+            return available
+        candidates = check_subjects(self.train_subjects, corpus.subjects, "train_subjects")
+        if overlap := [str(subject) for subject in candidates if subject not in available]:
+            raise ValueError(
+                f"train_subjects contains test subjects: {', '.join(overlap)}. Remove them from "
+                "train_subjects."
             )
+        return candidates
 
     def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
         """Return the test subjects, and the subjects that are excluded from training and test."""
@@ -291,16 +292,16 @@ def _splits_with_draws(
     available: np.ndarray,
     test: np.ndarray,
     unused: np.ndarray,
-    numbers: Iterable[int | None] = (None,),
-    seeds: Iterable[int | None] = (None,),
-    allowed_subjects: Iterable | None = None,
+    numbers: Sequence[int | None] = (None,),
+    seeds: Sequence[int | None] = (None,),
+    candidates: Iterable | None = None,
 ) -> Iterator[Split]:
     """Yield a split for each number of labeled subjects and each seed of the draws."""
     train = np.setdiff1d(available, unused)
     train_subjects, test_subjects = map(corpus.subjects_of, (train, test))
     # Only labeled windows are tested; only labeled subjects are drawn for training.
     labeled = set(corpus.subjects_of(corpus.labeled))
-    allowed = labeled if allowed_subjects is None else labeled.intersection(allowed_subjects)
+    allowed = labeled if candidates is None else labeled.intersection(candidates)
     candidates = [subject for subject in train_subjects if subject in allowed]
     if not candidates:
         raise ValueError(
@@ -495,6 +496,7 @@ def make_folds(
     splitter: Splitter,
     seeds: Sequence[int],
     varied: Mapping[str, dict[str, Any]] | None = None,
+    encoder_parameters: Mapping[str, int] | None = None,
 ) -> list[Fold]:
     """Make a fold for each split of a splitter, each seed and each method.
 
@@ -516,6 +518,8 @@ def make_folds(
         draw is used.
     varied : dict of str to dict | None
         Additional columns and their values, by method.
+    encoder_parameters : dict of str to int | None
+        Number of encoder parameters by method, for methods that have an encoder.
 
     Raises
     ------
@@ -560,6 +564,7 @@ def make_folds(
                 if partition.n_labeled
                 else tables.TestSubjectData.NONE,
                 varied={**partition.columns, **(varied or {}).get(method, {})},
+                encoder_parameters=(encoder_parameters or {}).get(method),
             )
             for seed in (seeds if partition.seed is None else [partition.seed])
             for method, estimator in estimators.items()

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_consistent_length
 
 from braindecode_pars._common import checks, tables
+from braindecode_pars._common.names import METRICS
 from braindecode_pars._common.subjects import normalized, warn_of_similar_names
 from braindecode_pars.estimators.windows_estimator import parameters_called
-from braindecode_pars.evaluation.metrics import METRICS
 from braindecode_pars.windows import as_sklearn, convert, duplicates, labels, table
 
 
@@ -129,6 +129,11 @@ class Corpus:
         splits = getattr(X, "splits", None)
         splits = np.full(len(y), None) if splits is None else splits
         return cls("", X, y, groups, np.ones(len(y), dtype=bool), None, splits)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number of classes of the labeled windows."""
+        return len(set(self.y[self.labeled].tolist()))
 
     @property
     def subjects(self) -> list:

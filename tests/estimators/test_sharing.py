@@ -14,7 +14,7 @@ from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.evaluation import leave_one_subject_out
-from braindecode_pars.evaluation.folds import find_leaked_subjects
+from braindecode_pars.evaluation.leaks import find_leaked_subjects
 
 #: One name has a colon, and is not of a corpus "Carla".
 PEOPLE = ["Anna Ahlers", "Berta", "Carla:Conrad"]

@@ -13,6 +13,12 @@ from braindecode_pars.evaluation.splitting import draw_subjects
 SPLIT = {1: "train", 2: "valid", 3: "train", 4: "test"}
 
 
+@pytest.fixture(scope="module")
+def nights(short_nights):
+    """Four subjects of six windows, because classifiers of these tests predict at random."""
+    return short_nights
+
+
 def run(windows, folder, **arguments):
     estimators = {"A": LoggingClassifier(folder), "B": LoggingClassifier(folder, 2)}
     arguments = dict(n_train_subjects=[1, 3], seeds=[0, 1], verbose=0) | arguments
@@ -73,19 +79,22 @@ def test_subjects_without_labels_are_trained_on(nights, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("cls", "splits", "arguments", "message"),
     [
-        (dict(n_train_subjects=[4]), "n_train_subjects=4.* 3"),
-        (dict(n_train_subjects=3), "n_train_subjects .* 3"),
-        (dict(n_train_subjects=[]), "n_train_subjects"),
-        (dict(n_train_subjects=[2, 2]), "n_train_subjects"),
-        (dict(n_train_subjects=[0.5]), "n_train_subjects"),
-        (dict(train_subjects=[3, 4]), "train_subjects .* 4"),
+        (LoggingClassifier, SPLIT, dict(n_train_subjects=[4]), "n_train_subjects=4.* 3"),
+        (LoggingClassifier, SPLIT, dict(n_train_subjects=3), "n_train_subjects .* 3"),
+        (LoggingClassifier, SPLIT, dict(n_train_subjects=[]), "n_train_subjects"),
+        (LoggingClassifier, SPLIT, dict(n_train_subjects=[2, 2]), "n_train_subjects"),
+        (LoggingClassifier, SPLIT, dict(n_train_subjects=[0.5]), "n_train_subjects"),
+        (LoggingClassifier, SPLIT, dict(train_subjects=[3, 4]), "train_subjects .* 4"),
+        (Validating, dict.fromkeys(SPLIT), dict(test_subjects=[4]), "None: 18"),
+        (Validating, dict.fromkeys(SPLIT, "train"), dict(test_subjects=[4]), "'valid'"),
     ],
 )
-def test_invalid_arguments_raise_before_training(nights, tmp_path, arguments, message):
+def test_invalid_arguments_raise_before_training(nights, tmp_path, cls, splits, arguments, message):
+    arguments = dict(n_train_subjects=[1], verbose=0) | arguments
     with pytest.raises((TypeError, ValueError), match=message):
-        run(with_split(nights, SPLIT), tmp_path, **arguments)
+        label_efficiency({"A": cls(tmp_path)}, with_split(nights, splits), **arguments)
     assert fits(tmp_path) == []
 
 
@@ -113,21 +122,9 @@ def test_fixed_validation_subjects_come_beside_the_drawn_ones(nights, tmp_path):
 
 def test_unlabeled_windows_of_validation_subjects_are_not_used(nights, tmp_path):
     first, *others = with_split(nights, SPLIT | {1: "valid"}).datasets
-    some = first.metadata.assign(target=[-1] * 10 + first.y[10:])
+    some = first.metadata.assign(target=[-1] * 2 + first.y[2:])
     windows = BaseConcatDataset([EEGWindowsDataset(first.raw, some, first.description), *others])
     wanted = dict(n_train_subjects=[1], seeds=range(4), unlabeled_label=-1, verbose=0)
     label_efficiency({"A": Validating(tmp_path)}, windows, **wanted)
     for fit in fits(tmp_path):  # subject 3, and the labeled windows of 1 and 2
-        assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 62)
-
-
-def test_fixed_validation_without_splits_raises_before_training(nights, tmp_path):
-    estimators = {"A": Validating(tmp_path)}
-    arguments = dict(n_train_subjects=[1], test_subjects=[4], verbose=0)
-    with pytest.raises(ValueError, match="None: 72"):
-        label_efficiency(estimators, nights, **arguments)
-    with pytest.raises(ValueError, match="'valid'"):
-        label_efficiency(
-            estimators, with_split(nights, dict.fromkeys((1, 2, 3, 4), "train")), **arguments
-        )
-    assert fits(tmp_path) == []
+        assert (fit["subjects"], -1 in fit["labels"], len(fit["labels"])) == ([1, 2, 3], False, 16)

@@ -11,8 +11,8 @@ import pytest
 import torch
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation import (
@@ -58,18 +58,32 @@ def test_against_scikit_learn(name, reference):
             assert result == pytest.approx(reference(true, predicted), abs=1e-6)
 
 
-def test_kappa_is_undefined_for_one_class():
-    only = np.full(4, "W")
-    assert score_predictions(only, only, "balanced_accuracy") == pytest.approx(1)
-    for predicted in (only, np.array(["W", "N1", "W", "W"])):
-        assert np.isnan(score_predictions(only, predicted, "kappa"))
-    assert "all 4 true labels are 'W'" in undefined_because(only, "kappa")
-    assert undefined_because(only, "balanced_accuracy") is None
-    assert score_predictions(only, np.array(["W", "N1", "W", "W"]), "f1") == pytest.approx(3 / 7)
+@pytest.mark.parametrize(
+    ("name", "true", "reason"),
+    [
+        ("kappa", "WWWW", "all 4 true labels are 'W'"),
+        ("auroc", "WWWW", "all 4 true labels are 'W'"),
+        ("average_precision", "WWWW", "all 4 true labels are 'W'"),
+        ("auroc", "WNWA", "'N'"),  # a class that did not occur in training
+        ("average_precision", "WNWA", "'N'"),
+        ("accuracy", "", "no labeled windows"),
+    ],
+)
+def test_undefined_scores_have_a_reason(name, true, reason):
+    true, probabilities = np.array(list(true)), np.full((len(true), 2), 0.5)
+    for predicted in (true, np.roll(true, 1)):
+        score = score_predictions(
+            true, predicted, name, probabilities=probabilities, classes=["A", "W"]
+        )
+        assert np.isnan(score)
+    assert reason in undefined_because(true, name, ["A", "W"])
 
-    empty = np.array([])
-    assert np.isnan(score_predictions(empty, empty, "accuracy"))
-    assert undefined_because(empty, "accuracy") == "there are no labeled windows"
+
+def test_scores_of_one_class_can_be_defined():
+    only, predicted = np.full(4, "W"), np.array(["W", "N1", "W", "W"])
+    assert undefined_because(only, "balanced_accuracy") is None
+    assert score_predictions(only, only, "balanced_accuracy") == pytest.approx(1)
+    assert score_predictions(only, predicted, "f1") == pytest.approx(3 / 7)
 
 
 @pytest.mark.parametrize(
@@ -97,42 +111,25 @@ def test_scores_of_probabilities_against_scikit_learn(name, reference):
     assert result == pytest.approx(reference(true, seizure), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["auroc", "average_precision"])
-def test_probability_metrics_can_be_undefined(name):
-    only = np.full(4, "W")
-    of_columns = dict(probabilities=np.full((4, 2), 0.5), classes=["N1", "W"])
-    assert np.isnan(score_predictions(only, only, name, **of_columns))
-    assert "two classes" in undefined_because(only, name, ["N1", "W"])
-    # A class that did not occur in training
-    true = np.array(["W", "N2", "W", "N1"])
-    assert np.isnan(score_predictions(true, true, name, **of_columns))
-    assert "'N2'" in undefined_because(true, name, ["N1", "W"])
-
-
-def test_probabilities_of_another_shape_raise():
-    with pytest.raises(ValueError, match=r"auroc.* probabilities="):
-        score_predictions(TRUE, PREDICTED, "auroc")
-    with pytest.raises(ValueError, match=r"\(200, 3\).* \(200, 2\)"):
-        score_predictions(
-            TRUE, PREDICTED, "auroc", probabilities=PROBABILITIES, classes=["N1", "W"]
-        )
+def with_row(values):
+    """Replace row 7 of the probabilities."""
+    return np.where(np.arange(200)[:, None] == 7, values, PROBABILITIES)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("probabilities", "classes", "message"),
     [
-        ([np.nan, np.nan, np.nan], r"Row 7 .* nan"),
-        ([np.inf, 0, 0], r"Row 7 .* inf"),
-        ([2.5, -1.5, 0], r"Row 7 .*-1.5.*predict_proba"),  # logits, with the sum 1
-        ([0.9, 0.9, 0.9], r"Row 7 .*0.9.*sum to 1"),
+        (None, None, r"auroc.* probabilities="),
+        (PROBABILITIES, ["N1", "W"], r"\(200, 3\).* \(200, 2\)"),
+        (with_row([np.nan, np.nan, np.nan]), CLASSES, r"Row 7 .* nan"),
+        (with_row([np.inf, 0, 0]), CLASSES, r"Row 7 .* inf"),
+        (with_row([2.5, -1.5, 0]), CLASSES, r"Row 7 .*-1.5.*predict_proba"),  # logits, sum 1
+        (with_row([0.9, 0.9, 0.9]), CLASSES, r"Row 7 .*0.9.*sum to 1"),
     ],
 )
-def test_invalid_probabilities_raise(wrong, message):
-    values = PROBABILITIES.copy()
-    values[7] = wrong
-    of_columns = dict(probabilities=values, classes=CLASSES)
+def test_invalid_probabilities_raise(probabilities, classes, message):
     with pytest.raises(ValueError, match=message):
-        score_predictions(TRUE, PREDICTED, "auroc", **of_columns)
+        score_predictions(TRUE, PREDICTED, "auroc", probabilities=probabilities, classes=classes)
 
 
 def test_probabilities_of_a_float32_softmax_are_accepted():
@@ -195,13 +192,17 @@ def test_a_single_value_has_no_deviation_in_a_table():
     assert table.attrs["n"] == 2
 
 
-def test_missing_rows_raise():
-    with pytest.raises(ValueError, match="'all'"):
-        summarize(SCORES[SCORES["subject"] != "all"], over="seeds")
-    with pytest.raises(ValueError, match="over"):
-        summarize(SCORES[SCORES["subject"] == "all"])
-    with pytest.raises(ValueError, match=r"over .* 'folds'"):
-        summarize(SCORES, over="folds")
+@pytest.mark.parametrize(
+    ("rows", "over", "message"),
+    [
+        (SCORES["subject"] != "all", "seeds", "'all'"),
+        (SCORES["subject"] == "all", "subjects", "over"),
+        (SCORES["seed"] >= 0, "folds", "'folds'"),
+    ],
+)
+def test_missing_rows_raise(rows, over, message):
+    with pytest.raises(ValueError, match=message):
+        summarize(SCORES[rows], over=over)
 
 
 @pytest.mark.parametrize("over", ["subjects", "seeds"])
@@ -230,7 +231,7 @@ FOLD = Fold("p", "d", "A", 3, 0, LogisticRegression(), IS_ABNORMAL, IS_ABNORMAL,
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_every_subject_and_all_together(pooled):
-    rows = scored(replace(FOLD, pooled=pooled), RESULT, ["accuracy", "auroc"])["rows"]
+    rows = scored(replace(FOLD, pooled=pooled), RESULT, ["accuracy", "auroc"], 2)["rows"]
     expected = []
     for subject, windows in ((7, slice(30)), (8, slice(30, None)), ("all", slice(None))):
         true, predicted = IS_ABNORMAL[windows], ABNORMAL[windows]
@@ -252,34 +253,22 @@ def test_each_reason_is_in_the_warning_once():
         warn_of_undefined(pd.DataFrame([*undefined, dict(metric="f1", subject=1)]))
 
 
-def saved(model, n_windows):
-    """Return the saved probabilities of a model."""
-    predict = getattr(model, "predict_proba", None)
-    result = None if predict is None else np.asarray(predict(range(n_windows)))
-    return saved_probabilities(model, result, n_windows)
-
-
-def band_power(classifier):
-    return make_pipeline(LogBandPower(), StandardScaler(), classifier)
-
-
-def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path):
-    methods = {"A": band_power(LogisticRegression())}
+def test_a_fold_keeps_probabilities_and_later_metrics_use_them(short_nights, tmp_path):
+    methods = {"A": make_pipeline(LogBandPower(), GaussianNB())}
     arguments = dict(test_subjects=[2], out=tmp_path, verbose=0)
-    leave_one_subject_out(methods, nights, metrics=["kappa"], **arguments)
+    leave_one_subject_out(methods, short_nights, metrics=["kappa"], **arguments)
     (file,) = (tmp_path / "cache").glob("*_*.json")
-    saved = json.loads(file.read_text())
+    saved = json.loads(file.read_text())["probabilities"]
     before = file.stat().st_mtime_ns
     # The probabilities are those of the same fit outside of a protocol.
-    X, y, groups = as_sklearn(nights)
+    X, y, groups = as_sklearn(short_nights)
     fitted = methods["A"].fit(X[np.flatnonzero(groups != 2)], y[groups != 2])
     expected = fitted.predict_proba(X[np.flatnonzero(groups == 2)])
-    assert saved["probabilities"]["classes"] == fitted.classes_.tolist()
-    result = np.array(saved["probabilities"]["columns"]).T
-    np.testing.assert_allclose(result, expected, rtol=1e-6)
+    assert saved["classes"] == fitted.classes_.tolist()
+    np.testing.assert_allclose(np.array(saved["columns"]).T, expected, rtol=1e-6)
     # Other metrics are computed from the saved fold, which is not run again.
     both = ["auroc", "average_precision"]
-    scores = leave_one_subject_out(methods, nights, metrics=both, **arguments)
+    scores = leave_one_subject_out(methods, short_nights, metrics=both, **arguments)
     assert file.stat().st_mtime_ns == before
     true = y[groups == 2]
     of_classes = [
@@ -290,10 +279,12 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(nights, tmp_path)
     assert scores["value"].tolist() == pytest.approx(np.mean(of_classes, axis=0), abs=1e-5)
 
 
-def test_a_method_without_probabilities_has_one_warning(nights):
-    methods = {"ridge": band_power(RidgeClassifier())}
+def test_a_method_without_probabilities_has_one_warning(short_nights):
+    methods = {"ridge": make_pipeline(LogBandPower(), RidgeClassifier())}
     with pytest.warns(UserWarning, match="undefined") as caught:
-        scores = leave_one_subject_out(methods, nights, metrics=["auroc", "accuracy"], verbose=0)
+        scores = leave_one_subject_out(
+            methods, short_nights, metrics=["auroc", "accuracy"], verbose=0
+        )
     values = scores.pivot(index="subject", columns="metric", values="value")
     assert values["auroc"].isna().all()
     assert values["accuracy"].notna().all()
@@ -302,38 +293,32 @@ def test_a_method_without_probabilities_has_one_warning(nights):
     assert message.count("Pipeline has no predict_proba") == 1
 
 
-def test_probabilities_are_saved_to_the_last_bit():
-    for dtype in (np.float32, np.float64):
-        values = np.random.default_rng(0).dirichlet([1, 1], 50).astype(dtype)
-        model = SimpleNamespace(classes_=np.array(["a", "b"]), predict_proba=lambda X, v=values: v)
-        classes, columns = saved(model, 50)
-        assert classes == ["a", "b"]
-        again = np.array(json.loads(json.dumps(columns))["columns"]).T
-        assert np.array_equal(again.astype(dtype), values)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_are_saved_to_the_last_bit(dtype):
+    values = np.random.default_rng(0).dirichlet([1, 1], 50).astype(dtype)
+    model = SimpleNamespace(classes_=np.array(["a", "b"]))
+    classes, columns = saved_probabilities(model, values, 50)
+    assert classes == ["a", "b"]
+    again = np.array(json.loads(json.dumps(columns))["columns"]).T
+    assert np.array_equal(again.astype(dtype), values)
 
 
 @pytest.mark.parametrize(
     ("probabilities", "classes", "reason"),
     [
+        (None, [0, 1], "no predict_proba"),
         (np.full((3, 2), np.nan), [0, 1], "Row 0 of the probabilities is nan, nan"),
         (np.array([[0.5, 0.5], [3.0, -2.0], [0.5, 0.5]]), [0, 1], "Row 1"),  # logits
-        (np.ones((3, 2)) / 2, None, "classes_"),
+        (np.ones((3, 2)) / 2, [], "classes_"),
+        (np.ones((3, 5)) / 5, [0, 1], "(3, 5) for 3 windows and 2 classes"),
     ],
 )
 def test_unusable_probabilities_have_a_reason(probabilities, classes, reason):
-    model = SimpleNamespace(predict_proba=lambda X: probabilities)
-    if classes is not None:
-        model.classes_ = classes
-    assert reason in saved(model, 3)[1]["missing"]
+    names, saved = saved_probabilities(SimpleNamespace(classes_=classes), probabilities, 3)
+    assert names == []
+    assert reason in saved["missing"]
 
 
 def test_probabilities_of_another_number_of_windows_raise():
-    model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((2, 2)) / 2)
     with pytest.raises(ValueError, match=r"\(2, 2\) .* 3 windows"):
-        saved(model, 3)
-
-
-def test_probabilities_of_another_number_of_classes_are_missing():
-    model = SimpleNamespace(classes_=[0, 1], predict_proba=lambda X: np.ones((3, 5)) / 5)
-    assert saved(model, 3)[0] == []
-    assert "(3, 5) for 3 windows and 2 classes" in saved(model, 3)[1]["missing"]
+        saved_probabilities(SimpleNamespace(classes_=[0, 1]), np.ones((2, 2)) / 2, 3)

@@ -3,13 +3,11 @@
 import warnings
 from itertools import product
 from types import SimpleNamespace
-from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
@@ -32,58 +30,44 @@ from braindecode_pars.evaluation import (
     leave_one_subject_out,
     transfer,
 )
-from braindecode_pars.evaluation.folds import find_leaked_subjects, warn_of_leaks
-from braindecode_pars.windows.convert import as_windows
+from braindecode_pars.evaluation.leaks import find_leaked_subjects, warn_of_leaks
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+ALWAYS_2 = DummyClassifier(strategy="constant", constant=2)
 
 
-class Spy(ClassifierMixin, BaseEstimator):
-    """Log the seed, the training subjects and the labels of each fit; always predict 2."""
-
-    fits: ClassVar[list] = []
-
-    def __init__(self, random_state=None):
-        self.random_state = random_state
-
-    def fit(self, X, y):
-        groups = as_windows(X).groups
-        Spy.fits.append((self.random_state, sorted(set(groups.tolist())), y))
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), 2)
-
-
-def test_every_subject_is_held_out_once_for_each_seed(nights):
-    Spy.fits.clear()
+def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
+    methods = {"log": LoggingClassifier(tmp_path), "2": ALWAYS_2}
     scores = leave_one_subject_out(
-        {"spy": Spy()}, nights, seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0
+        methods, short_nights, seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0
     )
-    assert [(seed, subjects) for seed, subjects, _ in Spy.fits] == [
-        (seed, [s for s in (1, 2, 3, 4) if s != held_out])
-        for held_out in (1, 2, 3, 4)
+    assert sorted((fit["subjects"], fit["seed"]) for fit in fits(tmp_path)) == [
+        ([subject for subject in (1, 2, 3, 4) if subject != held_out], seed)
+        for held_out in (4, 3, 2, 1)
         for seed in (3, 4)
     ]
     assert " ".join(scores) == (
         "protocol dataset method subject n_train_subjects seed metric value test_subject_data "
         "chance"
     )
-    assert len(scores) == 8
-    _, y, groups = as_sklearn(nights)
-    for _, row in scores.iterrows():
+    keys = scores[["subject", "seed", "method"]].itertuples(index=False, name=None)
+    assert list(keys) == list(product((1, 2, 3, 4), (3, 4), ("log", "2")))
+    _, y, groups = as_sklearn(short_nights)
+    for _, row in scores[scores["method"] == "2"].iterrows():
         assert row["value"] == pytest.approx((y[groups == row["subject"]] == 2).mean())
-        assert row["n_train_subjects"] == 3
-        assert row["dataset"] == "nights"
+    assert set(scores["n_train_subjects"]) == {3}
+    assert set(scores["dataset"]) == {"nights"}
 
 
 @pytest.fixture(scope="module")
-def donor(nights):
+def donor(short_nights):
     """An encoder that was pretrained on subject 1."""
-    return PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(nights, range(24)))
+    return PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(short_nights, range(6)))
 
 
-def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(nights, donor, tmp_path):
+def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
+    short_nights, donor, tmp_path
+):
     donor.save(tmp_path / "encoder")
     seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
     unknown = PatchEncoder(100, 16, 1, 2, 32)
@@ -93,45 +77,33 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(nights, 
         "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
     }
     with pytest.warns(UserWarning, match="encoder") as w:
-        leave_one_subject_out(methods, nights, test_subjects=[1, 2], equal_sizes=False, verbose=0)
+        leave_one_subject_out(
+            methods, short_nights, test_subjects=[1, 2], equal_sizes=False, verbose=0
+        )
     texts = [str(warning.message) for warning in w]
     for name in ("probe", "both"):
         assert sum(f"{name} was pretrained on windows of test subjects 1," in t for t in texts) == 1
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
 
 
-def test_the_figure_of_scores_has_the_chance_level_of_the_labeled_classes(nights):
-    halved = type(nights)(nights.datasets, target_transform=lambda label: label // 2 - 1)  # -1 to 1
-    scores = leave_one_subject_out(
-        {"a": make_pipeline(LogBandPower(), DummyClassifier())},
-        halved,
-        metrics=["balanced_accuracy"],
-        unlabeled_label=-1,
-        verbose=0,
-    )
-    ax = plotting.subject_dots(scores, "balanced_accuracy")
-    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
-    plt.close(ax.figure)
-
-
-def test_data_leakage_is_warned_of_before_the_first_fit(nights, donor):
+def test_data_leakage_is_warned_of_before_the_first_fit(short_nights, donor):
     class Failing(DummyClassifier):
         def fit(self, X, y):
             raise RuntimeError("no fit")
 
     probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
     with pytest.warns(UserWarning, match="test subjects 1,"), pytest.raises(FoldError):
-        leave_one_subject_out({"probe": probe}, nights, verbose=0)
+        leave_one_subject_out({"probe": probe}, short_nights, verbose=0)
 
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 0), ("other", 0)])
-def test_the_same_name_in_another_corpus_is_no_data_leakage(nights, corpus, n_warnings):
+def test_the_same_name_in_another_corpus_is_no_data_leakage(short_nights, corpus, n_warnings):
     parts = {
         name: EEGWindowsDataset(part.raw, part.metadata, description)
         for name, part, description in (
-            ("seen", nights.datasets[0], dict(subject=1, corpus="day")),
-            ("test", nights.datasets[0], dict(subject=1, corpus=corpus)),
-            ("train", nights.datasets[1], dict(subject=2, corpus=corpus)),
+            ("seen", short_nights.datasets[0], dict(subject=1, corpus="day")),
+            ("test", short_nights.datasets[0], dict(subject=1, corpus=corpus)),
+            ("train", short_nights.datasets[1], dict(subject=2, corpus=corpus)),
         )
     }
     donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(parts["seen"])
@@ -148,35 +120,43 @@ def test_the_same_name_in_another_corpus_is_no_data_leakage(nights, corpus, n_wa
     assert len(notes) == (corpus is None)
 
 
-def test_data_leakage_is_detected_inside_searches_and_after_fine_tuning(nights, tmp_path):
+def test_data_leakage_is_detected_inside_searches_and_after_fine_tuning(short_nights):
     donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
-    donor.fit(Subset(nights, range(24, 72)))
+    donor.fit(Subset(short_nights, range(6, 18)))
     search = GridSearchCV(
         make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier()),
         {"dummyclassifier__strategy": ["prior"]},
         cv=KFold(2),
     )
     with pytest.warns(UserWarning, match="was pretrained on") as caught:
-        leave_one_subject_out({"search": search}, nights, verbose=0)
-    leaks = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
-    assert len(leaks) == 1
-    assert "test subjects 2, 3," in leaks[0]
+        leave_one_subject_out({"search": search}, short_nights, test_subjects=[1, 2, 3], verbose=0)
+    (leak,) = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
+    assert "test subjects 2, 3," in leak
 
 
 def test_minus_one_is_not_scored_or_a_class(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
     )
+    arguments = dict(metrics=["accuracy"], verbose=0)
     with pytest.warns(UserWarning, match="63"):
-        scores = leave_one_subject_out({"spy": Spy()}, masked, metrics=["accuracy"], verbose=0)
-    assert (scores["value"] == 1).all()  # Spy predicts 2
+        scores = leave_one_subject_out({"2": ALWAYS_2}, masked, **arguments)
+    assert (scores["value"] == 1).all()
     # A class, as in SEED, whose classes are -1, 0 and 1.
     shifted = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3 - 1)
     always = DummyClassifier(strategy="constant", constant=-1)  # -1 must occur in training
-    arguments = dict(metrics=["accuracy"], test_subjects=[1], verbose=0)
-    scores = leave_one_subject_out({"-1": always}, shifted, unlabeled_label=None, **arguments)
+    arguments |= dict(test_subjects=[1], unlabeled_label=None)
+    scores = leave_one_subject_out({"-1": always}, shifted, **arguments)
     share = np.mean([shifted[i][1] == -1 for i in range(24)])
     assert scores["value"].item() == pytest.approx(share)
+    assert scores["chance"].isna().all()  # of the accuracy
+    # The chance level is that of the labeled classes, here 0 and 1.
+    arguments |= dict(metrics=["balanced_accuracy"], unlabeled_label=-1)
+    scores = leave_one_subject_out({"a": DummyClassifier()}, shifted, **arguments)
+    assert scores["chance"].item() == 0.5
+    ax = plotting.subject_dots(scores, "balanced_accuracy")
+    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
+    plt.close(ax.figure)
 
 
 SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
@@ -231,25 +211,38 @@ def encoder(seen, subjects=(), finetune_subjects=()):
     return SimpleNamespace(encoder_card_=card)
 
 
-def names_of(*subjects):
-    return {subject: subject for subject in subjects}
+def network(module, unlabeled=None):
+    callback = Pretraining("pars", epochs=1, unlabeled=unlabeled)
+    return SimpleNamespace(module=module, callbacks_=[("pretraining", callback)])
 
 
-def test_leaked_test_subjects_of_all_encoders_are_returned():
-    pipe = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
-    assert find_leaked_subjects(pipe, names_of(3, 2, 9)) == {
-        "subjects": ["3", "2"],
-        "unknown": True,
-    }
-    assert find_leaked_subjects(DummyClassifier(), names_of(1)) == {
-        "subjects": [],
-        "unknown": False,
-    }
-    assert find_leaked_subjects(encoder([3], finetune_subjects=None), names_of(1))["unknown"]
-    assert not find_leaked_subjects(encoder([3]), names_of(1))["unknown"]
-    smoothed = HMMSmoothing(DummyClassifier())
-    smoothed.classifier_ = encoder([1])
-    assert find_leaked_subjects(smoothed, names_of(1, 2))["subjects"] == ["1"]
+PIPE = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
+SMOOTHED = HMMSmoothing(DummyClassifier())
+SMOOTHED.classifier_ = encoder([1])
+
+
+@pytest.mark.parametrize(
+    ("fitted", "tested", "leaked", "unknown"),
+    [
+        (PIPE, [3, 2, 9], ["3", "2"], True),
+        (DummyClassifier(), [1], [], False),
+        (encoder([3]), [1], [], False),
+        (encoder([3], finetune_subjects=None), [1], [], True),
+        (SMOOTHED, [1, 2], ["1"], False),
+        # Subjects from file names are strings, subjects from tables are numbers, even floats.
+        (encoder(["2", "P3", "007"]), [2, 3, 7], ["2", "7"], False),
+        (encoder([2.0, "P3", 7]), [2, 3, "07"], ["2", "07"], False),
+        (encoder(["2", "sub-P3"]), [2.0, "P3"], ["2.0", "P3"], False),
+        (encoder(["physionet_mi:1"]), [1, "s01"], [], False),
+        # A module or a callback that may have been pretrained elsewhere
+        (network(PARSNet), [1], [], False),
+        (network(PARSNet, unlabeled=["windows of anybody"]), [1], [], True),
+        (network(PARSNet(2, 3, n_times=600, sfreq=100, embed_dim=16)), [1], [], True),
+    ],
+)
+def test_leaked_test_subjects_of_all_encoders_are_returned(fitted, tested, leaked, unknown):
+    result = find_leaked_subjects(fitted, {subject: subject for subject in tested})
+    assert result == {"subjects": leaked, "unknown": unknown}
 
 
 def test_each_method_gets_one_warning():
@@ -261,34 +254,3 @@ def test_each_method_gets_one_warning():
     assert "A was pretrained on windows of test subjects 2, 3," in leak
     assert "encoder of B" in unknown
     assert warn_of_leaks("AABBBC", seen, [leak, unknown]) == [leak, unknown]
-
-
-def test_subjects_match_as_numbers_and_as_text():
-    """Subjects from file names are strings, subjects from tables are numbers, even floats."""
-    assert find_leaked_subjects(encoder(["2", "P3", "007"]), names_of(2, 3, 7))["subjects"] == [
-        "2",
-        "7",
-    ]
-    assert find_leaked_subjects(encoder([2.0, "P3", 7]), names_of(2, 3, "07"))["subjects"] == [
-        "2",
-        "07",
-    ]
-    assert find_leaked_subjects(encoder(["2", "sub-P3"]), names_of(2.0, "P3"))["subjects"] == [
-        "2.0",
-        "P3",
-    ]
-    assert find_leaked_subjects(encoder(["physionet_mi:1"]), names_of(1, "s01"))["subjects"] == []
-
-
-def test_a_net_that_may_have_been_pretrained_elsewhere_is_unknown(tiny):
-    network = PARSNet(2, 3, n_times=600, sfreq=100, **tiny)
-    assert not find_leaked_subjects(SimpleNamespace(module=PARSNet, callbacks_=[]), names_of(1))[
-        "unknown"
-    ]
-    assert find_leaked_subjects(SimpleNamespace(module=network, callbacks_=[]), names_of(1))[
-        "unknown"
-    ]
-    for unlabeled, unknown in ((None, False), (["windows of anybody"], True)):
-        callback = Pretraining("pars", epochs=1, unlabeled=unlabeled)
-        net = SimpleNamespace(module=PARSNet, callbacks_=[("pretraining", callback)])
-        assert find_leaked_subjects(net, names_of(1))["unknown"] == unknown

@@ -29,8 +29,8 @@ def two_tasks():
 
 
 @pytest.fixture(scope="module")
-def scores(nights, folder):
-    return reproduce(nights, folder, verbose=0, **GIVEN)
+def scores(short_nights, folder):
+    return reproduce(short_nights, folder, verbose=0, **GIVEN)
 
 
 def test_every_subject_is_tested_once_by_every_method(scores, folder):
@@ -61,22 +61,22 @@ def test_encoders_have_equal_steps_and_no_test_subjects_in_pretraining(scores, f
 
 
 def test_the_same_call_reuses_results_and_another_call_does_not(
-    nights, scores, folder, monkeypatch
+    short_nights, scores, folder, monkeypatch
 ):
     def refuse(*_, **__):
         raise AssertionError("is trained again")
 
     monkeypatch.setattr(PARSClassifier, "fit", refuse)
     monkeypatch.setattr(PARSClassifier, "pretrained", refuse)
-    again = reproduce(nights, folder, verbose=0, **GIVEN)
+    again = reproduce(short_nights, folder, verbose=0, **GIVEN)
     pd.testing.assert_frame_equal(again, scores)
     with pytest.raises(AssertionError, match="trained again"):
-        reproduce(nights, folder, verbose=0, **GIVEN | dict(epochs=2))
+        reproduce(short_nights, folder, verbose=0, **GIVEN | dict(epochs=2))
 
 
-def test_invalid_arguments_raise_before_training(nights, tmp_path):
+def test_invalid_arguments_raise_before_training(short_nights, tmp_path):
     with pytest.raises(ValueError, match=r"4 subjects and n_train_subjects=4"):
-        reproduce(nights, tmp_path / "new", verbose=0)
+        reproduce(short_nights, tmp_path / "new", verbose=0)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match=r"thesis\.txt.* a reproduction"):
-        reproduce(nights, tmp_path, verbose=0, **GIVEN)
+        reproduce(short_nights, tmp_path, verbose=0, **GIVEN)

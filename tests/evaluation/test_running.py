@@ -7,7 +7,6 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -32,10 +31,10 @@ from braindecode_pars.windows.convert import as_windows
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
 
 
-def run(windows, folder, seeds=(0, 1), **arguments):
-    methods = {"A": LoggingClassifier(folder), "B": LoggingClassifier(folder, 2)}
-    estimators = arguments.pop("estimators", methods)
-    return leave_one_subject_out(estimators, windows, seeds=seeds, verbose=0, **arguments)
+@pytest.fixture(scope="module")
+def nights(short_nights):
+    """Four subjects of six windows, because folds of a classifier that predicts at random count."""
+    return short_nights
 
 
 @pytest.fixture
@@ -43,6 +42,16 @@ def log_folder(tmp_path):
     folder = tmp_path / "log"
     folder.mkdir()
     return folder
+
+
+def run(windows, folder, seeds=(0, 1), **arguments):
+    methods = {"A": LoggingClassifier(folder), "B": LoggingClassifier(folder, 2)}
+    estimators = arguments.pop("estimators", methods)
+    return leave_one_subject_out(estimators, windows, seeds=seeds, verbose=0, **arguments)
+
+
+def saved_folds(out):
+    return [json.loads(file.read_text()) for file in (out / "cache").glob("*_*.json")]
 
 
 def test_an_interrupted_run_resumes(nights, log_folder, tmp_path):
@@ -77,29 +86,26 @@ def test_a_fold_file_contains_key_and_labels(nights, log_folder, tmp_path):
     key = dict(protocol="leave_one_subject_out", dataset="nights", method="A", subject=2)
     assert fold["key"] == key | dict(n_train_subjects=3, seed=5)
     assert fold["true"] == y[groups == 2].tolist()
-    assert fold["subjects"] == ["2"] * 24
+    assert fold["subjects"] == ["2"] * 6
     of_fold = scores[(scores["subject"] == 2) & (scores["method"] == "A")]
     kappa = score_predictions(np.array(fold["true"]), np.array(fold["predicted"]), "kappa")
     assert kappa == of_fold["value"].iloc[0]
 
 
 def test_added_seeds_methods_and_subjects_run_only_new_folds(nights, log_folder, tmp_path):
-    out, first = tmp_path / "out", {"A": LoggingClassifier(log_folder)}
-    run(nights, log_folder, estimators=first, seeds=[0], test_subjects=[1, 2], out=out)
-    assert len(fits(log_folder)) == 2
-    run(nights, log_folder, estimators=first, seeds=[0, 1], test_subjects=[1, 2], out=out)
-    assert len(fits(log_folder)) == 4
-    run(nights, log_folder, estimators=first, seeds=[0, 1], out=out)
-    assert len(fits(log_folder)) == 8
-    both = first | {"B": LoggingClassifier(log_folder, 2)}
-    grown = run(nights, log_folder, estimators=both, out=out)
-    assert len(fits(log_folder)) == 16
-    pd.testing.assert_frame_equal(grown, run(nights, log_folder))
-    # Another metric is computed from the saved predictions.
-    n_fits = len(fits(log_folder))
-    more = run(nights, log_folder, estimators=both, out=out, metrics=["f1"])
-    assert set(more["metric"]) == {"f1"}
-    assert len(fits(log_folder)) == n_fits
+    first = dict(estimators={"A": LoggingClassifier(log_folder)})
+    for arguments, n_fits in (
+        (first | dict(seeds=[0], test_subjects=[1, 2]), 2),
+        (first | dict(test_subjects=[1, 2]), 4),
+        (first, 8),
+        (dict(), 16),
+        (dict(metrics=["f1"]), 16),  # computed from the saved predictions
+        (dict(), 16),
+    ):
+        scores = run(nights, log_folder, out=tmp_path / "out", **arguments)
+        assert len(fits(log_folder)) == n_fits
+        assert set(scores["metric"]) == {*arguments.get("metrics", ("kappa", "balanced_accuracy"))}
+    pd.testing.assert_frame_equal(scores, run(nights, log_folder))
 
 
 def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_folder, tmp_path):
@@ -120,10 +126,6 @@ def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
     (log_folder / "fail").write_text("4")
-    with pytest.raises(FoldError, match="on purpose"):
-        run(nights, log_folder, estimators={"A": LoggingClassifier(log_folder)})
-    for file in log_folder.glob("fit-*"):
-        file.unlink()
     where = "A on nights, subject 2, 3 training subjects, seed 1"
     methods, out = {"A": LoggingClassifier(log_folder)}, tmp_path / "out"
     with pytest.raises(FoldError, match=f"{where} .* ValueError: on purpose.* 3 of 8 .*out"):
@@ -155,19 +157,29 @@ def test_processes_give_the_same_table_and_warnings(nights, log_folder, leaky, t
     pd.testing.assert_frame_equal(*tables)
 
 
-class Torch(ClassifierMixin, BaseEstimator):
-    """Predicts the process, the number of torch's threads and a random draw of torch."""
+class Calling(ClassifierMixin, BaseEstimator):
+    """Calls a function of itself and the training windows, and predicts what it returned."""
+
+    def __init__(self, function, device="auto", other=None):
+        self.function = function
+        self.device = device
+        self.other = other
 
     def fit(self, X, y):
-        before = torch.get_num_threads()
-        for _ in range(20):
-            draw = torch.rand(()).item()
-            time.sleep(0.002)  # a fold in another thread would draw here
-        self.state_values_ = [os.getpid(), before, round(1e6 * draw)]
+        self.values_ = self.function(self, as_windows(X))
         return self
 
     def predict(self, X):
-        return np.resize(self.state_values_, len(X))
+        return np.resize(self.values_, len(X))
+
+
+def draw_slowly(clf, windows):
+    """Return the process, the number of torch's threads and a random draw of torch."""
+    before = torch.get_num_threads()
+    for _ in range(20):
+        draw = torch.rand(()).item()
+        time.sleep(0.002)  # a fold in another thread would draw here
+    return [os.getpid(), before, round(1e6 * draw)]
 
 
 @pytest.mark.parametrize("where", ["sequential", "threading", "dask"])
@@ -177,45 +189,42 @@ def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, whe
     try:
         with parallel(where), pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.cuda, "manual_seed_all", None)  # no GPU is seeded
-            run(nights, None, estimators={"torch": Torch()}, out=tmp_path)
+            # One core in one process, or two cores in two
+            patch.setattr(joblib, "cpu_count", lambda: 1 if where == "sequential" else 2)
+            methods = {"torch": Calling(draw_slowly)}
+            run(nights, None, estimators=methods, test_subjects=[1, 2], out=tmp_path)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before[0])
     assert torch.equal(torch.random.get_rng_state(), before[1])
-    answers = [json.loads(f.read_text()) for f in (tmp_path / "cache").glob("*_*.json")]
+    answers = saved_folds(tmp_path)
     for seed in (0, 1):
         of_seed = {a["predicted"][2] for a in answers if a["key"]["seed"] == seed}
         torch.manual_seed(seed)
         assert of_seed == {round(1e6 * [torch.rand(()).item() for _ in range(20)][-1])}
-    n_threads = {a["predicted"][1] for a in answers}
-    assert n_threads == {min(2, joblib.cpu_count() // (1 if where == "sequential" else 2) or 1)}
+    assert {a["predicted"][1] for a in answers} == {1}
 
 
-class Search(ClassifierMixin, BaseEstimator):
-    """Draws in threads of its own, as a search that fits in joblib's threads."""
+def draw_in_threads(clf, windows):
+    """Draw in other threads, as a search that fits in joblib's threads."""
 
-    def fit(self, X, y):
-        def draw():
-            with seeded(5):
-                return torch.rand(()).item()
+    def draw(_):
+        with seeded(5):
+            return torch.rand(()).item()
 
-        threads = ThreadPoolExecutor(2)
-        draws = [threads.submit(draw) for _ in range(4)]
-        self.draws_ = [round(1e6 * each.result(timeout=5)) for each in draws]
-        threads.shutdown(wait=False)
-        return self
-
-    def predict(self, X):
-        return np.resize(self.draws_, len(X))
+    threads = ThreadPoolExecutor(2)
+    try:
+        return [round(1e6 * x) for x in threads.map(draw, range(4), timeout=5)]
+    finally:
+        threads.shutdown(wait=False)  # a thread that waits for the fold would never end
 
 
 def test_a_fold_does_not_wait_for_its_own_threads(nights, tmp_path):
     before = torch.random.get_rng_state()
-    run(nights, None, estimators={"search": Search()}, seeds=[0], out=tmp_path)
-    answers = [json.loads(f.read_text()) for f in (tmp_path / "cache").glob("*_*.json")]
+    run(nights, None, estimators={"search": Calling(draw_in_threads)}, seeds=[0], out=tmp_path)
     with seeded(5):
         expected = round(1e6 * torch.rand(()).item())
-    assert {x for answer in answers for x in answer["predicted"]} == {expected}
+    assert {x for fold in saved_folds(tmp_path) for x in fold["predicted"]} == {expected}
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -234,11 +243,10 @@ def parallel(where):
         yield
 
 
-@pytest.mark.parametrize("where", ["threading", "dask", "multiprocessing"])
-def test_other_backends_give_the_same_table(nights, log_folder, tmp_path, where):
+def test_other_backends_give_the_same_table(nights, log_folder, tmp_path):
     """Ray's backend is a subclass of joblib's multiprocessing: all results come at the end."""
     whole = run(nights, log_folder, seeds=[0])
-    with parallel(where):
+    with parallel("multiprocessing"):
         scores = run(nights, log_folder, seeds=[0], out=tmp_path / "out")
     pd.testing.assert_frame_equal(scores, whole)
 
@@ -271,7 +279,7 @@ def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     assert (scores["why"].notna() == scores["value"].isna()).all()
     first = scores[scores["why"].notna()].iloc[0]
     assert (first["subject"], first["method"], first["metric"]) == (3, "A", "kappa")
-    assert first["why"].startswith("all 24 true labels are 0")
+    assert first["why"].startswith("all 6 true labels are 0")
     assert pd.read_csv(tmp_path / "out" / "scores.csv")["why"].notna().sum() == 2
 
 
@@ -291,17 +299,18 @@ def test_unlabeled_windows_go_only_to_estimators_with_unlabeled_label(nights, lo
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: -1 if label == 2 else label
     )
-    mark = dict(unlabeled_label=-1)
-    run(masked, log_folder, estimators={"A": LoggingClassifier(log_folder)}, seeds=[0], **mark)
-    assert all(-1 not in fit["labels"] for fit in fits(log_folder))
-    run(masked, log_folder, estimators={"B": Constant(log_folder, 4)}, seeds=[1], **mark)
-    assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 1)
+    methods = {
+        0: LoggingClassifier(log_folder),
+        1: Constant(log_folder, 4),
+        2: Constant(log_folder, 4, unlabeled_label="auto"),  # the label of the protocol
+    }
+    arguments = dict(test_subjects=[3, 4], metrics=["accuracy"], unlabeled_label=-1)
+    for seed, method in methods.items():
+        run(masked, log_folder, estimators={"A": method}, seeds=[seed], **arguments)
+    has_unlabeled = {(fit["seed"], -1 in fit["labels"]) for fit in fits(log_folder)}
+    assert has_unlabeled == {(0, False), (1, True), (2, True)}
     with pytest.raises(FoldError, match="-1"):
-        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, seeds=[0], **mark)
-    # An estimator's "auto" means the label of the protocol.
-    auto = Constant(log_folder, 4, unlabeled_label="auto")
-    run(masked, log_folder, estimators={"C": auto}, seeds=[2], unlabeled_label=None)
-    assert all(-1 in fit["labels"] for fit in fits(log_folder) if fit["seed"] == 2)
+        run(masked, log_folder, estimators={"A": Constant(log_folder, -1)}, **arguments)
 
 
 def test_labels_may_be_text(nights, log_folder, tmp_path):
@@ -320,34 +329,22 @@ def test_progress_is_shown(nights, log_folder, capsys):
     assert "method=A" in shown
 
 
-class Device(ClassifierMixin, BaseEstimator):
-    """Notes the devices of its fits; predicts nothing of interest."""
-
-    used: ClassVar[list] = []
-
-    def __init__(self, device="auto", other=None):
-        self.device = device
-        self.other = other
-
-    def fit(self, X, y):
-        Device.used.append((self.device, self.other and self.other.device))
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
 @pytest.mark.parametrize(
     ("n_jobs", "expected"), [(1, ["auto"] * 4), (2, ["cuda:0", "cuda:0", "cuda:1", "cuda:1"])]
 )
 def test_folds_take_a_gpu_when_several_workers_run(nights, monkeypatch, n_jobs, expected):
     """No GPU is needed to test it."""
-    Device.used.clear()
+    used = []
+
+    def note_devices(clf, windows, used=used):
+        used.append((clf.device, clf.other.device))
+        return [0]
+
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    estimator = Device(other=Device("cpu"))
+    estimator = Calling(note_devices, other=Calling(note_devices, "cpu"))
     with joblib.parallel_config("threading"):
-        leave_one_subject_out({"A": estimator}, nights, n_jobs=n_jobs, verbose=0)
-    assert sorted(Device.used) == [(device, "cpu") for device in expected]
+        run(nights, None, seeds=[0], estimators={"A": estimator}, n_jobs=n_jobs)
+    assert sorted(used) == [(device, "cpu") for device in expected]
     assert estimator.device == "auto"
 
 
@@ -381,16 +378,17 @@ def test_warnings_that_differ_in_numbers_only_are_shown_once():
     assert shown(ended)[0][0] == "In 2 of 2 folds: ended at 0.991 after 1,200 steps"
 
 
-class Odd(DummyClassifier):
-    """Warns where subject 1 is among the training windows; fails without subject 4."""
+def warn_or_fail(clf, windows):
+    """Warn where subject 1 is among the training windows; fail without subject 4."""
+    subjects = {*windows.groups.tolist()}
+    if 1 in subjects:
+        warnings.warn("subject 1 is odd", UserWarning, stacklevel=2)
+    if 4 not in subjects:
+        raise ValueError("no fit")
+    return [0]
 
-    def fit(self, X, y):
-        subjects = {*as_windows(X).groups.tolist()}
-        if 1 in subjects:
-            warnings.warn("subject 1 is odd", UserWarning, stacklevel=2)
-        if 4 not in subjects:
-            raise ValueError("no fit")
-        return super().fit(X, y)
+
+ODD = {"A": Calling(warn_or_fail)}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -409,14 +407,17 @@ def test_a_warning_of_several_folds_comes_once_at_the_end_with_their_number(nigh
         warnings.simplefilter("always")
         patch.setattr("braindecode_pars._common.training.ProgressBar", Bar)
         patch.setattr(warnings, "warn_explicit", lambda text, *where: finished.append(text))
-        run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[1, 2, 3])
+        run(nights, None, seeds=[0], estimators=ODD, test_subjects=[1, 2, 3])
     assert finished == [1, 1, 1, "In 2 of 3 folds: subject 1 is odd"]
     assert not caught
 
 
 def test_the_warnings_of_finished_folds_are_shown_before_an_error(nights):
-    with pytest.warns(UserWarning, match="odd") as caught, pytest.raises(FoldError, match="no fit"):
-        run(nights, None, seeds=[0], estimators={"A": Odd()}, test_subjects=[2, 3, 4])
+    with (
+        pytest.warns(UserWarning, match="odd") as caught,
+        pytest.raises(FoldError, match=r"no fit.* 2 of 3 .*not saved"),
+    ):
+        run(nights, None, seeds=[0], estimators=ODD, test_subjects=[2, 3, 4])
     texts = [str(warning.message) for warning in caught]
     assert texts == ["subject 1 is odd", "In 2 of 2 folds: subject 1 is odd"]
 
