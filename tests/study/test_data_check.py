@@ -50,7 +50,7 @@ def by_subject(n=12, **of_class):
 
 def texts(windows, kind):
     findings = check_data(windows).findings
-    return [finding.text for finding in findings if finding.kind == kind]
+    return [finding.text for finding in findings if finding.level == kind]
 
 
 def test_folders(tmp_path):
@@ -59,7 +59,7 @@ def test_folders(tmp_path):
     for write in (study_folders.good, study_folders.mixed_files):
         root = tmp_path / write.__name__
         check = check_data(folder.load(root, **write(root)))
-        kinds[write.__name__] = [finding.kind for finding in check.findings]
+        kinds[write.__name__] = [finding.level for finding in check.findings]
         assert not check.by_subject
         assert check.facts["subjects"] == "12"
         assert check.classes["windows"].tolist() == [72, 72]
@@ -91,12 +91,12 @@ def test_classes_that_differ_in_case_are_a_warning():
 
 def test_simulated_sleep_has_no_warning():
     windows = datasets.simulated.sleep(n_subjects=8, hours=0.2, n_chans=2)
-    assert {finding.kind for finding in check_data(windows).findings} <= {"note"}
+    assert {finding.level for finding in check_data(windows).findings} <= {"note"}
 
 
 def test_the_sample_is_in_one_order():
     check = check_data(datasets.mental_arithmetic())
-    assert [finding.kind for finding in check.findings] == ["warning"]
+    assert [finding.level for finding in check.findings] == ["warning"]
     assert "'rest', then 'arithmetic'" in check.findings[0].text
     assert check.facts["reference"] == "average of 19 channels"
     assert check.facts["hours"] == "0.8"
@@ -144,7 +144,7 @@ def test_subjects_have_to_be_known():
 def test_classes_confounded_with_a_property(name, values, property_name):
     windows = by_subject(**{name: values})
     [stop] = check_data(windows).findings
-    assert (stop.kind, stop.topic) == ("stop", "confounds")
+    assert (stop.level, stop.kind) == ("stop", "confounds")
     assert f"confounded with the {property_name}, which" in stop.text
     assert "in_spite_of" in stop.text
 
@@ -153,8 +153,8 @@ def test_only_confounds_are_accepted():
     few = by_subject(n=7, site=("A", "B"))
     check = check_data(few, in_spite_of=("confounds",))
     assert "in_spite_of" not in check.findings[1].text
-    assert [(finding.kind, finding.topic) for finding in check.findings] == [
-        ("stop", "subjects"),
+    assert [(finding.level, finding.kind) for finding in check.findings] == [
+        ("stop", "too_few_of_class"),
         ("warning", "confounds"),
     ]
     with pytest.raises(ValueError, match="in_spite_of must be one of 'confounds', got 'subjects'"):
@@ -179,14 +179,14 @@ def test_classes_confounded_with_a_site_in_90_percent_of_subjects(n_of_other_cla
         for i in range(20)
     ]
     findings = check_data(BaseConcatDataset(parts)).findings
-    assert [finding.kind for finding in findings] == kinds
+    assert [finding.level for finding in findings] == kinds
 
 
 def test_a_site_with_most_subjects_of_a_rare_class_is_no_stop():
     """38 of 40 subjects have the most frequent class of their site; two rare cases do not."""
     parts = [part(f"P{i}", [int(i < 4)] * 6, seed=i, site="A" if i < 2 else "B") for i in range(40)]
     findings = check_data(BaseConcatDataset(parts)).findings
-    assert [finding.kind for finding in findings] == ["warning"]
+    assert [finding.level for finding in findings] == ["warning"]
 
 
 def test_a_different_site_for_each_subject_is_not_a_confound():
