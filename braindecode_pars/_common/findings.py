@@ -148,13 +148,13 @@ def warn_once(warnings_by_fold: Sequence[Sequence[Collected]]) -> None:
         for identity, warning in of_fold.items():
             by_identity.setdefault(identity, []).append(warning)
     for same_warnings in by_identity.values():
-        message, category, *position = same_warnings[0]
+        message, category, file, line = same_warnings[0]
         n = len(same_warnings)
         if isinstance(message, FindingWarning):
-            message = type(message)(replace(message.finding, n=n), n_folds)
+            merged = type(message)(replace(message.finding, n=n), n_folds)
+            warnings.warn_explicit(merged, category, file, line)
         else:
-            message = _of_folds(message, n, n_folds)
-        warnings.warn_explicit(message, category, *position)
+            warnings.warn_explicit(_of_folds(message, n, n_folds), category, file, line)
 
 
 def _of_folds(text: str, n: int, n_folds: int) -> str:

@@ -213,8 +213,8 @@ def study_folder(
     caught: list[Collected] = []
     with collected(caught):
         windows = datasets.load(folder, **reading)
-    for warning in caught:
-        warnings.warn_explicit(*warning)
+    for message, category, file, line in caught:
+        warnings.warn_explicit(message, category, file, line)  # type: ignore[call-overload]
     name = any_source.title(folder).replace("_", " ")
     check = data_check.check_data(windows, in_spite_of=in_spite_of)
     # Quick studies do not use a bundled encoder, and the preprocessing of stores and bundled

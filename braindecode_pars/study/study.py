@@ -356,12 +356,17 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
     if not finished:
         return result
     scores = pd.concat(tables, ignore_index=True)
-    return _with_scores(result, scores[scores["method"].isin(finished)], plan)
+    scores = scores[scores["method"].isin(finished)]
+    scores = scores.assign(
+        stratum=scores["subject"].map(plan.design.class_of.rename(index=str)),
+        shuffle=scores["draw"] // plan.design.n_sets,
+    )
+    return _with_scores(result, scores, plan)
 
 
 def _with_scores(result: Study, table: pd.DataFrame, plan: StudyPlan) -> Study:
     """Return the study with the scores of all finished methods, and their comparisons."""
-    scores, finished = study_tests.Scores(table, plan.design), {*table["method"]}
+    scores, finished = study_tests.Scores(table), {*table["method"]}
     levels = scores.levels()
     secondary = [m for step in plan.steps if step.group != "primary" for m in step.methods]
     pairs = dict.fromkeys((m.name, reference) for m in secondary for reference in m.references)
