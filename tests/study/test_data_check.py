@@ -96,9 +96,10 @@ def test_simulated_sleep_has_no_warning():
 
 
 def test_the_sample_is_in_one_order():
-    windows = datasets.mental_arithmetic()
-    assert only(windows, "order_of_recordings")["classes"] == ["rest", "arithmetic"]
-    check = check_data(windows)
+    check = check_data(datasets.mental_arithmetic())
+    [finding] = check.findings
+    assert (finding.kind, finding.level) == ("order_of_recordings", "warning")
+    assert finding.values["classes"] == ["rest", "arithmetic"]
     assert check.facts["reference"] == "average of 19 channels"
     assert check.facts["hours"] == "0.8"
     assert check.classes.to_dict("list") == {

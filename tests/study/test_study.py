@@ -387,6 +387,9 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
     assert set(counts) == {N_SUBJECTS * 4}
     assert set(result.plan["status"]) == {"finished"}
+    # One labeled subject of four in each of four draws
+    assert (result.scores["shuffle"] == 0).all()
+    assert (result.scores["stratum"] == 0).all()
     # A plain re-computation of the primary difference
     means = result.scores.groupby("method")["value"].mean()
     assert result.primary.difference == pytest.approx(means[PARS] - means[SHAM])
@@ -539,6 +542,10 @@ def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(shor
     windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
     result = study(windows, only=["baselines"], **short)
     assert not result.scores["is_centered"].any()
+    assert (result.scores["stratum"] == result.scores["subject"].astype(int) % 2).all()
+    # Two labeled subjects of six, so three sets of which the draws use two at a time
+    draws = result.scores.groupby("shuffle")["draw"].unique().map(list)
+    assert draws.tolist() == [[0, 1], [2, 3]]
     decisions = result.decisions.set_index("method")
     assert set(decisions["subjects"]) == {12}
     levels = result.levels.set_index("method")
