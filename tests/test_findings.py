@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import braindecode_pars
 from braindecode_pars._common import findings
-from braindecode_pars._common.finding_texts import TEXTS, text_of
+from braindecode_pars._common.finding_texts import TEXTS, format_finding
 from braindecode_pars._common.findings import Finding, FindingWarning, NotConverged
 
 PACKAGE = Path(braindecode_pars.__file__).parent
@@ -41,7 +41,7 @@ OF_KINDS = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_every_kind_has_a_text_of_its_values(kind):
-    text = text_of(kind, VALUES | OF_KINDS.get(kind, {}))
+    text = format_finding(kind, VALUES | OF_KINDS.get(kind, {}))
     assert text[0].isupper() or text[0].isdigit()
     assert "{" not in text.replace("{'scale': 1e6}", "")
 

@@ -7,13 +7,13 @@ from typing import Any
 from braindecode_pars._common.checks import format_list
 
 
-def text_of(kind: str, values: Mapping[str, Any]) -> str:
+def format_finding(kind: str, values: Mapping[str, Any]) -> str:
     """Return the text of a kind of finding with its values.
 
     Examples
     --------
-    >>> from braindecode_pars._common.finding_texts import text_of
-    >>> text_of("similar_classes", dict(names=["'Math'", "'math'"]))
+    >>> from braindecode_pars._common.finding_texts import format_finding
+    >>> format_finding("similar_classes", dict(names=["'Math'", "'math'"]))
     "The classes 'Math', 'math' look the same. If they are the same class, use the same name."
     """
     text = TEXTS[kind]

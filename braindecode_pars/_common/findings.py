@@ -15,7 +15,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.finding_texts import text_of
+from braindecode_pars._common.finding_texts import format_finding
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Finding:
     @property
     def text(self) -> str:
         """Message with the finding, its consequence, and what to do."""
-        return text_of(self.kind, self.values)
+        return format_finding(self.kind, self.values)
 
     @property
     def identity(self) -> tuple[Any, ...]:
