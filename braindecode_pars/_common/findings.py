@@ -144,7 +144,7 @@ def warn_once(warnings_by_fold: Sequence[Sequence[Collected]]) -> None:
     for fold_warnings in warnings_by_fold:
         of_fold: dict[tuple, Collected] = {}
         for warning in fold_warnings:
-            of_fold.setdefault(_identity(*warning), warning)
+            of_fold.setdefault(identity_of(*warning), warning)
         for identity, warning in of_fold.items():
             by_identity.setdefault(identity, []).append(warning)
     for same_warnings in by_identity.values():
@@ -161,10 +161,10 @@ def _of_folds(text: str, n: int, n_folds: int) -> str:
     return f"In {n} of {n_folds} folds: {text}" if n_folds > 1 else text
 
 
-def _identity(
+def identity_of(
     message: FindingWarning | str, category: type[Warning], file: str, line: int
 ) -> tuple[Any, ...]:
-    """Return what equal warnings of different folds have in common."""
+    """Return what equal warnings of different folds, or steps of a study, have in common."""
     if isinstance(message, FindingWarning):
         return category, message.finding.identity
     if issubclass(category, ConvergenceWarning):  # of scikit-learn, with a number of iterations

@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from braindecode_pars._common import files, model_files, training
-from braindecode_pars._common.findings import Collected, collected
+from braindecode_pars._common.findings import Collected, collected, identity_of
 from braindecode_pars._common.names import METRICS
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.evaluation.controls import (
@@ -180,14 +180,16 @@ def run_study(
     """Run all steps of a plan; if ``save``, also write the report and the recommended model."""
     folder = plan.folder if save else None
     failures: dict[str, str] = {}
-    messages = plan.about.setdefault("warnings", [])
+    before: list[str] = plan.about.setdefault("warnings", [])
+    of_steps: dict[tuple, str] = {}
     written = 0.0
     try:
         for step, (reason, caught) in run_steps(plan, plan.steps, n_jobs, verbose):
             if reason:
                 failures[step.name] = reason
-            texts = dict.fromkeys(str(message) for message, *_ in caught)
-            messages += [text for text in texts if text not in messages]
+            for warning in caught:
+                of_steps.setdefault(identity_of(*warning), str(warning[0]))
+            plan.about["warnings"] = [*dict.fromkeys([*before, *of_steps.values()])]
             if time.monotonic() - written > REPORT_INTERVAL:
                 write(assemble(plan, failures), folder)
                 written = time.monotonic()

@@ -7,7 +7,7 @@ import json
 import shutil
 import warnings
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -635,6 +635,3 @@ def test_invalid_arguments_are_errors_before_anything_is_timed(
 
 def test_names_of_steps_are_names_of_files():
     assert StudyStep("a/B, fold 1", "primary", ()).slug == "a-b--fold-1"
-    assert all(
-        a != b for a, b in pairwise(sorted(s.slug for s in make_steps(2, ("pars",), {}, {})))
-    )

@@ -263,10 +263,6 @@ def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers
         assert number in answer
 
 
-def test_outcomes_are_those_of_the_results():
-    assert {*study_report.PRETRAINING} == {GAIN, NO_GAIN, UNCLEAR, WORSE}
-
-
 def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
     primary = replace(PRIMARY[UNCLEAR], subjects_needed=np.inf)
     answer = replace(study, primary=primary).answers[0]
