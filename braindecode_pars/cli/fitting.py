@@ -214,7 +214,7 @@ def study_folder(
     with collected(caught):
         windows = datasets.load(folder, **reading)
     for message, category, file, line in caught:
-        warnings.warn_explicit(message, category, file, line)  # type: ignore[call-overload]
+        warnings.warn_explicit(message, category, file, line)
     name = any_source.title(folder).replace("_", " ")
     check = data_check.check_data(windows, in_spite_of=in_spite_of)
     # Quick studies do not use a bundled encoder, and the preprocessing of stores and bundled

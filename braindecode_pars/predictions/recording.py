@@ -250,9 +250,8 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
         for steps in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
     )
     if differing:
-        values = dict(value=differing, actual=actual)
-        values["expected"] = expected if recording.not_rereferenced else None
-        yield Finding("other_reference", values)
+        shown = expected if recording.not_rereferenced else None
+        yield Finding("other_reference", dict(value=differing, actual=actual, expected=shown))
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
         return
     chs_info = clf.chs_info_ or []
@@ -283,9 +282,8 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> Iterator[Finding]:
         )
     elif all(step.repair is None for step in differing):
         advice = "This cannot be undone automatically; use the original recording if available."
-    values = dict(texts="; ".join(map(str, differing)), advice=advice)
-    values["value"] = {step.name: str(step) for step in differing}
-    yield Finding("preprocessing_mismatch", values)
+    value, texts = {step.name: str(step) for step in differing}, "; ".join(map(str, differing))
+    yield Finding("preprocessing_mismatch", dict(value=value, texts=texts, advice=advice))
 
 
 def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -> Iterator[Finding]:

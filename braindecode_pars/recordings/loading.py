@@ -21,7 +21,7 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import checks, tables, training
-from braindecode_pars._common.findings import Collected, Finding, collected
+from braindecode_pars._common.findings import Collected, Finding, FindingWarning, collected
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars.recordings import cutting, search
 from braindecode_pars.windows import marks
@@ -330,7 +330,9 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
-) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.ExcludedItem], list[str]]:
+) -> tuple[
+    EEGWindowsDataset | None, str | None, list[cutting.ExcludedItem], list[FindingWarning | str]
+]:
     """Read the windows of a recording.
 
     Returns

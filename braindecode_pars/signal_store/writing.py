@@ -555,8 +555,8 @@ def _encoded(
     deviations = np.concatenate([median_abs_deviation(excerpt, axis=1) for excerpt in excerpts])
     amplitude = np.median(deviations[deviations > 0]) if deviations.any() else np.nan
     # The samples of a file are in volts.
-    scale = 1.0 if isinstance(source.origin, Path) else applied.scale
-    problem = amplitudes.amplitude_problem(excerpts, scale)
+    volts_to_unit = 1.0 if isinstance(source.origin, Path) else applied.scale
+    problem = amplitudes.amplitude_problem(excerpts, volts_to_unit)
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),

@@ -465,6 +465,6 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
         is_late, is_early = aucs > _SEPARATING_AUC, aucs < 1 - _SEPARATING_AUC
         for position, is_separate in (("late", is_late), ("early", is_early)):
             if len(aucs) >= 3 and is_separate.mean() >= 0.9:
-                values = dict(n=int(is_separate.sum()), n_recordings=len(aucs))
-                values |= dict(name=name, position=position)
+                counts = dict(n=int(is_separate.sum()), n_recordings=len(aucs))
+                values = {**counts, "name": name, "position": position}
                 yield Finding("order_within_recordings", values)

@@ -190,7 +190,7 @@ def pick_as_fitted(
         )
     if problem:
         n_used = sorted({len(fitted) - places.count(None) for places in matched})
-        values = problem.values | dict(used=n_used, n_fitted=len(fitted))
+        values = {**problem.values, "used": n_used, "n_fitted": len(fitted)}
         findings.warn(Finding("fewer_channels", values))
     montages = windows.montages
     _warn_of_references(fitted, montages, matched)
