@@ -259,7 +259,7 @@ _INSTALLED = f"{os.sep}site-packages{os.sep}"
 _SHOWN: set[tuple[Any, ...]] = set()
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str | Warning) -> None:
     """Issue a warning that points to the innermost line of code outside of installed packages.
 
     The default warning filter of Python shows a warning once per line of code, but this record is
@@ -269,10 +269,8 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
     Parameters
     ----------
-    message : str
-        Text of the warning.
-    category : type
-        Class of the warning.
+    message : str | Warning
+        Text of the warning, or a warning of another class than UserWarning.
 
     Examples
     --------
@@ -292,7 +290,8 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         frame.f_code.co_filename.startswith(_PACKAGE) or _INSTALLED in frame.f_code.co_filename
     ):
         stack_level, frame = stack_level + 1, frame.f_back
-    key = (message, category, frame.f_lineno)
+    category = type(message) if isinstance(message, Warning) else UserWarning
+    key = (str(message), category, frame.f_lineno)
     # A filter has the message at index 1, the category at index 2, and the module at index 3.
     general = (entry for entry in warnings.filters if entry[1] is entry[3] is None)
     filter_entry = next((entry for entry in general if issubclass(category, entry[2])), None)

@@ -15,10 +15,10 @@ import skorch
 import torch
 import tqdm.auto
 import tqdm.utils
-from sklearn.exceptions import ConvergenceWarning
 from torch.utils.data import Dataset
 
-from braindecode_pars._common import checks, tables
+from braindecode_pars._common import checks, findings, tables
+from braindecode_pars._common.findings import Finding
 
 log = logging.getLogger(__name__)
 
@@ -329,13 +329,9 @@ class StepCountWarning(skorch.callbacks.Callback):
                 magnitude = torch.cat([p.flatten() for p in weights]).square().mean().sqrt().item()
                 required = min(required, MINIMUM_CHANGE * magnitude / rate)
         if n_steps < required < math.inf:
-            checks.warn_user(
-                f"Fine-tuning runs for only {_steps(n_steps)}; at this learning rate, about "
-                f"{_steps(math.ceil(required))} are needed to change the weights by "
-                f"{100 * MINIMUM_CHANGE:.0f} % of their magnitude. Increase the number of epochs "
-                "or the learning rate, or decrease the batch size.",
-                ConvergenceWarning,
-            )
+            values = dict(n_steps=n_steps, n_required=math.ceil(required))
+            values["percent"] = round(100 * MINIMUM_CHANGE)
+            findings.warn(Finding("few_steps", values), findings.NotConverged)
 
 
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
@@ -373,12 +369,8 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
     """
     relative, n_epochs = loss_at_end(history), sum(tables.RELATIVE in row for row in history)
     if relative > AT_CHANCE:
-        checks.warn_user(
-            f"Pretraining reached only {relative:.3f} of the chance-level loss after "
-            f"{_steps(n_epochs * steps_per_epoch)} and may not have learned anything. Train for "
-            "more epochs or on more windows, and compare with a randomly initialized encoder.",
-            ConvergenceWarning,
-        )
+        values = dict(loss=relative, n_steps=n_epochs * steps_per_epoch)
+        findings.warn(Finding("pretraining_at_chance", values), findings.NotConverged)
 
 
 def warn_of_validation(
@@ -396,23 +388,11 @@ def warn_of_validation(
         Description of the constant prediction, for the warning.
     """
     if len(losses) > 1 and losses[0] <= min(losses[1:]):
-        checks.warn_user(
-            f"The validation loss did not decrease after the first of {len(losses)} epochs. "
-            "Decrease finetune_lr, or use more training and validation subjects.",
-            ConvergenceWarning,
-        )
+        finding = Finding("first_epoch_best", dict(n_epochs=len(losses)))
+        findings.warn(finding, findings.NotConverged)
     if min(losses, default=-math.inf) >= chance:
-        checks.warn_user(
-            f"The validation loss was never below {chance:.3f}, the loss of predicting {constant} "
-            "for every window. Predictions may still be better than chance, so compute a score on "
-            "held-out subjects. If the score is at chance level, check the labels, or train for "
-            "more epochs or on more subjects.",
-            ConvergenceWarning,
-        )
-
-
-def _steps(n_steps: float) -> str:
-    return f"{n_steps:,} step{'' if n_steps == 1 else 's'}"
+        finding = Finding("validation_at_chance", dict(chance=chance, constant=constant))
+        findings.warn(finding, findings.NotConverged)
 
 
 def steps_in_epoch(net: skorch.NeuralNet, dataset: Dataset) -> int:

@@ -1,6 +1,5 @@
 """Implementation of the commands ``store``, ``plan`` and ``encoders``."""
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from rich.filesize import decimal
 
 from braindecode_pars import datasets, runs
 from braindecode_pars._common import checks, computing, model_files
+from braindecode_pars._common.findings import silent
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings import cutting
@@ -121,9 +121,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     **settings
         Arguments of ``SignalStore.create``.
     """
-    with warnings.catch_warnings():
-        # Skipped recordings are printed below.
-        warnings.filterwarnings("ignore", r".* recordings were skipped", UserWarning)
+    with silent("skipped_recordings"):  # printed below
         finished = SignalStore.create(path, source, **settings)
     table = finished.recordings
     hours = table["n_times"].sum() / finished.sfreq / 3600

@@ -4,8 +4,9 @@ Settings come from the paper and from options, data from :func:`datasets.load
 <braindecode_pars.datasets.load>`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,13 @@ def methods_of(
         default = tuple(name for name in default if name != "pars")
     methods = baselines.make_methods(names or default, encoder=by_name or None, **settings)
     if protocol == "controls" and "probe" in (names or default):
-        networks = baselines.FROZEN, baselines.ALL_WEIGHTS
-        return {name: method for name, method in methods.items() if not name.endswith(networks)}
+        parts = (
+            ("random encoder", *by_name),
+            (baselines.FROZEN, baselines.ALL_WEIGHTS),
+            ("", baselines.CENTERED),
+        )
+        networks = {*map("".join, product(*parts))}
+        return {name: method for name, method in methods.items() if name not in networks}
     return methods
 
 
@@ -154,15 +160,15 @@ def show_controls(
     show(f"Results written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
 
 
-def reference_method(name: str | None, methods: Iterable[str]) -> str:
+def reference_method(name: str | None, methods: Collection[str]) -> str:
     """Return the name of the reference method in tables.
 
     ``name`` is the name in tables or of --method. If None, scratch, otherwise the random encoder.
     """
     if name is None:
-        plain = {method.removesuffix(baselines.CENTERED): method for method in methods}
-        if candidates := [plain[candidate] for candidate in _AGAINST if candidate in plain]:
-            return candidates[0]
+        for method in map("".join, product(_AGAINST, ("", baselines.CENTERED))):
+            if method in methods:
+                return method
         names = ", ".join(methods)
         raise ValueError(f"--against is required: pass the reference method, one of {names}.")
     keys = {text.casefold().replace("-", " ") for text in (name, shown_name(name))}

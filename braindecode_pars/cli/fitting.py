@@ -14,6 +14,7 @@ import pandas as pd
 
 from braindecode_pars import PARSClassifier, baselines, datasets
 from braindecode_pars._common import model_files
+from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show, values
 from braindecode_pars.datasets import any_source
@@ -209,10 +210,11 @@ def study_folder(
     else:
         n_jobs = reading.pop("n_jobs", None)  # stored windows are not read in parallel
     reading = SAMPLE_CLASSES.get(folder, {}) | _with_classes(folder, reading)
-    with warnings.catch_warnings(record=True) as caught:
+    caught: list[Collected] = []
+    with collected(caught):
         windows = datasets.load(folder, **reading)
-    for warning in caught:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    for message, category, file, line in caught:
+        warnings.warn_explicit(message, category, file, line)
     name = any_source.title(folder).replace("_", " ")
     check = data_check.check_data(windows, in_spite_of=in_spite_of)
     # Quick studies do not use a bundled encoder, and the preprocessing of stores and bundled
@@ -226,7 +228,7 @@ def study_folder(
     if len(check.classes):
         print_frame(check.classes)
     for finding in check.findings:
-        show(f"{finding.kind.capitalize()}: {finding.text}")
+        show(f"{finding.level.capitalize()}: {finding.text}")
     if check.stops:
         show("\n".join(unanswered(name, check, out).answers))
         show(f"Report written to {out / 'report.html'}.")
@@ -236,7 +238,7 @@ def study_folder(
         windows, check, settings, out=out, dataset=name, unlabeled_label=-1
     )
     plan.about["command"] = f"braindecode-pars {shlex.join(sys.argv[1:])}"
-    plan.about["warnings"] = [str(warning.message) for warning in caught]
+    plan.about["warnings"] = [str(message) for message, *_ in caught]
     _show_plan(plan, n_jobs)
     if plan_only:
         show("The study was not run. Omit --plan-only to run it.")

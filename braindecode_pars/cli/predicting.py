@@ -17,6 +17,7 @@ import pandas as pd
 
 from braindecode_pars import PARSClassifier, __version__
 from braindecode_pars._common import checks, files, model_files, subjects, training
+from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.recording import (
@@ -79,9 +80,7 @@ def predict_recordings(
         be predicted is a row of the summary.
     """
     targets = find_recordings(paths)
-    with warnings.catch_warnings():
-        # Parameters that only matter for fit, which this command does not call
-        warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
+    with silent("unsaved_parameters"):  # of fit, which this command does not call
         kinds = model_files.kinds_in(model_files.model_folder(model))
         kind = FewLabelsClassifier if model_files.FEW_LABELS in kinds else PARSClassifier
         clf = kind.load(model, device=device)
@@ -143,7 +142,8 @@ def _predict(
     name = results.recording.name
     try:
         state = results.state()
-        with warnings.catch_warnings(record=True) as caught:
+        caught: list[Collected] = []
+        with collected(caught):
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             if adapt is not None:
@@ -153,7 +153,7 @@ def _predict(
         if factor := frame.attrs["findings"].get("rescaled_by"):
             text = f"{name}: rescaled to the amplitude of the training data (factor {factor:.3g})."
             bar.write(text, file=sys.stderr)
-        for message in dict.fromkeys(str(warning.message) for warning in caught):
+        for message in dict.fromkeys(str(message) for message, *_ in caught):
             bar.write(f"{name}: {message}", file=sys.stderr)
         results.write(frame, state)
     except Exception as error:  # readers raise any error; predict the remaining recordings

@@ -16,10 +16,10 @@ import skorch.helper
 import torch
 from braindecode.augmentation import AugmentedDataLoader
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks, computing, training
+from braindecode_pars._common import checks, computing, findings, training
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.estimators import augmentation
 from braindecode_pars.pretrained import cards
 from braindecode_pars.windows import Windows, amplitudes, examples, labels
@@ -354,11 +354,8 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
     absent = [label for label in trained if label not in {*predicted}]
     if absent:
         names = [str((estimator.class_names_ or {}).get(label, label)) for label in absent]
-        checks.warn_user(
-            f"The classifier does not predict {', '.join(names)} for any of {len(windows)} "
-            "training windows. Train for more epochs, or check the labels and class_weight.",
-            ConvergenceWarning,
-        )
+        values = dict(classes=", ".join(names), n_windows=len(windows))
+        findings.warn(Finding("class_not_predicted", values), findings.NotConverged)
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:

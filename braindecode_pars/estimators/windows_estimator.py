@@ -26,7 +26,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
 
-from braindecode_pars._common import checks, computing, model_files, settings, training
+from braindecode_pars._common import checks, computing, findings, model_files, settings, training
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.encoder import TOKENIZERS
 from braindecode_pars.estimators.augmentation import make_augmentation
 from braindecode_pars.models import parsnet
@@ -459,11 +460,7 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
                 np.sum(~marks.are_good(raw, rows["start"].to_numpy(), rows["stop"].to_numpy()))
             )
     if n_bad:
-        checks.warn_user(
-            f"{n_bad} of {len(windows)} windows overlap with gaps or with annotations that begin "
-            'with "BAD". To exclude them, pass use_mne_epochs=True to the braindecode function '
-            "that creates the windows."
-        )
+        findings.warn(Finding("bad_windows", dict(n=n_bad, n_windows=len(windows))))
 
 
 def read_to_predict(
@@ -599,11 +596,14 @@ def warn_of_differences(
             counts[entry] += n if entry.name in names else 0
     counts = Counter({entry: n for entry, n in counts.items() if n})
     if counts:
-        phrases = [
-            str(entry) + ("" if n == len(windows) else f" ({n} of {len(windows)} windows)")
-            for entry, n in counts.items()
-        ]
-        checks.warn_user(f"{beginning}: {'; '.join(phrases)}. {advice(counts)}")
+        values = dict(
+            beginning=beginning,
+            differences=[*map(str, counts)],
+            counts=[*counts.values()],
+            n_windows=len(windows),
+            advice=advice(counts),
+        )
+        findings.warn(Finding("preprocessing_of_windows", values))
 
 
 def advice(

@@ -3,11 +3,9 @@
 Warnings of folds are shown once per protocol. Parallel folds are distributed over the GPUs.
 """
 
-import re
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,11 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from braindecode_pars._common import checks, computing, files, tables, training
+from braindecode_pars._common.findings import collected, warn_once
 from braindecode_pars._common.names import METRICS
 from braindecode_pars.estimators.windows_estimator import LabelPredictor, parameters_called
 from braindecode_pars.evaluation import cache, leaks
@@ -473,41 +471,3 @@ def warn_of_undefined(scores: pd.DataFrame) -> None:
         f"{beginning} undefined (NaN). {'; '.join(reasons[:3])}. See the column 'why' of the "
         "scores for all reasons."
     )
-
-
-#: Counts in warnings that differ between folds, because folds have different windows.
-_COUNTS = re.compile(r"\b\d+ of \d+ windows")
-
-#: Losses and steps in convergence warnings, which also differ between folds.
-_NUMBERS = re.compile(r"\d[\d,.]*")
-
-
-@contextmanager
-def collected(fold_warnings: list[tuple]) -> Iterator[None]:
-    """Append the warnings of a context to a list, as arguments of ``warnings.warn_explicit``.
-
-    The arguments can be sent between processes. A filter that turns warnings into errors applies in
-    the context.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        try:
-            yield
-        finally:
-            fold_warnings += [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
-
-
-def warn_once(warnings_by_fold: Sequence[Sequence[tuple]]) -> None:
-    """Show each kind of warning of several folds once, with the number of folds."""
-    kinds: dict[tuple, list[tuple]] = {}
-    n_folds = len(warnings_by_fold)
-    for fold_warnings in warnings_by_fold:
-        unique: dict[tuple, tuple] = {}
-        for text, category, *position in fold_warnings:
-            pattern = _NUMBERS if issubclass(category, ConvergenceWarning) else _COUNTS
-            unique.setdefault((pattern.sub("", text), category), (text, category, *position))
-        for kind, warning in unique.items():
-            kinds.setdefault(kind, []).append(warning)
-    for warnings_of_kind in kinds.values():
-        text, *arguments = warnings_of_kind[0]
-        prefix = f"In {len(warnings_of_kind)} of {n_folds} folds: " if n_folds > 1 else ""
-        warnings.warn_explicit(prefix + text, *arguments)

@@ -5,10 +5,9 @@ as findings, with a warning if a decision of the user is required. Windows are c
 overlap, and never contain a gap.
 """
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mne
 import numpy as np
@@ -18,7 +17,9 @@ from scipy.special import entr
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import channel_names, checks, subjects, tables
+from braindecode_pars._common import channel_names, checks, findings, subjects, tables
+from braindecode_pars._common.finding_texts import MAY_BE_REFERENCE
+from braindecode_pars._common.findings import Finding
 from braindecode_pars._common.sleep_stages import absent_stages
 from braindecode_pars.recordings import as_trained, readers
 from braindecode_pars.windows import amplitudes, convert, preprocessing, recorded_steps, table
@@ -56,22 +57,20 @@ def predict_raw(
         raise ValueError(
             f"All channels of the model in the recording are flat ({names}{missing}). The "
             "recording contains the channels "
-            f"{checks.format_list(channel_names.odd_first(raw.ch_names))}. {_MAY_BE_REFERENCE}"
+            f"{checks.format_list(channel_names.odd_first(raw.ch_names))}. {MAY_BE_REFERENCE}"
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
-    findings = recording_findings(recording, clf, source) | rescaled
+    about = recording_findings(recording, clf, source) | rescaled
     # Predict. The table has one row per window of a regular grid.
     windows, is_numeric = windows_from(recording, starts, length), is_regressor(clf)
-    with warnings.catch_warnings():
-        for message in ("The amplitude of", "Channels are flat"):  # findings say so
-            warnings.filterwarnings("ignore", message)
+    with findings.silent("other_unit", "flat_windows"):  # there are findings of the recording
         values = clf.predict(windows)[:, None] if is_numeric else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_use(np.arange(n_rows) * length, length)] = np.nan
-    findings |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
+    about |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
     if hasattr(clf, "expected_score_"):  # a model of a study
-        findings["expected_score"] = clf.expected_score_
+        about["expected_score"] = clf.expected_score_
     columns = {"prediction": rows[:, 0]} if is_numeric else _class_columns(rows, class_texts(clf))
     frame = pd.DataFrame({"onset": np.arange(n_rows) * seconds, "duration": seconds, **columns})
     frame["n_chans"] = len(recording.found)
@@ -83,7 +82,7 @@ def predict_raw(
             frame[f"{tables.SMOOTHED}{text}"] = smoothed[:, i]
     channels = {derivation.name: derivation.formula for derivation in recording.found}
     frame.attrs |= {} if is_numeric else dict(classes=class_texts(clf))
-    frame.attrs |= dict(recording=name, channels=channels, findings=findings)
+    frame.attrs |= dict(recording=name, channels=channels, findings=about)
     return frame
 
 
@@ -196,17 +195,6 @@ def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int
     return convert.windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
 
 
-class RecordingFinding(NamedTuple):
-    """Finding about a recording: name, value that JSON supports, and warning.
-
-    If the value is false, there is no finding.
-    """
-
-    name: str
-    value: Any
-    warning: str | None = None
-
-
 def recording_findings(
     recording: as_trained.Prepared, clf: Any, source: Any = None
 ) -> dict[str, Any]:
@@ -231,25 +219,25 @@ def recording_findings(
     UserWarning
         For each finding that requires a decision of the user.
     """
-    findings = [
+    checked = [
         *_compare_channels(recording, clf),
-        _compare_preprocessing(recording),
+        *_compare_preprocessing(recording),
         *_find_flat_clipped_channels(recording, clf.n_times_ / recording.sfreq),
-        _compare_amplitudes(recording, clf),
-        _find_subject(recording, clf, source),
-        _compare_centering(clf),
-        _find_absent_stages(clf),
+        *_compare_amplitudes(recording, clf),
+        *_find_subject(recording, clf, source),
+        *_compare_centering(clf),
+        *_find_absent_stages(clf),
     ]
-    findings = [finding for finding in findings if finding.value]
-    for finding in findings:
-        if finding.warning is not None:
-            checks.warn_user(finding.warning)
-    return {finding.name: finding.value for finding in findings}
+    for finding in checked:
+        if finding.level == "warning":
+            findings.warn(finding)
+    return {finding.kind: finding.values["value"] for finding in checked}
 
 
-def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[RecordingFinding]:
+def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Finding]:
     """Yield findings about missing channels, and about differences in the reference."""
-    yield RecordingFinding("missing_channels", recording.missing)  # the prediction warns
+    if recording.missing:  # the prediction warns
+        yield Finding("missing_channels", dict(value=recording.missing), "note")
     differing = {
         lead.name: lead.formula
         for lead in recording.found
@@ -261,49 +249,31 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Reco
         preprocessing.text_of("reference", steps.reference)
         for steps in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
     )
-    texts = [
-        f"{name} (reference {actual})" if formula == name else f"{formula} instead of {name}"
-        for name, formula in differing.items()
-    ]
-    yield RecordingFinding(
-        "other_reference",
-        differing,
-        "The recording is referenced differently from the training data"
-        f"{f' (expected {expected})' if recording.not_rereferenced else ''} and cannot be "
-        f"re-referenced automatically: {checks.format_list(texts, max_items=3)}. "
-        "Re-reference it with raw.set_eeg_reference, or add the missing reference channels.",
-    )
+    if differing:
+        shown = expected if recording.not_rereferenced else None
+        yield Finding("other_reference", dict(value=differing, actual=actual, expected=shown))
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
         return
     chs_info = clf.chs_info_ or []
     is_averaged = not differing and all(step.name != "reference" for step in recording.differences)
     absent = [ch["ch_name"] for ch in chs_info if channel_names.is_eeg_by_type(ch)]
     absent = [name for name in absent if name in recording.missing] if is_averaged else []
-    yield RecordingFinding(
-        "average_without",
-        absent,
-        "The average reference of the recording does not contain channels that it contained in "
-        f"training: {checks.format_list(absent)}. This changes the signals of all channels. Add "
-        "these channels, or refit on the channels shared by all recordings.",
-    )
+    if absent:
+        yield Finding("average_without", dict(value=absent))
     # Caps may have more electrodes, and file readers assign the type EEG to any signal.
     used = {lead.channel for lead in recording.found}
     further = sorted({name for lead in recording.found for name in lead.reference} - used)
     # With one or selected channels, other electrodes were in the average reference in training.
     if len(used) == 1 or getattr(clf, "channels", None):
         further = [n for n in further if channel_names.why_no_electrode({"ch_name": n})]
-    yield RecordingFinding(
-        "average_with",
-        further,
-        "The average reference of the recording contains channels that are not in the model: "
-        f"{checks.format_list(further)}. If they were not in the average reference in training, "
-        "mark them as bad in raw.info['bads'], or set another channel type.",
-    )
+    if further:
+        yield Finding("average_with", dict(value=further))
 
 
-def _compare_preprocessing(recording: as_trained.Prepared) -> RecordingFinding:
-    """Return preprocessing mismatches that cannot be corrected automatically."""
-    differing = recording.differences
+def _compare_preprocessing(recording: as_trained.Prepared) -> Iterator[Finding]:
+    """Yield preprocessing mismatches that cannot be corrected automatically."""
+    if not (differing := recording.differences):
+        return
     advice = "Use preprocess=True, or preprocess the recording like the training data."
     if any(step.expected == preprocessing.CHANGED for step in differing):
         advice = (
@@ -312,17 +282,11 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> RecordingFinding:
         )
     elif all(step.repair is None for step in differing):
         advice = "This cannot be undone automatically; use the original recording if available."
-    return RecordingFinding(
-        "preprocessing_mismatch",
-        {step.name: str(step) for step in differing},
-        "Preprocessing of the recording differs from the training data: "
-        f"{'; '.join(map(str, differing))}. {advice}",
-    )
+    value, texts = {step.name: str(step) for step in differing}, "; ".join(map(str, differing))
+    yield Finding("preprocessing_mismatch", dict(value=value, texts=texts, advice=advice))
 
 
-def _find_flat_clipped_channels(
-    recording: as_trained.Prepared, window: float
-) -> Iterator[RecordingFinding]:
+def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -> Iterator[Finding]:
     """Yield the durations for which channels are flat, or clipped, in seconds.
 
     The duration must be at least a minimum proportion of the recording, and at least a window.
@@ -333,17 +297,8 @@ def _find_flat_clipped_channels(
     for state in ("flat", "clipped"):
         seconds = {name: getattr(duration, state) for name, duration in durations.items()}
         seconds = {name: duration for name, duration in seconds.items() if duration >= minimum}
-        texts = [
-            f"{name} for {duration:.0f} of {total:.0f} s" for name, duration in seconds.items()
-        ]
-        has_whole = any(duration >= 0.99 * total for duration in seconds.values())
-        yield RecordingFinding(
-            f"{state}_channels",
-            seconds,
-            f"Channels are {state}: {checks.format_list(texts, max_items=3)}. To exclude them, "
-            f"mark the channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
-            f"{f' {_MAY_BE_REFERENCE}' if state == 'flat' and has_whole else ''}",
-        )
+        if seconds:
+            yield Finding(f"{state}_channels", dict(value=seconds, total=total))
 
 
 def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
@@ -395,39 +350,24 @@ def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]
     }
 
 
-def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> RecordingFinding:
-    """Return channels whose amplitude is outside the training range by a factor of five or more."""
+def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Iterator[Finding]:
+    """Yield channels whose amplitude is outside the training range by a factor of five or more."""
     usual = clf.amplitudes_
     if usual is None:
-        return RecordingFinding("unusual_amplitudes", None)
+        return
     mismatched = {
         name: amplitude
         for name, amplitude in _amplitudes(recording, clf.n_times_).items()
         # Flat channels, in which filters leave rounding errors, are a separate finding.
         if amplitudes.MIN_MISMATCH_FACTOR <= usual.times_outside(amplitude) < _FLAT
     }
-    shown = checks.format_list(
-        [f"{name} {amplitude:.1g}" for name, amplitude in mismatched.items()]
-    )
-    return RecordingFinding(
-        "unusual_amplitudes",
-        {"found": mismatched, "trained": [usual.low, usual.high]} if mismatched else None,
-        f"The amplitude of channels is far outside the range of the training data ({usual.low:.1g} "
-        f"to {usual.high:.1g}): {shown}. Check the unit and gain of the file, or predict with "
-        "rescale=True (--rescale). If the training windows were in microvolts, refit with "
-        "preprocessing={'scale': 1e6}.",
-    )
+    if mismatched:
+        value = {"found": mismatched, "trained": [usual.low, usual.high]}
+        yield Finding("unusual_amplitudes", dict(value=value))
 
 
-#: Note about channels that are flat in the whole recording.
-_MAY_BE_REFERENCE = (
-    "A channel that is flat throughout may be the reference of the other channels, which is "
-    "correct in a derivation such as C4-C3."
-)
-
-
-def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> RecordingFinding:
-    """Return the subject identifier of the recording if the training data contain it.
+def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iterator[Finding]:
+    """Yield the subject identifier of the recording if the training data contain it.
 
     The identifier is read from the file, or from its path. A number of an unknown corpus is
     compared with the labeled subjects only, not with the pretraining subjects of the encoder.
@@ -439,42 +379,22 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Reco
     from_path = subjects.possible_subjects(Path(files[0])) if files and files[0] else []
     his_id = (recording.raw.info["subject_info"] or {}).get("his_id")
     names = [name for name in (his_id, *from_path) if name and name != "X"]  # X: anonymous in EDF
-    name = next((str(name) for name in names if name in seen or name in labeled), None)
-    return RecordingFinding(
-        "subject_in_training",
-        name,
-        f"Data leakage: the training data of the model include subject {name!r}. If this is the "
-        "same subject, the predictions are better than on new subjects and do not indicate the "
-        "accuracy of the model.",
-    )
+    for name in [str(name) for name in names if name in seen or name in labeled][:1]:
+        yield Finding("subject_in_training", dict(value=name))
 
 
-def _compare_centering(clf: Any) -> RecordingFinding:
-    """Return whether centering by the mean of one recording removes the class difference."""
+def _compare_centering(clf: Any) -> Iterator[Finding]:
+    """Yield a finding if centering by the mean of one recording removes the class difference."""
     by_mean = getattr(clf, "test_subject_data_", None) is tables.TestSubjectData.ALL_UNLABELED
-    return RecordingFinding(
-        "centered_alone",
-        by_mean and clf.one_class_recordings_,
-        "The model centers features by the mean of each subject, and each training recording "
-        "contained one class. The mean of a single recording with one class removes the class "
-        "difference, so these predictions are not informative. Call adapt with windows of all "
-        "recordings of the subject before prediction, or refit with recenter=None (command fit: "
-        "--set recenter=null).",
-    )
+    if by_mean and clf.one_class_recordings_:
+        yield Finding("centered_alone", dict(value=True))
 
 
-def _find_absent_stages(clf: Any) -> RecordingFinding:
-    """Return the sleep stages that a sleep staging model cannot predict."""
+def _find_absent_stages(clf: Any) -> Iterator[Finding]:
+    """Yield the sleep stages that a sleep staging model cannot predict."""
     classes = class_texts(clf) if hasattr(clf, "classes_") else []
-    absent = absent_stages(classes)
-    return RecordingFinding(
-        "absent_stages",
-        absent,
-        f"The model was trained on the classes {checks.format_list(classes)} only and cannot "
-        f"predict {', '.join(absent)}; windows of these stages are assigned to another class, "
-        "possibly with a high probability. To score complete sleep recordings, train on all "
-        "stages.",
-    )
+    if absent := absent_stages(classes):
+        yield Finding("absent_stages", dict(value=absent, classes=classes))
 
 
 #: Minimum flat or clipped proportion of a recording for a finding. The last record of an EDF file

@@ -19,7 +19,8 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import checks, computing, files, model_files
+from braindecode_pars._common import checks, computing, files, findings, model_files
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.encoder import PatchEncoder, activation_name
 from braindecode_pars.models import PARSNet, network_files
 from braindecode_pars.pretext.base import PRETEXT_TASKS, find_task
@@ -562,9 +563,6 @@ def parameters_from_json(cls: type[BaseEstimator], described: dict[str, Any]) ->
             left_out[name] = repr(parameters.pop(name))
     if left_out:
         names = ", ".join(f"{name}={text}" for name, text in left_out.items())
-        checks.warn_user(
-            "These parameters are not saved with the model. The loaded estimator has their default "
-            f"values; the values of the saved estimator were {names}. Set them before refitting."
-        )
+        findings.warn(Finding("unsaved_parameters", dict(parameters=names)))
     pairs = {name: dict(items) for name, items in described["pairs"].items()}
     return cls(**parameters, **pairs)

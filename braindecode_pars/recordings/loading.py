@@ -21,18 +21,12 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common import checks, tables, training
+from braindecode_pars._common.findings import Collected, Finding, FindingWarning, collected
 from braindecode_pars._common.subjects import in_corpus, subject_key
 from braindecode_pars.recordings import cutting, search
 from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
-
-
-def skipped_message(skipped: Sequence[str], n_recordings: int) -> str:
-    """Return a message with the reasons why recordings were skipped, with at most 20 reasons."""
-    more = [f"and {len(skipped) - 20} more"] if len(skipped) > 20 else []
-    lines = [f"{len(skipped)} of {n_recordings} recordings were skipped:", *skipped[:20], *more]
-    return "\n  ".join(lines)
 
 
 @dataclass(frozen=True)
@@ -278,7 +272,8 @@ def read_corpus(
             "shorter window, or select other subjects or classes. To continue without windows for "
             f"them, pass on_error='warn' (--on-error warn).{table}"
         )
-    messages = [skipped_message(failures, len(recordings))] if failures else []
+    skipped = Finding("skipped_recordings", dict(n_recordings=len(recordings), reasons=failures))
+    messages = [skipped.text] if failures else []
     messages += [f"No windows remain for {checks.format_list(missing)}."] if missing else []
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
         checks.warn_user(("\n".join(messages) + table).strip())
@@ -335,7 +330,9 @@ def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
 
 def _read_one(
     recording: Recording, read: Callable[[Recording], EEGWindowsDataset | None]
-) -> tuple[EEGWindowsDataset | None, str | None, list[cutting.ExcludedItem], list[str]]:
+) -> tuple[
+    EEGWindowsDataset | None, str | None, list[cutting.ExcludedItem], list[FindingWarning | str]
+]:
     """Read the windows of a recording.
 
     Returns
@@ -346,22 +343,20 @@ def _read_one(
         Reason why the recording cannot be read.
     excluded_items : list of ExcludedItem
         Excluded labels, windows and signals.
-    messages : list of str
+    messages : list of (FindingWarning | str)
         Warnings, which would otherwise be lost in a worker process.
     """
     if problem := search.why_unreadable(recording.file):
         return None, problem, [], []
     windows, problem = None, None
-    with (
-        cutting.collect_excluded_items() as excluded_items,
-        warnings.catch_warnings(record=True) as caught,
-    ):
+    caught: list[Collected] = []
+    with cutting.collect_excluded_items() as excluded_items, collected(caught):
         warnings.simplefilter("always", UserWarning)
         try:
             windows = read(recording)
         except Exception as error:  # the caller adds the file name to any error of a reader
             problem = f"{error or type(error).__name__}"
-    messages = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    messages = [message for message, category, *_ in caught if issubclass(category, UserWarning)]
     return windows, problem, [] if problem else excluded_items, messages
 
 

@@ -23,8 +23,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import median_abs_deviation
 
-from braindecode_pars._common import checks, files, training
-from braindecode_pars.recordings import as_trained, cutting, loading, recipe, search
+from braindecode_pars._common import checks, files, findings, training
+from braindecode_pars._common.findings import Finding
+from braindecode_pars.recordings import as_trained, cutting, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
     SAMPLES,
@@ -313,9 +314,7 @@ def _store(
         log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
     _warn_of_problems(problems)
     if len(outliers := amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))):
-        checks.warn_user(
-            amplitudes.outlier_recordings_message(outliers.tolist(), len(log_amplitudes))
-        )
+        findings.warn(amplitudes.outlier_finding(outliers.tolist(), len(log_amplitudes)))
     common_steps = preprocessing.agreed(
         [recording.known_preprocessing for recording in index.recordings]
     )
@@ -329,7 +328,8 @@ def _store(
             "recording. Correct the names."
         )
     if skipped:
-        checks.warn_user(loading.skipped_message(skipped, n_pieces))
+        values = dict(n_recordings=n_pieces, reasons=skipped)
+        findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
@@ -554,14 +554,14 @@ def _encoded(
     excerpts = [signals[:, i * length : (i + 1) * length] for i in numbers]
     deviations = np.concatenate([median_abs_deviation(excerpt, axis=1) for excerpt in excerpts])
     amplitude = np.median(deviations[deviations > 0]) if deviations.any() else np.nan
+    # The samples of a file are in volts.
+    volts_to_unit = 1.0 if isinstance(source.origin, Path) else applied.scale
+    problem = amplitudes.amplitude_problem(excerpts, volts_to_unit)
     problems = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),
         flat=", ".join(as_trained.flat_clipped_channels(piece, ch_names)),
-        # The samples of a file are in volts.
-        amplitude=amplitudes.amplitude_problem(
-            excerpts, 1.0 if isinstance(source.origin, Path) else applied.scale
-        ),
+        amplitude=problem and problem.text,
     )
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
     problem_list = [(kind, text) for kind, text in problems.items() if text]

@@ -6,9 +6,8 @@ the amplifier or the time of recording, or if recordings are duplicated.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import choice, format_list
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows import Windows, amplitudes, convert, duplicates, labels, table
 from braindecode_pars.windows.preprocessing import agreed
 
@@ -32,7 +32,7 @@ _MAX_READ = 2000
 _SEPARATING_AUC = 0.95
 #: Balanced accuracy above which a property of the recordings alone identifies the classes.
 _CONFOUNDED = 0.9
-#: Topic of findings that can be overridden with ``in_spite_of``.
+#: Kind of findings that can be overridden with ``in_spite_of``.
 CONFOUNDS = "confounds"
 #: Properties of recordings that may be confounded with the classes, with their names in messages.
 _PROPERTIES = {
@@ -47,29 +47,6 @@ _PROPERTIES = {
 _ORDERS = {"date": "recording dates", "file": "file names", None: "order in the dataset"}
 #: Optional properties in the description of a recording.
 _DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
-
-
-class Finding(NamedTuple):
-    """Finding of the data check.
-
-    Attributes
-    ----------
-    kind : "stop" | "warning" | "note"
-        Severity: "stop" (the question cannot be answered), "warning" (scores may be confounded) or
-        "note".
-    text : str
-        Message with the finding, its consequence, and a remedy.
-    topic : str
-        Topic: "labels", "subjects", "confounds" (class is confounded with a property of the
-        recordings), "copies" (duplicate recordings), "amplitudes" or "order" (order of recording).
-    """
-
-    kind: str
-    text: str
-    topic: str = ""
-
-
-_stop, _warning, _note = (partial(Finding, kind) for kind in ("stop", "warning", "note"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +74,7 @@ class DataCheck:
     @property
     def stops(self) -> list[str]:
         """Messages of the findings that stop a study; empty if it can be run."""
-        return [finding.text for finding in self.findings if finding.kind == "stop"]
+        return [finding.text for finding in self.findings if finding.level == "stop"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +126,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
         Labeled windows, or any other source of windows that the estimators accept. The label -1
         means unlabeled, unless a class name is assigned to -1.
     in_spite_of : collection of str
-        Topics whose stops become warnings. Supported: ``("confounds",)``, for classes that are
-        confounded with the site, sampling rate, reference or channels of the recordings.
+        Kinds of findings whose stops become warnings. Supported: ``("confounds",)``, for classes
+        that are confounded with the site, sampling rate, reference or channels of the recordings.
 
     Returns
     -------
@@ -159,7 +136,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Raises
     ------
     ValueError
-        If ``in_spite_of`` contains another topic, there are no windows, or a window contains
+        If ``in_spite_of`` contains another kind, there are no windows, or a window contains
         samples that are not finite.
 
     Examples
@@ -169,11 +146,11 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     >>> check = check_data(datasets.mental_arithmetic())
     >>> check.facts["subjects"], check.by_subject, check.stops
     ('24', False, [])
-    >>> [finding.text[:47] for finding in check.findings]
-    ['Class is confounded with recording order: in al']
+    >>> [(finding.level, finding.kind) for finding in check.findings]
+    [('warning', 'order_of_recordings')]
     """
-    for topic in in_spite_of:
-        choice(CONFOUNDS).check("in_spite_of", topic)
+    for kind in in_spite_of:
+        choice(CONFOUNDS).check("in_spite_of", kind)
     windows = convert.as_windows(windows_ds)
     windows.check_not_empty()
     recordings = _recordings(windows, windows_ds)
@@ -189,17 +166,11 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
         *_order_of_recordings(data),
         *_order_within_recordings(data),
     ]
-    if sentence := labels.similar_classes(data.names):
-        findings.append(_warning(sentence, "labels"))
+    if finding := labels.similar_classes(data.names):
+        findings.append(finding)
     if n := len(windows) - len(labeled):
-        findings.append(
-            _note(
-                f"{n} of {len(windows)} windows are unlabeled. They are used for self-supervised "
-                "pretraining, but not scored.",
-                "labels",
-            )
-        )
-    findings.sort(key=lambda finding: ("stop", "warning", "note").index(finding.kind))
+        findings.append(Finding("unlabeled_windows", dict(n=n, n_windows=len(windows)), "note"))
+    findings.sort(key=lambda finding: ("stop", "warning", "note").index(finding.level))
     of_class = labeled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
     return DataCheck(_facts(data), classes, by_subject, findings)
@@ -345,39 +316,20 @@ def _too_few(data: _Data) -> Iterator[Finding]:
     """Yield stops for too few classes or subjects."""
     labeled, names = data.labeled, data.names
     if len(names) < 2:
-        problem = f"only one class, {names[0]!r}" if names else "no label"
-        yield _stop(
-            f"The windows have {problem}; at least two classes are required. Check the source of "
-            "the labels. The label -1 means unlabeled.",
-            "labels",
-        )
+        yield Finding("too_few_classes", dict(classes=names), "stop")
         return
     subjects = labeled.groupby("class", observed=False)["subject"].nunique()
     if n := int(labeled["subject"].isna().sum()):
-        yield _stop(
-            f"The subject of {n} of {len(labeled)} labeled windows is unknown, but methods are "
-            "scored on held-out subjects. Add the subject of every recording to its file name or "
-            "description, or pass subject=.",
-            "subjects",
-        )
+        yield Finding("unknown_subjects", dict(n=n, n_windows=len(labeled)), "stop")
     elif data.by_subject and (too_few := subjects[subjects < _MIN_SUBJECTS_PER_CLASS]).size:
-        counts = format_list([f"{name!r} has {n}" for name, n in too_few.items()])
-        yield _stop(
-            f"Each subject has one class, and at least {_MIN_SUBJECTS_PER_CLASS} subjects per "
-            f"class are required for training and testing, but {counts}. Add subjects, or exclude "
-            "the class.",
-            "subjects",
-        )
+        values = dict(counts=too_few.to_dict(), minimum=_MIN_SUBJECTS_PER_CLASS)
+        yield Finding("too_few_of_class", values, "stop")
     elif not data.by_subject:
         n = int((labeled.groupby("subject")["class"].nunique() > 1).sum())
         total = data.recordings["subject"].nunique()
         if n < _MIN_SUBJECTS:
-            yield _stop(
-                f"Only {n} of {total} subjects have labels of two or more classes; at least "
-                f"{_MIN_SUBJECTS} are required to test differences between methods. Label "
-                "recordings of more subjects.",
-                "subjects",
-            )
+            values = dict(n=n, n_subjects=total, minimum=_MIN_SUBJECTS)
+            yield Finding("too_few_subjects", values, "stop")
 
 
 def _confounds(
@@ -402,32 +354,23 @@ def _confounds(
             continue
         strength = contingency.association(counts, method="cramer")
         p = contingency.chi2_contingency(counts, correction=False).pvalue
-        texts = []
-        for value, row in counts.iterrows():
-            name = _shown(value) if len(_shown(value)) <= 40 else f"{_shown(value)[:37]}..."
-            class_counts = ", ".join(f"{n} of {label!r}" for label, n in row.items() if n)
-            texts.append(f"{name}: {class_counts}")
-        counts_text = "; ".join(texts[:4]) + f"; and {len(texts) - 4} more" * (len(texts) > 4)
         # Balanced accuracy of the best prediction of the class from the value
         accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
         is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
         if not is_stop and (strength <= 0.5 or p >= 0.01):
             continue
-        text = (
-            f"Class is confounded with the {property_name}, which alone identifies the class with "
-            f"a balanced accuracy of {accuracy:.2f} (Cramér's V = {strength:.2f}, p = {p:.2g}, "
-            f"chi-squared test). Numbers of subjects: {counts_text}. Scores may reflect the "
-            f"{property_name} instead of brain activity"
+        is_stop = is_stop and CONFOUNDS not in in_spite_of
+        is_hidden = column == "recorded_channels" and recordings["channels"].nunique() == 1
+        values = dict(
+            property=property_name,
+            accuracy=accuracy,
+            strength=strength,
+            p=p,
+            counts={_shown(value): row.to_dict() for value, row in counts.iterrows()},
+            is_same_selection=is_hidden,
+            is_stop=is_stop,
         )
-        if column == "recorded_channels" and recordings["channels"].nunique() == 1:
-            text += ". The selected channels are the same, but amplifiers may differ between files"
-        text += f". Add recordings of all classes with the same {property_name}"
-        if is_stop and CONFOUNDS not in in_spite_of:
-            advice = f"or pass in_spite_of=[{CONFOUNDS!r}] (--in-spite-of {CONFOUNDS}) to continue"
-            yield _stop(f"{text}, {advice}.", CONFOUNDS)
-        else:
-            advice = f"or compare the classes within one {property_name}"
-            yield _warning(f"{text}, {advice}.", CONFOUNDS)
+        yield Finding(CONFOUNDS, values, "stop" if is_stop else "warning")
 
 
 def _copies(data: _Data) -> Iterator[Finding]:
@@ -437,19 +380,9 @@ def _copies(data: _Data) -> Iterator[Finding]:
         rows = data.recordings.loc[list(numbers)]
         pairs[rows["subject"].nunique() > 1].append(" and ".join(rows["name"]))
     if pairs[True]:
-        yield _stop(
-            "Duplicate recordings across subjects, which contain identical samples: "
-            f"{format_list(pairs[True])}. Training and test data would overlap. Remove the "
-            "duplicates, or assign them to the same subject.",
-            "copies",
-        )
+        yield Finding("copies_across_subjects", dict(pairs=pairs[True]), "stop")
     if pairs[False]:
-        yield _warning(
-            "Duplicate recordings within one subject, which contain identical samples: "
-            f"{format_list(pairs[False])}. They count twice, and if their labels differ, one label "
-            "is wrong. Remove the duplicates.",
-            "copies",
-        )
+        yield Finding("copies_within_subject", dict(pairs=pairs[False]))
 
 
 def _auc(is_class: pd.Series, values: pd.Series) -> float:
@@ -475,31 +408,24 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
         if max(auc, 1 - auc) > _SEPARATING_AUC:
             medians = rows.groupby(is_class)["log_amplitude"].median()
             factor = 10 ** abs(medians[True] - medians[False])
-            yield _warning(
-                f"Amplitude alone separates class {name!r} from the other classes: its median is "
-                f"{'larger' if auc > 0.5 else 'smaller'} by a factor of {factor:.2g}, with almost "
-                "no overlap. The cause may be physiological, as in deep sleep, or technical, such "
-                "as a different amplifier, unit or cap. Also evaluate on amplitude-normalized "
-                "windows (control 'amplitude').",
-                "amplitudes",
-            )
+            direction = "larger" if auc > 0.5 else "smaller"
+            values = dict(name=name, factor=factor, direction=direction)
+            yield Finding("separating_amplitude", values)
             if len(data.names) == 2:
                 break
     checked = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
     scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
     if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in checked), scale):
-        yield _warning(problem, "amplitudes")
+        yield problem
     name = data.recordings["name"]
     if len(outliers := amplitudes.find_outlier_recordings(by_recording)):
-        text = amplitudes.outlier_recordings_message(name[outliers].tolist(), len(by_recording))
-        yield _warning(text, "amplitudes")
+        yield amplitudes.outlier_finding(name[outliers].tolist(), len(by_recording))
     montages, channels = data.windows.recordings["channels"], []
     for number, values in sampled.groupby("recording")["channel_log_amplitudes"]:
         _, outliers = amplitudes.find_outlier_channels([*values], montages[number].names)
-        channels += [f"{format_list(outliers)} of {name[number]}"] if len(outliers) else []
+        channels += [(name[number], outliers)] if outliers else []
     if channels:
-        text = amplitudes.OUTLIER_CHANNELS_MESSAGE.format(format_list(channels, max_items=5))
-        yield _warning(text, "amplitudes")
+        yield amplitudes.outlier_channels_finding(channels)
 
 
 def _order_of_recordings(data: _Data) -> Iterator[Finding]:
@@ -520,13 +446,8 @@ def _order_of_recordings(data: _Data) -> Iterator[Finding]:
         orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
     # An order with repeated classes, such as A B A, partly balances the effects of time.
     if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
-        order, source = ", then ".join(map(repr, orders[0])), " and ".join(sorted(sources))
-        yield _warning(
-            f"Class is confounded with recording order: in all {len(orders)} subjects, the order "
-            f"of classes is {order} (according to: {source}). Time effects such as fatigue or "
-            "drying electrodes may explain the scores. Include subjects with the reverse order.",
-            "order",
-        )
+        values = dict(n_subjects=len(orders), classes=[*orders[0]], sources=sorted(sources))
+        yield Finding("order_of_recordings", values)
 
 
 def _order_within_recordings(data: _Data) -> Iterator[Finding]:
@@ -544,10 +465,6 @@ def _order_within_recordings(data: _Data) -> Iterator[Finding]:
         is_late, is_early = aucs > _SEPARATING_AUC, aucs < 1 - _SEPARATING_AUC
         for position, is_separate in (("late", is_late), ("early", is_early)):
             if len(aucs) >= 3 and is_separate.mean() >= 0.9:
-                yield _warning(
-                    f"Class is confounded with time: in {is_separate.sum()} of {len(aucs)} "
-                    f"recordings, the windows of class {name!r} are {position}, separate from the "
-                    "other classes. Time effects such as fatigue or drying electrodes may explain "
-                    "the scores. Include recordings in which the classes alternate.",
-                    "order",
-                )
+                counts = dict(n=int(is_separate.sum()), n_recordings=len(aucs))
+                values = {**counts, "name": name, "position": position}
+                yield Finding("order_within_recordings", values)

@@ -25,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from braindecode_pars._common import files, model_files, training
+from braindecode_pars._common.findings import Collected, collected, identity_of
 from braindecode_pars._common.names import METRICS
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.evaluation.controls import (
@@ -43,8 +44,8 @@ log = logging.getLogger(__name__)
 
 #: Held-out loss of the pretraining relative to its sham, below which the task counts as learned.
 LEARNED = training.AT_CHANCE
-#: Reason of the failure of a step (None if it succeeded), and texts of its warnings.
-Outcome = tuple[str | None, list[str]]
+#: Reason of the failure of a step (None if it succeeded), and its warnings.
+Outcome = tuple[str | None, list[Collected]]
 #: Minimum time between two updates of the report while the study runs, in seconds.
 REPORT_INTERVAL = 20.0
 #: Time between two checks of the worker processes, in seconds.
@@ -179,13 +180,16 @@ def run_study(
     """Run all steps of a plan; if ``save``, also write the report and the recommended model."""
     folder = plan.folder if save else None
     failures: dict[str, str] = {}
-    messages = plan.about.setdefault("warnings", [])
+    before: list[str] = plan.about.setdefault("warnings", [])
+    of_steps: dict[tuple, str] = {}
     written = 0.0
     try:
-        for step, (reason, texts) in run_steps(plan, plan.steps, n_jobs, verbose):
+        for step, (reason, caught) in run_steps(plan, plan.steps, n_jobs, verbose):
             if reason:
                 failures[step.name] = reason
-            messages += [text for text in dict.fromkeys(texts) if text not in messages]
+            for warning in caught:
+                of_steps.setdefault(identity_of(*warning), str(warning[0]))
+            plan.about["warnings"] = [*dict.fromkeys([*before, *of_steps.values()])]
             if time.monotonic() - written > REPORT_INTERVAL:
                 write(assemble(plan, failures), folder)
                 written = time.monotonic()
@@ -267,14 +271,14 @@ def _attempt(step: StudyStep, plan: StudyPlan, report: study_scores.Report) -> O
     the losses.
     """
     reason = None
-    with warnings.catch_warnings(record=True) as caught:
+    caught: list[Collected] = []
+    with collected(caught):
         warnings.simplefilter("always", UserWarning)
         try:
             study_scores.run_step(step, plan, report)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-    kinds = [(str(warning.message), warning.category) for warning in caught]
-    return reason, [text for text, kind in kinds if not issubclass(kind, ConvergenceWarning)]
+    return reason, [warning for warning in caught if not issubclass(warning[1], ConvergenceWarning)]
 
 
 #: The plan in a worker process.
@@ -354,12 +358,17 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
     if not finished:
         return result
     scores = pd.concat(tables, ignore_index=True)
-    return _with_scores(result, scores[scores["method"].isin(finished)], plan)
+    scores = scores[scores["method"].isin(finished)]
+    scores = scores.assign(
+        stratum=scores["subject"].map(plan.design.class_of.rename(index=str)),
+        shuffle=scores["draw"] // plan.design.n_sets,
+    )
+    return _with_scores(result, scores, plan)
 
 
 def _with_scores(result: Study, table: pd.DataFrame, plan: StudyPlan) -> Study:
     """Return the study with the scores of all finished methods, and their comparisons."""
-    scores, finished = study_tests.Scores(table, plan.design), {*table["method"]}
+    scores, finished = study_tests.Scores(table), {*table["method"]}
     levels = scores.levels()
     secondary = [m for step in plan.steps if step.group != "primary" for m in step.methods]
     pairs = dict.fromkeys((m.name, reference) for m in secondary for reference in m.references)

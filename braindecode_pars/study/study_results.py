@@ -119,7 +119,9 @@ class Study:
     scores : DataFrame
         One row per score: ``method``, ``is_centered``, ``kind``, ``pretraining`` (seed of the
         pretraining or random initialization; 0 for other methods), ``fold``, ``draw``, ``subject``,
-        ``value`` and ``chance`` (chance level of the subject).
+        ``value``, ``chance`` (chance level of the subject), ``stratum`` (class of the subject; 0 if
+        classes vary within subjects) and ``shuffle`` (draws of one shuffle of the training subjects
+        have no labeled subject in common).
     levels : DataFrame
         Mean scores, with one row per method, with and without subject-wise centering: ``method``,
         ``is_centered``, ``kind``, ``mean``, ``ci_low``, ``ci_high`` (uncorrected 95 % confidence

@@ -10,7 +10,7 @@ from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
-from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE, Design
+from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE
 from braindecode_pars.study.study_results import (
     Comparison,
     Recommendation,
@@ -31,14 +31,13 @@ class Scores:
     ----------
     table : DataFrame
         ``Study.scores``.
-    design : Design
-        Design of the study.
     """
 
-    def __init__(self, table: pd.DataFrame, design: Design):
+    def __init__(self, table: pd.DataFrame):
         self.table = table
-        self.design = design
-        self.class_of = design.class_of.rename(index=str)
+        self.class_of = table.groupby("subject")["stratum"].first()
+        #: Number of disjoint sets of labeled subjects in a shuffle
+        self.n_sets = int(table.groupby("shuffle")["draw"].nunique().max())
 
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
@@ -62,7 +61,7 @@ class Scores:
         for of_fold in values:
             table = of_fold.unstack("subject").T
             n_draws = table.columns.get_level_values("draw").nunique()
-            n_sets = min(n_draws, self.design.n_sets)
+            n_sets = min(n_draws, self.n_sets)
             folds.append(table.to_numpy().reshape(len(table), n_draws // n_sets, n_sets, -1))
             strata.append(self.class_of[table.index].to_numpy())
         return crossed_mean_of_folds(folds, strata)

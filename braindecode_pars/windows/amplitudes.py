@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from braindecode_pars._common.checks import format_list, warn_user
+from braindecode_pars._common import findings
+from braindecode_pars._common.checks import format_list
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
@@ -37,8 +39,8 @@ _TYPICAL_AMPLITUDE = 2e-5
 PLAUSIBLE_VOLTS = (1e-7, 2e-3)
 
 
-def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str | None:
-    """Return a message about implausible amplitudes or offsets of EEG, or None.
+def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Finding | None:
+    """Return a finding about implausible amplitudes or offsets of EEG, or None.
 
     Parameters
     ----------
@@ -49,9 +51,8 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
 
     Returns
     -------
-    str | None
-        Message with the actual amplitude, the expected amplitude, and what to do. None if the
-        amplitudes are plausible.
+    Finding | None
+        None if the amplitudes are plausible.
     """
     # Medians over the channels that are not flat: the standard deviation, and the absolute mean
     # divided by it.
@@ -68,38 +69,22 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> str
     deviations, offsets = (column[~np.isnan(column)] for column in columns)
     implausible = deviations[(deviations < LOWEST) | (deviations > HIGHEST)]
     if len(implausible) and len(implausible) >= MAX_IMPLAUSIBLE * len(deviations):
-        deviation, n = float(np.median(implausible)), len(deviations)
-        n_implausible = len(implausible)
-        where = (
-            "" if n_implausible == n else f" in {n_implausible} of {n} windows that were checked"
-        )
+        deviation = float(np.median(implausible))
         power = 3 * round(math.log10(_TYPICAL_AMPLITUDE / deviation) / 3)
-        return (
-            f"The standard deviation of the signal is {deviation:.1g}{where}, but EEG has about "
-            "1e-6 to 1e-3 in volts and 1 to 1000 in microvolts. The unit may have been converted "
-            f"twice. Multiply the signal by 1e{power}."
-        )
+        values = dict(n=len(implausible), n_windows=len(deviations))
+        return Finding("implausible_unit", values | dict(deviation=deviation, power=power))
     volts = float(np.median(deviations)) / scale if scale and len(deviations) else None
     if volts is not None and (problem := _problem_in_volts(volts)):
         return problem
     large_offsets = offsets[offsets > LARGEST_OFFSET]
     if len(large_offsets) and len(large_offsets) >= MAX_IMPLAUSIBLE * len(offsets):
-        ratio = float(np.median(large_offsets))
-        times = f"{ratio:.2g} times" if ratio < 1e7 else "more than 1e7 times"
-        return (
-            f"The mean of the signal is {times} its standard deviation, so a model may learn only "
-            "from the offset. High-pass filter the recordings, for example at 0.5 Hz."
-        )
+        return Finding("large_offset", dict(ratio=float(np.median(large_offsets))))
     return None
 
 
-def _problem_in_volts(amplitude: float) -> str | None:
-    if PLAUSIBLE_VOLTS[0] <= amplitude <= PLAUSIBLE_VOLTS[1]:
-        return None
-    return (
-        f"The median standard deviation of the signal is {amplitude:.1g} V, but EEG has about 1e-6 "
-        "to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in the files."
-    )
+def _problem_in_volts(amplitude: float) -> Finding | None:
+    is_plausible = PLAUSIBLE_VOLTS[0] <= amplitude <= PLAUSIBLE_VOLTS[1]
+    return None if is_plausible else Finding("implausible_volts", dict(volts=amplitude))
 
 
 #: Maximum standard deviation of a flat channel, relative to the largest standard deviation in the
@@ -146,12 +131,8 @@ def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
     flat_rows = {i: np.flatnonzero(rows) for i, rows in is_flat.items() if rows.any()}
     if len(flat_rows) and len(flat_rows) >= _MIN_FLAT_PROPORTION * len(is_flat):
         (i, rows), *_ = flat_rows.items()
-        warn_user(
-            f"Channels are flat (all zeros or constant) in {len(flat_rows)} of {len(is_flat)} "
-            "windows that were checked, for example row "
-            f"{format_list([*map(str, rows)], max_items=3)} of window {i}. Add disconnected "
-            "electrodes to info['bads'], or exclude them with channels=."
-        )
+        values = dict(n=len(flat_rows), n_windows=len(is_flat), rows=rows.tolist(), window=i)
+        findings.warn(Finding("flat_windows", values))
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
@@ -169,7 +150,7 @@ def warn_of_amplitudes(windows: Windows) -> None:
     checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}
     scale = agreed(windows.recordings["preprocessing"]).scale
     if not is_stored and (problem := amplitude_problem(checked_windows.values(), scale)):
-        warn_user(problem)
+        findings.warn(problem)
     else:
         warn_of_flat_channels({i: flat_channels(window) for i, window in checked_windows.items()})
 
@@ -268,12 +249,6 @@ _CHANNEL_FACTOR = 30.0
 #: Entry of a dataset description: names of channels that are flat or clipped in a large part of the
 #: recording, separated by commas.
 FLAT_CLIPPED_CHANNELS = "flat_clipped_channels"
-OUTLIER_CHANNELS_MESSAGE = (
-    f"Channels differ in amplitude by a factor of more than {_CHANNEL_FACTOR:g} from the other "
-    "channels of the recording, or are flat or clipped: {}. The physical unit may be wrong, or an "
-    "electrode may have been disconnected. Correct the unit in the file, or mark the channel as "
-    "bad."
-)
 
 
 def find_outlier_recordings(
@@ -325,14 +300,16 @@ def find_outlier_channels(
     return log_amplitude, [ch_names[i] if ch_names else f"row {i}" for i in rows]
 
 
-def outlier_recordings_message(names: list[str], n_recordings: int) -> str:
-    """Return a message that names the recordings with outlying amplitudes."""
-    verb = "differs" if len(names) == 1 else "differ"
-    return (
-        f"{len(names)} of {n_recordings} recordings {verb} in amplitude from the other recordings "
-        f"by a factor of more than {_RECORDING_FACTOR:g}: {format_list(names, max_items=5)}. The "
-        "physical unit may be wrong. Correct the unit in the file, or exclude the recording."
-    )
+def outlier_finding(recordings: list[str], n_recordings: int) -> Finding:
+    """Return a finding that names the recordings with outlying amplitudes."""
+    values = dict(recordings=recordings, n_recordings=n_recordings, factor=_RECORDING_FACTOR)
+    return Finding("outlier_recordings", values)
+
+
+def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Finding:
+    """Return a finding that names the channels with outlying amplitudes of each recording."""
+    texts = [f"{format_list(names)} of {recording}" for recording, names in channels]
+    return Finding("outlier_channels", dict(channels=texts, factor=_CHANNEL_FACTOR))
 
 
 def warn_of_amplitude_outliers(
@@ -384,16 +361,12 @@ def warn_of_amplitude_outliers(
     volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
     # fit issues this warning separately.
     if log_amplitudes is None and (problem := _problem_in_volts(volts)):
-        warn_user(problem)
+        findings.warn(problem)
     if recordings := [number for number in find_outlier_recordings(amplitudes) if number in names]:
-        recording_names = [names[number] for number in recordings]
-        warn_user(outlier_recordings_message(recording_names, len(amplitudes)))
+        findings.warn(outlier_finding([names[number] for number in recordings], len(amplitudes)))
     if outlier_channels:
-        texts = [
-            f"{format_list(channels)} of {names[number]}"
-            for number, channels in outlier_channels.items()
-        ]
-        warn_user(OUTLIER_CHANNELS_MESSAGE.format(format_list(texts, max_items=5)))
+        pairs = [(names[number], channels) for number, channels in outlier_channels.items()]
+        findings.warn(outlier_channels_finding(pairs))
     # Marked only when recordings are loaded, because a fit may hide its warnings.
     for number in {*recordings, *outlier_channels} if log_amplitudes is None else ():
         with suppress(AttributeError):  # arrays
@@ -443,11 +416,9 @@ def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | Non
         return
     factor = max(expected.low / actual.high, actual.low / expected.high)
     if factor >= MIN_MISMATCH_FACTOR:
-        warn_user(
-            f"The amplitude of X ({actual.low:.1g} to {actual.high:.1g}) is far outside the range "
-            f"of the training data ({expected.low:.1g} to {expected.high:.1g}). Pass X in the same "
-            "unit as in fit."
-        )
+        values = dict(low=actual.low, high=actual.high)
+        values |= dict(trained_low=expected.low, trained_high=expected.high)
+        findings.warn(Finding("other_unit", values))
 
 
 def evenly_spaced(n: int, max_size: int) -> np.ndarray:

@@ -16,7 +16,8 @@ import torch
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_array, compute_class_weight, multiclass, validation
 
-from braindecode_pars._common import checks, subjects
+from braindecode_pars._common import checks, findings, subjects
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows.table import Windows, as_column
 
 
@@ -283,11 +284,8 @@ def find_unlabeled(
                 "unlabeled_label=-1 if it marks unlabeled windows."
             )
         if not unlabeled.all():
-            checks.warn_user(
-                f"{unlabeled.sum()} of {len(y)} windows have the label -1 and are treated as "
-                "unlabeled. Set unlabeled_label=None if -1 is a class, or unlabeled_label=-1 to "
-                "confirm that it marks unlabeled windows."
-            )
+            values = dict(n=int(unlabeled.sum()), n_windows=len(y))
+            findings.warn(Finding("minus_one", values))
     return unlabeled, label
 
 
@@ -439,23 +437,22 @@ def names_of_classes(
     return texts if any(names.values()) and len(set(texts.values())) == len(texts) else None
 
 
-def similar_classes(names: Iterable[str]) -> str | None:
-    """Return a message about classes that look the same, or None.
+def similar_classes(names: Iterable[str]) -> Finding | None:
+    """Return a finding about classes that look the same, or None.
 
     Classes look the same if their names differ only in case, white space or invisible characters.
 
     Examples
     --------
     >>> from braindecode_pars.windows.labels import similar_classes
-    >>> print(similar_classes(["Math", "math ", "rest"]))
+    >>> print(similar_classes(["Math", "math ", "rest"]).text)
     The classes 'Math' and 'math ' look the same. If they are the same class, use the same name.
     """
     by_appearance: dict[str, list[str]] = {}
     for name in names:
         by_appearance.setdefault("".join(subjects.visible(name).split()), []).append(ascii(name))
     similar = [" and ".join(texts) for texts in by_appearance.values() if len(texts) > 1]
-    ending = "look the same. If they are the same class, use the same name."
-    return f"The classes {checks.format_list(similar)} {ending}" if similar else None
+    return Finding("similar_classes", dict(names=similar)) if similar else None
 
 
 def warn_of_similar_classes(
@@ -464,8 +461,8 @@ def warn_of_similar_classes(
     """Warn of classes whose names, or labels without names, look the same."""
     classes = np.fromiter(classes, object)
     names = names_of_classes(classes, label_names) or {}
-    if sentence := similar_classes(str(names.get(label, label)) for label in classes.tolist()):
-        checks.warn_user(sentence)
+    if finding := similar_classes(str(names.get(label, label)) for label in classes.tolist()):
+        findings.warn(finding)
 
 
 def one_class_each(classes: Any, owners: Any) -> bool:

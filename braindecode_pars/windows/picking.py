@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from braindecode_pars._common import channel_names, checks
+from braindecode_pars._common import channel_names, checks, findings
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows.table import Montage, Windows
 
 
@@ -61,11 +62,8 @@ def pick_eeg(windows: Windows) -> Windows:
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
-        checks.warn_user(
-            f"{_channels(bads)} marked as bad in info['bads'] in {n} windows and excluded. To keep "
-            "the same channels in all recordings, interpolate bad channels first with "
-            "raw.interpolate_bads()."
-        )
+        values = dict(channels=channel_names.odd_first(bads), n=n, n_windows=len(windows))
+        findings.warn(Finding("bad_channels", values))
     return windows.with_montages(picked)
 
 
@@ -114,7 +112,8 @@ def pick_for_fit(
         matched, problem = _match_good(windows, names, "listed in channels=")
         if problem:
             raise ValueError(
-                f"{problem} Interpolate or add the missing channels, or remove them from channels=."
+                f"{problem.text} Interpolate or add the missing channels, or remove them from "
+                "channels=."
             )
         return _picked(windows, names, matched)
     windows = pick_eeg(windows)
@@ -187,16 +186,13 @@ def pick_as_fitted(
     matched, problem = _match_good(windows, fitted, required_by)
     if problem and not any_montage:
         raise ValueError(
-            f"{problem} Interpolate or add the missing channels, or refit with channels= set to "
-            "channels that all recordings contain."
+            f"{problem.text} Interpolate or add the missing channels, or refit with channels= set "
+            "to channels that all recordings contain."
         )
     if problem:
         n_used = sorted({len(fitted) - places.count(None) for places in matched})
-        checks.warn_user(
-            f"{problem} Predictions use the remaining channels of fit "
-            f"({checks.format_list([*map(str, n_used)])} of {len(fitted)}), or all EEG channels of "
-            "a recording without any channel of fit."
-        )
+        values = {**problem.values, "used": n_used, "n_fitted": len(fitted)}
+        findings.warn(Finding("fewer_channels", values))
     montages = windows.montages
     _warn_of_references(fitted, montages, matched)
     picked = []
@@ -261,7 +257,7 @@ def _eeg_of(montage: Montage) -> Montage:
 
 def _match_good(
     windows: Windows, wanted: list[str], required_by: str
-) -> tuple[list[list[int | None]], str]:
+) -> tuple[list[list[int | None]], Finding | None]:
     """Match the wanted channels to the good channels of each montage, by electrode.
 
     Parameters
@@ -271,14 +267,14 @@ def _match_good(
     wanted : list of str
         Names of the channels to find.
     required_by : str
-        Reason why these channels are required, for the message.
+        Reason why these channels are required.
 
     Returns
     -------
     matched : list of list of (int | None)
         For each montage, the index of each wanted channel. None if it is missing or bad.
-    problem : str
-        Message about missing channels; empty if no channel is missing.
+    problem : Finding | None
+        Missing channels; None if no channel is missing.
     """
     montages, matched = windows.montages, []
     for montage in montages:
@@ -287,13 +283,16 @@ def _match_good(
         matched.append([p if is_good else None for p, is_good in zip(places, good, strict=True)])
     missing = [name for row in matched for name, p in zip(wanted, row, strict=True) if p is None]
     if not missing:
-        return matched, ""
-    n = _n_windows(windows, [None in row for row in matched])
-    return matched, (
-        f"{_channels(missing)} missing or marked as bad in {n} windows, but {required_by}. "
-        f"Channels of the first window: {_list(montages[0].names or ['no channel names'])}."
-        f"{channel_names.other_system(wanted, montages[0].names)}"
+        return matched, None
+    values = dict(
+        channels=channel_names.odd_first(missing),
+        n=_n_windows(windows, [None in row for row in matched]),
+        n_windows=len(windows),
+        required_by=required_by,
+        first=channel_names.odd_first(montages[0].names or ["no channel names"]),
+        other_system=channel_names.other_system(wanted, montages[0].names),
     )
+    return matched, Finding("absent_channels", values)
 
 
 def _warn_of_references(
@@ -332,10 +331,9 @@ def _warn_of_differences(
     )
 
 
-def _n_windows(windows: Windows, is_affected: Sequence[bool]) -> str:
-    """Return a text such as "3 of 10": the number of windows of the affected montages."""
-    n = int(np.asarray(is_affected)[windows.montage_numbers].sum())
-    return f"{n} of {len(windows)}"
+def _n_windows(windows: Windows, is_affected: Sequence[bool]) -> int:
+    """Return the number of windows of the affected montages."""
+    return int(np.asarray(is_affected)[windows.montage_numbers].sum())
 
 
 def _list(names: Iterable[str]) -> str:

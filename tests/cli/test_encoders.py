@@ -53,13 +53,6 @@ def test_the_table_has_all_properties_without_truncation(printed, monkeypatch, t
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_subjects_of_a_shared_encoder_are_counted(printed, tmp_path):
-    card = EncoderCard(subjects=["anna", "ben"], finetune_subjects=["carl"])
-    folder = save_encoder(PatchEncoder(50, 16, 1, 2, 32), card, tmp_path / "shared", share=True)
-    text = printed(show_card, str(folder))
-    assert "- Pretraining: 2 subjects\n- Fine-tuning: 1 subject\n" in text
-
-
 def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):
     ship(monkeypatch, tmp_path, "pars-noise")
     ship(monkeypatch, tmp_path)
@@ -94,29 +87,45 @@ def test_a_card_in_plain_lines(printed, monkeypatch, tmp_path):
     assert "2 volunteers (subjects 4 to 5): 0.781." in " ".join(text.split())
 
 
-def test_a_card_cannot_change_the_terminal(printed, tiny, tmp_path):
-    facts = dict(description="a\x1b[2Jb", attribution=["c\rd"], held_out=None)
-    save_encoder(PatchEncoder(50, **tiny), EncoderCard(about=facts), tmp_path)
-    text = printed(show_card, str(tmp_path))
-    assert "\na [2Jb\n" in text
-    assert "- Cite: c d\n" in text
+PREPARED = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference="average")
 
 
-def test_the_card_of_an_encoder_without_facts(printed, tiny, tmp_path):
-    card = EncoderCard(task="mae", sfreq=None, subjects=None)
-    save_encoder(PatchEncoder(50, **tiny), EncoderCard().continues(card), tmp_path)
-    lines = printed(show_card, str(tmp_path)).splitlines()
-    assert "- Pretraining: unknown subjects" in lines
-    assert "- Sampling rate: unknown" in lines
-    assert "- Continued from: an encoder with the pretext task mae" in lines
-
-
-def test_the_preprocessing_of_a_card(printed, tiny, tmp_path):
-    prepared = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference="average")
-    save_encoder(PatchEncoder(50, **tiny), EncoderCard(preprocessing=prepared), tmp_path)
-    text = printed(show_card, str(tmp_path))
-    expected = ["Sampling rate: 100 Hz", "Band: 0.3-35 Hz", "Notch: 50 Hz", "Reference: average"]
-    assert "\n".join(f"- {line}" for line in expected) in text
+@pytest.mark.parametrize(
+    ("card", "lines", "share"),
+    [
+        (
+            EncoderCard(subjects=["anna", "ben"], finetune_subjects=["carl"]),
+            ["Pretraining: 2 subjects", "Fine-tuning: 1 subject"],
+            True,
+        ),
+        (
+            EncoderCard().continues(EncoderCard(task="mae", sfreq=None, subjects=None)),
+            [
+                "Pretraining: unknown subjects",
+                "Sampling rate: unknown",
+                "Continued from: an encoder with the pretext task mae",
+            ],
+            False,
+        ),
+        (
+            EncoderCard(preprocessing=PREPARED),
+            ["Sampling rate: 100 Hz", "Band: 0.3-35 Hz", "Notch: 50 Hz", "Reference: average"],
+            False,
+        ),
+        # A card cannot change the terminal.
+        (
+            EncoderCard(about=dict(description="a", attribution=["c\r\x1b[2Jd"], held_out=None)),
+            ["Cite: c  [2Jd"],
+            False,
+        ),
+    ],
+    ids=["subjects are counted", "unknown", "preprocessing", "control characters"],
+)
+def test_lines_of_a_card(printed, tiny, tmp_path, card, lines, share):
+    folder = save_encoder(PatchEncoder(50, **tiny), card, tmp_path / "encoder", share=share)
+    shown = printed(show_card, str(folder)).splitlines()
+    for line in lines:
+        assert f"- {line}" in shown
 
 
 @pytest.fixture

@@ -154,21 +154,3 @@ def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
     code, output = invoke("--recipe", f"ysyw={records}", "--labels", path)
     assert code == 1
     assert "corpora.ysyw.classes is" in " ".join(output.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["a", "store", "--labels"], 2, "--labels requires --recipe"),
-        (
-            ["--recipe", "ysyw=a", "store", "--labels", "--share", "ysyw=1"],
-            2,
-            "--share applies to pretraining",
-        ),
-        (["--recipe", "tueg=.", "store", "--labels"], 1, "TUEG has no labels"),
-    ],
-)
-def test_invalid_arguments(arguments, code, message):
-    exit_code, output = invoke(*arguments)
-    assert exit_code == code
-    assert message in output

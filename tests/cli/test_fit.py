@@ -46,6 +46,8 @@ def invoke(*arguments):
 
 
 NAMES = ("--labels", "labels.csv")
+#: An ensemble of one classifier, without an encoder.
+BAND_POWER = ("--set", 'views=["band_power"]')
 IN_NAMES = ("--labels-from", "(?P<subject>P[0-9]+)_(?P<label>[a-z]+)", "--class", "fast=quick")
 
 
@@ -104,7 +106,7 @@ def test_confounded_classes_are_a_warning_once(tmp_path):
     (tmp_path / "data").mkdir()
     study_folders.classes_of_sites(tmp_path / "data")
     labels = ("--labels", "participants.tsv", "--label-column", "diagnosis", "--window-seconds", 5)
-    given = (*labels, "--few-labels", "--set", "recenter=null", "--mains", 50)
+    given = (*labels, "--few-labels", "--set", "recenter=null", *BAND_POWER, "--mains", 50)
     result = invoke("fit", tmp_path / "data", "--out", tmp_path / "model", *given)
     assert result.output.count("Warning: Class is confounded with the site") == 1
 
@@ -138,7 +140,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
 
 @pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
 def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, tmp_path):
-    given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *NAMES)
+    given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *BAND_POWER, *NAMES)
     model = tmp_path / "model"
     result = invoke("fit", recordings, "--out", model, *given)
     assert "8 of 8 recordings have fewer than 10 windows (minimum: 5)" in result.output

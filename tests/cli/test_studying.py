@@ -114,11 +114,10 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
     stopped = run(*arguments)
     assert stopped.exit_code == 0, stopped.output
     assert "Stop: Class is confounded with the site" in " ".join(stopped.output.split())
-    result = run(*arguments, "--in-spite-of", "confounds", "--plan-only")
+    result = run(*arguments, "--in-spite-of", "confounds", "--plan-only", "--only", "baselines")
     assert result.exit_code == 0, result.output
     assert "Stop:" not in result.output
     assert "The study was not run" in result.output
-    assert run(*arguments, "--in-spite-of", "copies").exit_code == 1
 
 
 @pytest.mark.slow

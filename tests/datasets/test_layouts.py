@@ -78,10 +78,10 @@ def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
     assert cross_val_score(probe, X, y, groups=groups, cv=GroupKFold(5)).mean() < 0.65
     # The recorded channels still identify the groups, which is a warning.
     [finding] = check_confounds(windows)
-    assert (finding.kind, finding.topic) == ("warning", "confounds")
+    assert (finding.level, finding.kind) == ("warning", "confounds")
     assert "shared channels only: 3 of 'control', 15 of 'patient'" in finding.text
     assert "EEG 23A-23R, EEG 24A-24R: 12 of 'control'" in finding.text
-    assert [each.topic for each in check_data(windows).findings if each.kind == "stop"] == [
+    assert [each.kind for each in check_data(windows).findings if each.level == "stop"] == [
         "confounds"
     ]
 

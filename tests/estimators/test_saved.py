@@ -138,9 +138,7 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     assert PARSClassifier.load(by_class).pretext == "pars"
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Fine-tuning", "ignore:.*reference as recorded, but average in "
-)
+@pytest.mark.filterwarnings("ignore:Fine-tuning", "ignore:.*reference as recorded, but average in ")
 def test_an_encoder_of_the_package_is_saved_by_its_name(tmp_path, monkeypatch):
     """The same name is the same encoder everywhere, so another fit is the same one."""
     windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=128)

@@ -22,9 +22,15 @@ from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars._common.computing import seeded
+from braindecode_pars._common.findings import (
+    Finding,
+    FindingWarning,
+    NotConverged,
+    collected,
+    warn_once,
+)
 from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out, score_predictions
-from braindecode_pars.evaluation.folds import collected, warn_once
 from braindecode_pars.pretext.base import find_task
 from braindecode_pars.windows.convert import as_windows
 
@@ -351,7 +357,8 @@ def test_folds_take_a_gpu_when_several_workers_run(nights, monkeypatch, n_jobs, 
 def fold(n):
     result = []
     with collected(result):
-        warnings.warn(f"Channel C3 is bad in {n} of 9 windows.", UserWarning, stacklevel=2)
+        finding = Finding("bad_channels", dict(channels=["C3"], n=n, n_windows=9))
+        warnings.warn(FindingWarning(finding), stacklevel=2)
         warnings.warn(f"Channel C{n} is flat.", RuntimeWarning, stacklevel=2)
     return pickle.loads(pickle.dumps(result))
 
@@ -366,16 +373,22 @@ def shown(of_folds):
 def test_warnings_that_differ_in_numbers_only_are_shown_once():
     with warnings.catch_warnings(action="always"):
         one, other = fold(3), fold(4)
-    assert shown([one, [*other, *other], []]) == [
-        ("In 2 of 3 folds: Channel C3 is bad in 3 of 9 windows.", UserWarning, __file__),
+    (text, category, file), *others = shown([one, [*other, *other], []])
+    assert text.startswith("In 2 of 3 folds: Channel C3 is marked as bad in info['bads'] in 3 of 9")
+    assert (category, file) == (FindingWarning, __file__)
+    assert others == [
         ("In 1 of 3 folds: Channel C3 is flat.", RuntimeWarning, __file__),
         ("In 1 of 3 folds: Channel C4 is flat.", RuntimeWarning, __file__),
     ]
-    assert shown([one])[0][0] == "Channel C3 is bad in 3 of 9 windows."
-    # Trainings end at other losses, after other numbers of steps.
-    texts = ("ended at 0.991 after 1,200 steps", "ended at 0.987 after 36 steps")
-    ended = [[(text, ConvergenceWarning, __file__, 1)] for text in texts]
-    assert shown(ended)[0][0] == "In 2 of 2 folds: ended at 0.991 after 1,200 steps"
+    assert shown([one])[0][0].startswith("Channel C3 is marked")
+    # Trainings end at other losses, after other numbers of steps; other channels are another kind.
+    ended = [dict(loss=0.991, n_steps=1200), dict(loss=0.987, n_steps=36)]
+    ended = [NotConverged(Finding("pretraining_at_chance", values)) for values in ended]
+    [[text, category, _]] = shown([[(warning, NotConverged, __file__, 1)] for warning in ended])
+    assert text.startswith("In 2 of 2 folds: Pretraining reached only 0.991")
+    assert issubclass(category, ConvergenceWarning)
+    of_libraries = [[(f"{n} iterations", ConvergenceWarning, __file__, 1)] for n in (7, 8)]
+    assert shown(of_libraries)[0][0] == "In 2 of 2 folds: 7 iterations"
 
 
 def warn_or_fail(clf, windows):

@@ -173,7 +173,7 @@ def _listening(messages: list[str]):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        messages += [str(w.message) for w in caught if w.category is UserWarning]
+        messages += [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     finally:
         log.removeHandler(handler)
 

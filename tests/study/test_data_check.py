@@ -48,56 +48,58 @@ def by_subject(n=12, **of_class):
     return BaseConcatDataset(parts)
 
 
-def texts(windows, kind):
-    findings = check_data(windows).findings
-    return [finding.text for finding in findings if finding.kind == kind]
+def findings(windows, **options):
+    """Return kind, level and values of each finding."""
+    return [(f.kind, f.level, f.values) for f in check_data(windows, **options).findings]
+
+
+def only(windows, kind, level="warning"):
+    """Return the values of the only finding, which has this kind and level."""
+    [(*kind_and_level, values)] = findings(windows)
+    assert kind_and_level == [kind, level]
+    return values
 
 
 def test_folders(tmp_path):
-    """Two folders pass the check; the other two have a stop with the reason."""
-    kinds = {}
-    for write in (study_folders.good, study_folders.mixed_files):
-        root = tmp_path / write.__name__
-        check = check_data(folder.load(root, **write(root)))
-        kinds[write.__name__] = [finding.kind for finding in check.findings]
-        assert not check.by_subject
-        assert check.facts["subjects"] == "12"
-        assert check.classes["windows"].tolist() == [72, 72]
-    assert kinds == {"good": [], "mixed_files": []}
+    """One folder passes the check; the other two have a stop with the reason."""
+    root = tmp_path / "mixed"
+    check = check_data(folder.load(root, **study_folders.mixed_files(root)))
+    assert (check.findings, check.by_subject) == ([], False)
+    assert check.facts["subjects"] == "12"
+    assert check.classes["windows"].tolist() == [72, 72]
     assert check.facts["recorded sampling rate"] == "100 Hz (6 recordings), 128 Hz (6 recordings)"
     root = tmp_path / "sites"
-    check = check_data(folder.load(root, **study_folders.classes_of_sites(root)))
-    assert check.by_subject
-    [stop] = check.stops
-    assert "Graz: 6 of 'healthy'; Lyon: 6 of 'patient'" in stop
+    windows = folder.load(root, **study_folders.classes_of_sites(root))
+    assert check_data(windows).by_subject
+    counts = {"Graz": {"healthy": 6, "patient": 0}, "Lyon": {"healthy": 0, "patient": 6}}
+    assert only(windows, "confounds", "stop")["counts"] == counts
     root = tmp_path / "few"
     settings = study_folders.few_labeled(root)
     with pytest.warns(UserWarning, match="No windows remain"):
-        [stop] = check_data(folder.load(root, **settings)).stops
-    assert "3 of 3 subjects" in stop
-    assert "at least 6" in stop
+        windows = folder.load(root, **settings)
+    assert only(windows, "too_few_subjects", "stop") == dict(n=3, n_subjects=3, minimum=6)
 
 
 @pytest.mark.parametrize("windows", [within(), by_subject()], ids=["within", "by subject"])
 def test_clean_data_have_no_finding(windows):
-    assert check_data(windows).findings == []
+    assert findings(windows) == []
 
 
 def test_classes_that_differ_in_case_are_a_warning():
-    windows = as_windows(within())
-    windows = replace(windows, label_names={"Task": 0, "task": 1})
-    assert "'Task' and 'task'" in texts(windows, "warning")[0]
+    windows = replace(as_windows(within()), label_names={"Task": 0, "task": 1})
+    assert only(windows, "similar_classes")["names"] == ["'Task' and 'task'"]
 
 
 def test_simulated_sleep_has_no_warning():
     windows = datasets.simulated.sleep(n_subjects=8, hours=0.2, n_chans=2)
-    assert {finding.kind for finding in check_data(windows).findings} <= {"note"}
+    assert {level for _, level, _ in findings(windows)} <= {"note"}
 
 
 def test_the_sample_is_in_one_order():
     check = check_data(datasets.mental_arithmetic())
-    assert [finding.kind for finding in check.findings] == ["warning"]
-    assert "'rest', then 'arithmetic'" in check.findings[0].text
+    [finding] = check.findings
+    assert (finding.kind, finding.level) == ("order_of_recordings", "warning")
+    assert finding.values["classes"] == ["rest", "arithmetic"]
     assert check.facts["reference"] == "average of 19 channels"
     assert check.facts["hours"] == "0.8"
     assert check.classes.to_dict("list") == {
@@ -109,26 +111,25 @@ def test_the_sample_is_in_one_order():
 
 
 @pytest.mark.parametrize(
-    ("windows", "stop"),
+    ("windows", "kind", "values"),
     [
-        (within(targets=[0] * 8), "one class, 'rest'; at least two"),
-        (within(targets=[-1] * 8), "no label; at least two"),
-        (within(n=5), "5 of 5 subjects"),
-        (by_subject(n=7), "'task' has 3"),
-        (by_subject(n=2), "'rest' has 1, 'task' has 1"),
+        (within(targets=[0] * 8), "too_few_classes", dict(classes=["rest"])),
+        (within(targets=[-1] * 8), "too_few_classes", dict(classes=[])),
+        (np.ones((4, 2, 50)), "too_few_classes", dict(classes=[])),
+        (within(n=5), "too_few_subjects", dict(n=5, n_subjects=5)),
+        (by_subject(n=7), "too_few_of_class", dict(counts={"task": 3}, minimum=4)),
+        (by_subject(n=2), "too_few_of_class", dict(counts={"rest": 1, "task": 1})),
+        (
+            BaseConcatDataset([part(None, MIXED, seed=i) for i in range(8)]),
+            "unknown_subjects",
+            dict(n=64, n_windows=64),
+        ),
     ],
 )
-def test_too_few_classes_or_subjects(windows, stop):
-    [message] = texts(windows, "stop")
-    assert stop in message
-
-
-def test_subjects_have_to_be_known():
-    [stop] = texts(np.random.default_rng(0).normal(size=(4, 2, 50)), "stop")
-    assert "no label" in stop
-    windows = BaseConcatDataset([part(None, MIXED, seed=i) for i in range(8)])
-    [stop] = texts(windows, "stop")
-    assert "subject of 64 of 64 labeled windows" in stop
+def test_too_few_classes_or_subjects(windows, kind, values):
+    [(stop, stop_values)] = [(k, v) for k, level, v in findings(windows) if level == "stop"]
+    assert stop == kind
+    assert stop_values.items() >= values.items()
 
 
 @pytest.mark.parametrize(
@@ -143,82 +144,78 @@ def test_subjects_have_to_be_known():
 )
 def test_classes_confounded_with_a_property(name, values, property_name):
     windows = by_subject(**{name: values})
-    [stop] = check_data(windows).findings
-    assert (stop.kind, stop.topic) == ("stop", "confounds")
-    assert f"confounded with the {property_name}, which" in stop.text
-    assert "in_spite_of" in stop.text
+    assert only(windows, "confounds", "stop")["property"] == property_name
+    assert "in_spite_of" in check_data(windows).stops[0]
 
 
 def test_only_confounds_are_accepted():
     few = by_subject(n=7, site=("A", "B"))
-    check = check_data(few, in_spite_of=("confounds",))
-    assert "in_spite_of" not in check.findings[1].text
-    assert [(finding.kind, finding.topic) for finding in check.findings] == [
-        ("stop", "subjects"),
-        ("warning", "confounds"),
-    ]
+    stop, warning = check_data(few, in_spite_of=("confounds",)).findings
+    assert (stop.kind, stop.level) == ("too_few_of_class", "stop")
+    assert (warning.kind, warning.level) == ("confounds", "warning")
+    assert "in_spite_of" not in warning.text
     with pytest.raises(ValueError, match="in_spite_of must be one of 'confounds', got 'subjects'"):
         check_data(few, in_spite_of=("subjects",))
 
 
 def test_classes_confounded_with_channels_that_are_not_selected():
     """Methods do not use these channels, but amplifiers may differ between files."""
-    [stop] = texts(by_subject(recorded_channels=("C3, C4", "C3, C4, X1, X2")), "stop")
-    assert "shared channels only: 6 of 'rest'; with X1, X2: 6 of 'task'" in stop
-    assert "amplifiers" in stop
+    windows = by_subject(recorded_channels=("C3, C4", "C3, C4, X1, X2"))
+    values = only(windows, "confounds", "stop")
+    assert [*values["counts"]] == ["shared channels only", "with X1, X2"]
+    assert values["is_same_selection"]
+    assert "amplifiers" in check_data(windows).stops[0]
 
 
 @pytest.mark.parametrize(
-    ("n_of_other_class", "kinds"), [(0, ["stop"]), (2, ["stop"]), (3, ["warning"]), (6, [])]
+    ("n_of_other_class", "levels"), [(0, ["stop"]), (2, ["stop"]), (3, ["warning"]), (6, [])]
 )
-def test_classes_confounded_with_a_site_in_90_percent_of_subjects(n_of_other_class, kinds):
+def test_classes_confounded_with_a_site_in_90_percent_of_subjects(n_of_other_class, levels):
     """20 subjects, of whom 0 to 6 healthy subjects are at the site of the patients."""
     others = range(0, 2 * n_of_other_class, 2)
     parts = [
         part(f"P{i}", [i % 2] * 6, seed=i, site="A" if i % 2 or i in others else "B")
         for i in range(20)
     ]
-    findings = check_data(BaseConcatDataset(parts)).findings
-    assert [finding.kind for finding in findings] == kinds
+    assert [level for _, level, _ in findings(BaseConcatDataset(parts))] == levels
 
 
 def test_a_site_with_most_subjects_of_a_rare_class_is_no_stop():
     """38 of 40 subjects have the most frequent class of their site; two rare cases do not."""
     parts = [part(f"P{i}", [int(i < 4)] * 6, seed=i, site="A" if i < 2 else "B") for i in range(40)]
-    findings = check_data(BaseConcatDataset(parts)).findings
-    assert [finding.kind for finding in findings] == ["warning"]
+    only(BaseConcatDataset(parts), "confounds")
 
 
 def test_a_different_site_for_each_subject_is_not_a_confound():
     parts = [part(f"P{i}", [i % 2] * 6, seed=i, site=f"site {i}") for i in range(20)]
-    assert check_data(BaseConcatDataset(parts)).findings == []
+    assert findings(BaseConcatDataset(parts)) == []
 
 
-def test_amplitudes_that_separate_classes():
-    [warning] = texts(by_subject(scale=(1.0, 3.0)), "warning")
-    assert "'rest'" in warning
-    assert "smaller by a factor of 3" in warning
-    [warning] = texts(within(scale=np.where(MIXED, 2.0, 1.0)), "warning")
-    assert "'rest'" in warning
-    assert "smaller by a factor of 2" in warning
+@pytest.mark.parametrize(
+    ("windows", "factor"),
+    [(by_subject(scale=(1.0, 3.0)), 3), (within(scale=np.where(MIXED, 2.0, 1.0)), 2)],
+)
+def test_amplitudes_that_separate_classes(windows, factor):
+    values = only(windows, "separating_amplitude")
+    assert (values["name"], values["direction"]) == ("rest", "smaller")
+    assert values["factor"] == pytest.approx(factor, rel=0.05)
 
 
 def test_unit_mismatch_of_a_recording():
     parts = [part(f"P{i}", MIXED, seed=i, scale=1e6 if i == 3 else 1.0) for i in range(8)]
-    [warning] = texts(BaseConcatDataset(parts), "warning")
-    assert warning.startswith("1 of 8 recordings differs in amplitude")
-    assert "recording 4 (subject P3)" in warning
+    values = only(BaseConcatDataset(parts), "outlier_recordings")
+    assert values["recordings"] == ["recording 4 (subject P3)"]
+    assert values["n_recordings"] == 8
 
 
 def test_unit_mismatch_of_a_channel_and_implausible_amplitudes():
     parts = [part(f"P{i}", MIXED, seed=i, names="ABCDE") for i in range(8)]
-    raw = parts[2].raw
-    raw.load_data()._data[3] *= 1e3
-    [warning] = texts(BaseConcatDataset(parts), "warning")
-    assert "more than 30" in warning
-    assert "clipped: D of recording 3 (subject P2)." in warning
-    [warning] = texts(within(scale=1e-6), "warning")
-    assert warning.startswith("The standard deviation of the signal is 1e-11")
+    parts[2].raw.load_data()._data[3] *= 1e3
+    values = only(BaseConcatDataset(parts), "outlier_channels")
+    assert values == dict(channels=["D of recording 3 (subject P2)"], factor=30)
+    assert only(within(scale=1e-6), "implausible_unit")["deviation"] == pytest.approx(
+        1e-11, rel=0.1
+    )
 
 
 def ordered(dates=None, files=("a", "b"), swap=()):
@@ -234,32 +231,38 @@ def ordered(dates=None, files=("a", "b"), swap=()):
 
 
 def test_recordings_in_the_same_order():
-    [warning] = texts(ordered(), "warning")
-    assert "'rest', then 'task' (according to: file names)" in warning
-    [warning] = texts(ordered(dates=(2, 1)), "warning")
-    assert "'task', then 'rest' (according to: recording dates)" in warning
-    assert texts(ordered(swap=(3, 5)), "warning") == []
+    by_name = dict(n_subjects=8, classes=["rest", "task"], sources=["file names"])
+    assert only(ordered(), "order_of_recordings") == by_name
+    by_date = dict(n_subjects=8, classes=["task", "rest"], sources=["recording dates"])
+    assert only(ordered(dates=(2, 1)), "order_of_recordings") == by_date
+    assert findings(ordered(swap=(3, 5))) == []
 
 
 def test_classes_in_one_half_of_recordings():
-    early, late = texts(within(targets=[0, 0, 0, 0, 1, 1, 1, 1]), "warning")
-    assert "in 8 of 8 recordings, the windows of class 'rest' are early" in early
-    assert "in 8 of 8 recordings, the windows of class 'task' are late" in late
+    both = findings(within(targets=[0, 0, 0, 0, 1, 1, 1, 1]))
+    assert [values for _, _, values in both] == [
+        dict(n=8, n_recordings=8, name="rest", position="early"),
+        dict(n=8, n_recordings=8, name="task", position="late"),
+    ]
+    assert {kind for kind, *_ in both} == {"order_within_recordings"}
 
 
 def test_duplicate_recordings():
     parts = [part(f"P{i}", MIXED, seed=i) for i in range(8)]
     again = [*parts, *(part(f"P{i + 8}", MIXED, seed=i) for i in range(1, 6))]
-    [stop] = texts(BaseConcatDataset(again), "stop")
-    for i in range(1, 6):
-        assert f"recording {i + 1} (subject P{i}) and recording {i + 8} (subject P{i + 8})" in stop
-    [warning] = texts(BaseConcatDataset([*parts, part("P3", MIXED, seed=3)]), "warning")
-    assert "one subject" in warning
-    assert "recording 4 (subject P3) and recording 9" in warning
+    values = only(BaseConcatDataset(again), "copies_across_subjects", "stop")
+    assert values["pairs"] == [
+        f"recording {i + 1} (subject P{i}) and recording {i + 8} (subject P{i + 8})"
+        for i in range(1, 6)
+    ]
+    within_one = BaseConcatDataset([*parts, part("P3", MIXED, seed=3)])
+    [pair] = only(within_one, "copies_within_subject")["pairs"]
+    assert pair == "recording 4 (subject P3) and recording 9 (subject P3)"
     flat = [part(f"F{i}", MIXED, seed=0, scale=0.0) for i in range(2)]
-    assert check_data(BaseConcatDataset(parts + flat)).findings == []
+    assert findings(BaseConcatDataset(parts + flat)) == []
 
 
 def test_unlabeled_windows_are_counted():
-    [note] = texts(within(targets=[*MIXED, -1]), "note")
-    assert "8 of 72 windows" in note
+    assert only(within(targets=[*MIXED, -1]), "unlabeled_windows", "note") == dict(
+        n=8, n_windows=72
+    )

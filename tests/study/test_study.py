@@ -7,7 +7,7 @@ import json
 import shutil
 import warnings
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,7 +53,8 @@ PARS = "PARS pretraining"
 MODULE = importlib.import_module("braindecode_pars.study.study")
 SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
 
-pytestmark = pytest.mark.filterwarnings("ignore:Pretraining")
+#: Estimates the duration of a method; tests of whole studies skip it.
+SECONDS_OF = study_plan._seconds_of
 
 
 def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0, n_windows=N_WINDOWS):
@@ -78,11 +79,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:The corpus of the test subjects"
 
 @pytest.fixture(scope="module")
 def short():
-    """Short pretrainings, and arguments of a short study."""
+    """Short pretrainings, arguments of a short study, and plans without timing."""
     effort = study_design.Effort(6, 8.0, ("primary", "baselines"), n_pretrainings=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 20)
+        patch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+        patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         yield dict(effort="quick", encoders={}, draws=4, dataset="simulated", n_jobs=1, verbose=0)
 
 
@@ -94,9 +97,8 @@ def finished(short, tmp_path_factory):
 
 
 @pytest.fixture
-def untimed(monkeypatch):
-    """A plan without timing, and a report without figures."""
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+def undrawn(monkeypatch):
+    """A report without figures."""
     monkeypatch.setattr(study_report, "_figures", lambda *_: {})
 
 
@@ -281,7 +283,7 @@ def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, exp
     design = make_design(corpus_of(simulated()), by_subject=False)
     effort = study_design.Effort(4, minutes, ())
     [method, *_] = make_steps(2, ("pars",), {}, {})[3].methods
-    assert study_plan._seconds_of(method, design, effort) == expected
+    assert SECONDS_OF(method, design, effort) == expected
 
 
 def test_the_plan_extrapolates_what_it_times(monkeypatch):
@@ -385,6 +387,9 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
     assert set(counts) == {N_SUBJECTS * 4}
     assert set(result.plan["status"]) == {"finished"}
+    # One labeled subject of four in each of four draws
+    assert (result.scores["shuffle"] == 0).all()
+    assert (result.scores["stratum"] == 0).all()
     # A plain re-computation of the primary difference
     means = result.scores.groupby("method")["value"].mean()
     assert result.primary.difference == pytest.approx(means[PARS] - means[SHAM])
@@ -424,7 +429,7 @@ def test_the_saved_model_is_the_recommended_method(finished):
 
 
 @pytest.mark.filterwarnings("ignore:These parameters are not saved")
-def test_only_a_model_of_a_study_is_overwritten(short, untimed, finished, tmp_path):
+def test_only_a_model_of_a_study_is_overwritten(short, undrawn, finished, tmp_path):
     shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
     clf = FewLabelsClassifier.load(tmp_path / "model")
     shutil.rmtree(tmp_path / "model")
@@ -458,7 +463,7 @@ def test_a_sham_has_as_many_steps_and_no_encoder_is_trained_on_test_subjects(fin
 
 
 def test_an_interrupted_study_has_a_report_and_continues(
-    short, finished, untimed, tmp_path, monkeypatch
+    short, finished, undrawn, tmp_path, monkeypatch
 ):
     """A baseline and the last pretraining of a finished study are run again."""
     whole, folder = finished
@@ -489,7 +494,7 @@ def test_an_interrupted_study_has_a_report_and_continues(
     assert again.answers == whole.answers
 
 
-def test_an_interrupted_pretraining_is_run_again(short, untimed, tmp_path, monkeypatch):
+def test_an_interrupted_pretraining_is_run_again(short, undrawn, tmp_path, monkeypatch):
     def interrupted(self, net, **_):
         raise KeyboardInterrupt
 
@@ -499,7 +504,7 @@ def test_an_interrupted_pretraining_is_run_again(short, untimed, tmp_path, monke
     assert not list(tmp_path.glob("encoders/*.json"))
 
 
-def test_changed_methods_and_settings_are_computed_again(short, untimed, tmp_path):
+def test_changed_methods_and_settings_are_computed_again(short, undrawn, tmp_path):
     """Another classifier of the same name, and other settings of the pretraining."""
     windows = simulated()
     for classifier, value in ((Constant(), 0.5), (Constant(1), 0.5)):
@@ -510,7 +515,7 @@ def test_changed_methods_and_settings_are_computed_again(short, untimed, tmp_pat
     assert len(list(tmp_path.glob("steps/*.csv"))) == 2
 
 
-def test_a_failed_step_is_reported_and_the_study_continues(short, untimed, tmp_path):
+def test_a_failed_step_is_reported_and_the_study_continues(short, undrawn, tmp_path):
     methods = {"bad": Fails(), "constant": Warns()}
     result = study(simulated(), methods, only=["baselines"], out=tmp_path, **short)
     assert set(result.levels["method"]) == {"log band power", HAND_CRAFTED, TANGENT, "constant"}
@@ -533,10 +538,14 @@ def test_steps_in_two_processes_have_the_same_scores(short, finished, tmp_path):
     assert not (tmp_path / "progress").exists()
 
 
-def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(short, untimed):
+def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(short, undrawn):
     windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
     result = study(windows, only=["baselines"], **short)
     assert not result.scores["is_centered"].any()
+    assert (result.scores["stratum"] == result.scores["subject"].astype(int) % 2).all()
+    # Two labeled subjects of six, so three sets of which the draws use two at a time
+    draws = result.scores.groupby("shuffle")["draw"].unique().map(list)
+    assert draws.tolist() == [[0, 1], [2, 3]]
     decisions = result.decisions.set_index("method")
     assert set(decisions["subjects"]) == {12}
     levels = result.levels.set_index("method")
@@ -548,7 +557,7 @@ def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(shor
 
 
 @pytest.mark.slow
-def test_a_gain_is_followed_by_control_analyses(short, untimed, tmp_path, monkeypatch):
+def test_a_gain_is_followed_by_control_analyses(short, undrawn, tmp_path, monkeypatch):
     """The features of the sham and of the random encoder are replaced by noise."""
     features_of = study_scores.features_of
 
@@ -587,13 +596,13 @@ def test_a_study_that_fails_the_data_check_has_the_reason(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*were skipped", "ignore:The 12 recordings share")
 @pytest.mark.parametrize("write", [two_layouts, two_references, one_odd_recording])
-def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, untimed, tmp_path, write):
+def test_a_folder_of_a_laboratory_has_a_plan_and_ends_in_a_report(short, undrawn, tmp_path, write):
     """Different numbers of channels, two references in the names, and a deviating recording."""
     loading = write(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    settings = study_design.Settings("quick", only=["baselines"])
+    settings = study_design.Settings("quick", only=[HAND_CRAFTED], draws=4)
     plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     if write is two_layouts:
@@ -626,6 +635,3 @@ def test_invalid_arguments_are_errors_before_anything_is_timed(
 
 def test_names_of_steps_are_names_of_files():
     assert StudyStep("a/B, fold 1", "primary", ()).slug == "a-b--fold-1"
-    assert all(
-        a != b for a, b in pairwise(sorted(s.slug for s in make_steps(2, ("pars",), {}, {})))
-    )

@@ -12,4 +12,4 @@ def convergence_warnings(function, *arguments, **named) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments, **named)
-    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    return [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]

@@ -1,0 +1,299 @@
+"""Texts of all kinds of findings: what was found, the consequence, and what to do."""
+
+import string
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from braindecode_pars._common.checks import format_list
+
+
+def format_finding(kind: str, values: Mapping[str, Any]) -> str:
+    """Return the text of a kind of finding with its values.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.finding_texts import format_finding
+    >>> format_finding("similar_classes", dict(names=["'Math'", "'math'"]))
+    "The classes 'Math', 'math' look the same. If they are the same class, use the same name."
+    """
+    text = TEXTS[kind]
+    return text(values) if callable(text) else _FORMATTER.vformat(text, (), values)
+
+
+class _Formatter(string.Formatter):
+    """Format lists, and numbers with a noun.
+
+    Items of a list are joined by commas, and the format is their maximum number (default: 10). With
+    the format "is", a list of channels begins a sentence. The format of a number can be a noun in
+    the singular.
+    """
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "is":
+            is_one = len(value) == 1
+            return f"Channel {value[0]} is" if is_one else f"Channels {format_list(value)} are"
+        if isinstance(value, list):
+            return format_list([*map(str, value)], int(format_spec or 10))
+        if len(format_spec) > 1 and format_spec.isalpha():
+            return f"{value:,} {format_spec}{'' if value == 1 else 's'}"
+        return format(value, format_spec)
+
+
+_FORMATTER = _Formatter()
+
+
+# Conditional sentences ----------------------------------------------------------------------------
+
+
+def _skipped_recordings(values: Mapping[str, Any]) -> str:
+    reasons = values["reasons"]
+    more = [f"and {len(reasons) - 20} more"] if len(reasons) > 20 else []
+    lines = [f"{len(reasons)} of {values['n_recordings']} recordings were skipped:", *reasons[:20]]
+    return "\n  ".join([*lines, *more])
+
+
+def _implausible_unit(values: Mapping[str, Any]) -> str:
+    n, n_windows = values["n"], values["n_windows"]
+    where = "" if n == n_windows else f" in {n} of {n_windows} windows that were checked"
+    return (
+        f"The standard deviation of the signal is {values['deviation']:.1g}{where}, but EEG has "
+        "about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts. The unit may have been converted "
+        f"twice. Multiply the signal by 1e{values['power']}."
+    )
+
+
+def _large_offset(values: Mapping[str, Any]) -> str:
+    ratio = values["ratio"]
+    times = f"{ratio:.2g} times" if ratio < 1e7 else "more than 1e7 times"
+    return (
+        f"The mean of the signal is {times} its standard deviation, so a model may learn only from "
+        "the offset. High-pass filter the recordings, for example at 0.5 Hz."
+    )
+
+
+def _outlier_recordings(values: Mapping[str, Any]) -> str:
+    names, verb = values["recordings"], "differ"
+    if len(names) == 1:
+        verb = "differs"
+    return (
+        f"{len(names)} of {values['n_recordings']} recordings {verb} in amplitude from the other "
+        f"recordings by a factor of more than {values['factor']:g}: "
+        f"{format_list(names, max_items=5)}. The physical unit may be wrong. Correct the unit in "
+        "the file, or exclude the recording."
+    )
+
+
+def _preprocessing_of_windows(values: Mapping[str, Any]) -> str:
+    n_windows, counts = values["n_windows"], values["counts"]
+    phrases = [
+        text + ("" if n == n_windows else f" ({n} of {n_windows} windows)")
+        for text, n in zip(values["differences"], counts, strict=True)
+    ]
+    return f"{values['beginning']}: {'; '.join(phrases)}. {values['advice']}"
+
+
+def _confounds(values: Mapping[str, Any]) -> str:
+    name = values["property"]
+    texts = []
+    for value, counts in values["counts"].items():
+        of_classes = ", ".join(f"{n} of {label!r}" for label, n in counts.items() if n)
+        texts.append(f"{value if len(value) <= 40 else f'{value[:37]}...'}: {of_classes}")
+    listing = "; ".join(texts[:4]) + f"; and {len(texts) - 4} more" * (len(texts) > 4)
+    amplifiers = "The selected channels are the same, but amplifiers may differ between files. "
+    advice = f"or compare the classes within one {name}."
+    if values["is_stop"]:
+        advice = "or pass in_spite_of=['confounds'] (--in-spite-of confounds) to continue."
+    return (
+        f"Class is confounded with the {name}, which alone identifies the class with a balanced "
+        f"accuracy of {values['accuracy']:.2f} (Cramér's V = {values['strength']:.2f}, p = "
+        f"{values['p']:.2g}, chi-squared test). Numbers of subjects: {listing}. Scores may reflect "
+        f"the {name} instead of brain activity. {amplifiers * values['is_same_selection']}Add "
+        f"recordings of all classes with the same {name}, {advice}"
+    )
+
+
+def _too_few_classes(values: Mapping[str, Any]) -> str:
+    classes = values["classes"]
+    problem = f"only one class, {classes[0]!r}" if classes else "no label"
+    return (
+        f"The windows have {problem}; at least two classes are required. Check the source of the "
+        "labels. The label -1 means unlabeled."
+    )
+
+
+def _too_few_of_class(values: Mapping[str, Any]) -> str:
+    counts = format_list([f"{name!r} has {n}" for name, n in values["counts"].items()])
+    return (
+        f"Each subject has one class, and at least {values['minimum']} subjects per class are "
+        f"required for training and testing, but {counts}. Add subjects, or exclude the class."
+    )
+
+
+def _order_of_recordings(values: Mapping[str, Any]) -> str:
+    order = ", then ".join(map(repr, values["classes"]))
+    return (
+        f"Class is confounded with recording order: in all {values['n_subjects']} subjects, the "
+        f"order of classes is {order} (according to: {' and '.join(values['sources'])}). Time "
+        "effects such as fatigue or drying electrodes may explain the scores. Include subjects "
+        "with the reverse order."
+    )
+
+
+def _other_reference(values: Mapping[str, Any]) -> str:
+    expected = values["expected"]
+    texts = [
+        f"{name} (reference {values['actual']})"
+        if formula == name
+        else f"{formula} instead of {name}"
+        for name, formula in values["value"].items()
+    ]
+    return (
+        "The recording is referenced differently from the training data"
+        f"{f' (expected {expected})' if expected else ''} and cannot be re-referenced "
+        f"automatically: {format_list(texts, max_items=3)}. Re-reference it with "
+        "raw.set_eeg_reference, or add the missing reference channels."
+    )
+
+
+#: Note about channels that are flat in the whole recording.
+MAY_BE_REFERENCE = (
+    "A channel that is flat throughout may be the reference of the other channels, which is "
+    "correct in a derivation such as C4-C3."
+)
+
+
+def _flat_or_clipped(state: str, values: Mapping[str, Any]) -> str:
+    total, durations = values["total"], values["value"]
+    texts = [f"{name} for {duration:.0f} of {total:.0f} s" for name, duration in durations.items()]
+    has_whole = any(duration >= 0.99 * total for duration in durations.values())
+    return (
+        f"Channels are {state}: {format_list(texts, max_items=3)}. To exclude them, mark the "
+        f"channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
+        f"{f' {MAY_BE_REFERENCE}' if state == 'flat' and has_whole else ''}"
+    )
+
+
+def _unusual_amplitudes(values: Mapping[str, Any]) -> str:
+    low, high = values["value"]["trained"]
+    shown = [f"{name} {amplitude:.1g}" for name, amplitude in values["value"]["found"].items()]
+    return (
+        f"The amplitude of channels is far outside the range of the training data ({low:.1g} to "
+        f"{high:.1g}): {format_list(shown)}. Check the unit and gain of the file, or predict with "
+        "rescale=True (--rescale). If the training windows were in microvolts, refit with "
+        "preprocessing={'scale': 1e6}."
+    )
+
+
+_ABSENT_CHANNELS = (
+    "{channels:is} missing or marked as bad in {n} of {n_windows} windows, but {required_by}. "
+    "Channels of the first window: {first}.{other_system}"
+)
+
+# The table ----------------------------------------------------------------------------------------
+
+#: Text of each kind of finding: a format string, or a function of the values.
+TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
+    # Reading and writing
+    "skipped_recordings": _skipped_recordings,
+    "unsaved_parameters": "These parameters are not saved with the model. The loaded estimator has "
+    "their default values; the values of the saved estimator were {parameters}. Set them before "
+    "refitting.",
+    # Windows
+    "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows and "
+    "excluded. To keep the same channels in all recordings, interpolate bad channels first with "
+    "raw.interpolate_bads().",
+    "absent_channels": _ABSENT_CHANNELS,
+    "fewer_channels": f"{_ABSENT_CHANNELS} Predictions use the remaining channels of fit ({{used}} "
+    "of {n_fitted}), or all EEG channels of a recording without any channel of fit.",
+    "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
+    "were checked, for example row {rows:3} of window {window}. Add disconnected electrodes to "
+    "info['bads'], or exclude them with channels=.",
+    "implausible_unit": _implausible_unit,
+    "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V, but EEG "
+    "has about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in the "
+    "files.",
+    "large_offset": _large_offset,
+    "other_unit": "The amplitude of X ({low:.1g} to {high:.1g}) is far outside the range of the "
+    "training data ({trained_low:.1g} to {trained_high:.1g}). Pass X in the same unit as in fit.",
+    "outlier_recordings": _outlier_recordings,
+    "outlier_channels": "Channels differ in amplitude by a factor of more than {factor:g} from the "
+    "other channels of the recording, or are flat or clipped: {channels:5}. The physical unit may "
+    "be wrong, or an electrode may have been disconnected. Correct the unit in the file, or mark "
+    "the channel as bad.",
+    "bad_windows": "{n} of {n_windows} windows overlap with gaps or with annotations that begin "
+    'with "BAD". To exclude them, pass use_mne_epochs=True to the braindecode function that '
+    "creates the windows.",
+    "preprocessing_of_windows": _preprocessing_of_windows,
+    "minus_one": "{n} of {n_windows} windows have the label -1 and are treated as unlabeled. Set "
+    "unlabeled_label=None if -1 is a class, or unlabeled_label=-1 to confirm that it marks "
+    "unlabeled windows.",
+    "similar_classes": "The classes {names} look the same. If they are the same class, use the "
+    "same name.",
+    # Training
+    "few_steps": "Fine-tuning runs for only {n_steps:step}; at this learning rate, about "
+    "{n_required:step} are needed to change the weights by {percent:.0f} % of their magnitude. "
+    "Increase the number of epochs or the learning rate, or decrease the batch size.",
+    "pretraining_at_chance": "Pretraining reached only {loss:.3f} of the chance-level loss after "
+    "{n_steps:step} and may not have learned anything. Train for more epochs or on more windows, "
+    "and compare with a randomly initialized encoder.",
+    "first_epoch_best": "The validation loss did not decrease after the first of {n_epochs} "
+    "epochs. Decrease finetune_lr, or use more training and validation subjects.",
+    "validation_at_chance": "The validation loss was never below {chance:.3f}, the loss of "
+    "predicting {constant} for every window. Predictions may still be better than chance, so "
+    "compute a score on held-out subjects. If the score is at chance level, check the labels, or "
+    "train for more epochs or on more subjects.",
+    "class_not_predicted": "The classifier does not predict {classes} for any of {n_windows} "
+    "training windows. Train for more epochs, or check the labels and class_weight.",
+    # Data check
+    "too_few_classes": _too_few_classes,
+    "unknown_subjects": "The subject of {n} of {n_windows} labeled windows is unknown, but methods "
+    "are scored on held-out subjects. Add the subject of every recording to its file name or "
+    "description, or pass subject=.",
+    "too_few_of_class": _too_few_of_class,
+    "too_few_subjects": "Only {n} of {n_subjects} subjects have labels of two or more classes; at "
+    "least {minimum} are required to test differences between methods. Label recordings of more "
+    "subjects.",
+    "confounds": _confounds,
+    "copies_across_subjects": "Duplicate recordings across subjects, which contain identical "
+    "samples: {pairs}. Training and test data would overlap. Remove the duplicates, or assign them "
+    "to the same subject.",
+    "copies_within_subject": "Duplicate recordings within one subject, which contain identical "
+    "samples: {pairs}. They count twice, and if their labels differ, one label is wrong. Remove "
+    "the duplicates.",
+    "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: its "
+    "median is {direction} by a factor of {factor:.2g}, with almost no overlap. The cause may be "
+    "physiological, as in deep sleep, or technical, such as a different amplifier, unit or cap. "
+    "Also evaluate on amplitude-normalized windows (control 'amplitude').",
+    "order_of_recordings": _order_of_recordings,
+    "order_within_recordings": "Class is confounded with time: in {n} of {n_recordings} "
+    "recordings, the windows of class {name!r} are {position}, separate from the other classes. "
+    "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
+    "in which the classes alternate.",
+    "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
+    "self-supervised pretraining, but not scored.",
+    # Recordings to predict
+    "missing_channels": "Channels of the model are missing: {value}.",
+    "other_reference": _other_reference,
+    "average_without": "The average reference of the recording does not contain channels that it "
+    "contained in training: {value}. This changes the signals of all channels. Add these channels, "
+    "or refit on the channels shared by all recordings.",
+    "average_with": "The average reference of the recording contains channels that are not in the "
+    "model: {value}. If they were not in the average reference in training, mark them as bad in "
+    "raw.info['bads'], or set another channel type.",
+    "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
+    "{texts}. {advice}",
+    "flat_channels": lambda values: _flat_or_clipped("flat", values),
+    "clipped_channels": lambda values: _flat_or_clipped("clipped", values),
+    "unusual_amplitudes": _unusual_amplitudes,
+    "subject_in_training": "Data leakage: the training data of the model include subject "
+    "{value!r}. If this is the same subject, the predictions are better than on new subjects and "
+    "do not indicate the accuracy of the model.",
+    "centered_alone": "The model centers features by the mean of each subject, and each training "
+    "recording contained one class. The mean of a single recording with one class removes the "
+    "class difference, so these predictions are not informative. Call adapt with windows of all "
+    "recordings of the subject before prediction, or refit with recenter=None (command fit: --set "
+    "recenter=null).",
+    "absent_stages": "The model was trained on the classes {classes} only and cannot predict "
+    "{value}; windows of these stages are assigned to another class, possibly with a high "
+    "probability. To score complete sleep recordings, train on all stages.",
+}

@@ -1,0 +1,172 @@
+"""Findings: results of checks as values, which are turned into text last.
+
+A check returns or warns of a :class:`Finding`, which can be compared, counted, and sent between
+processes. Its text is made last, in ``finding_texts``, so that no code reads a sentence.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from braindecode_pars._common.checks import warn_user
+from braindecode_pars._common.finding_texts import format_finding
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Finding of a check.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the finding, such as "flat_channels".
+    values : mapping of str to Any
+        Values of the finding, by their names in the text.
+    level : "stop" | "warning" | "note"
+        Severity: "stop" (the question cannot be answered), "warning" (results may be wrong) or
+        "note".
+    n : int
+        Number of folds with this finding.
+
+    Examples
+    --------
+    >>> from braindecode_pars._common.findings import Finding
+    >>> print(Finding("skipped_recordings", dict(n_recordings=9, reasons=["P1: damaged"])).text)
+    1 of 9 recordings were skipped:
+      P1: damaged
+    """
+
+    kind: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    level: str = "warning"
+    n: int = 1
+
+    @property
+    def text(self) -> str:
+        """Message with the finding, its consequence, and what to do."""
+        return format_finding(self.kind, self.values)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Kind and values without numbers, which differ between folds with the same finding."""
+        return self.kind, *(str(value) for value in self.values.values() if not _is_number(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) or (isinstance(value, list) and all(map(_is_number, value)))
+
+
+class FindingWarning(UserWarning):
+    """Warning with the values of a finding.
+
+    Attributes
+    ----------
+    finding : Finding
+        The finding.
+    n_folds : int
+        Number of folds, of which ``finding.n`` have the finding.
+    """
+
+    def __init__(self, finding: Finding, n_folds: int = 1) -> None:
+        super().__init__(finding, n_folds)
+        self.finding, self.n_folds = finding, n_folds
+
+    def __str__(self) -> str:
+        return _of_folds(self.finding.text, self.finding.n, self.n_folds)
+
+    @property
+    def kind(self) -> str:
+        """Name of the finding."""
+        return self.finding.kind
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Values of the finding."""
+        return self.finding.values
+
+
+class NotConverged(FindingWarning, ConvergenceWarning):
+    """Finding about a training that did not converge, or was too short."""
+
+
+#: Kinds of findings without a warning in the current thread.
+_SILENT: ContextVar[tuple[str, ...]] = ContextVar("silent", default=())
+
+
+@contextmanager
+def silent(*kinds: str) -> Iterator[None]:
+    """Suppress the warnings of some kinds of findings inside the context."""
+    token = _SILENT.set((*_SILENT.get(), *kinds))
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
+def warn(finding: Finding, category: type[FindingWarning] = FindingWarning) -> None:
+    """Warn of a finding, see :func:`~braindecode_pars._common.checks.warn_user`."""
+    if finding.kind not in _SILENT.get():
+        warn_user(category(finding))
+
+
+#: Warning that was collected: the warning, or its text if it is not ours; category, file, line.
+Collected = tuple[FindingWarning | str, type[Warning], str, int]
+
+
+@contextmanager
+def collected(caught: list[Collected]) -> Iterator[None]:
+    """Append the warnings of a context to a list, as arguments of ``warnings.warn_explicit``.
+
+    The arguments can be sent between processes. A filter that turns warnings into errors applies in
+    the context.
+    """
+    with warnings.catch_warnings(record=True) as recorded:
+        try:
+            yield
+        finally:
+            caught += [(_message(w.message), w.category, w.filename, w.lineno) for w in recorded]
+
+
+def _message(message: Warning | str) -> FindingWarning | str:
+    return message if isinstance(message, FindingWarning) else str(message)
+
+
+def warn_once(warnings_by_fold: Sequence[Sequence[Collected]]) -> None:
+    """Show each kind of warning of several folds once, with the number of folds."""
+    by_identity: dict[tuple, list[Collected]] = {}
+    n_folds = len(warnings_by_fold)
+    for fold_warnings in warnings_by_fold:
+        of_fold: dict[tuple, Collected] = {}
+        for warning in fold_warnings:
+            of_fold.setdefault(identity_of(*warning), warning)
+        for identity, warning in of_fold.items():
+            by_identity.setdefault(identity, []).append(warning)
+    for same_warnings in by_identity.values():
+        message, category, file, line = same_warnings[0]
+        n = len(same_warnings)
+        if isinstance(message, FindingWarning):
+            merged = type(message)(replace(message.finding, n=n), n_folds)
+            warnings.warn_explicit(merged, category, file, line)
+        else:
+            warnings.warn_explicit(_of_folds(message, n, n_folds), category, file, line)
+
+
+def _of_folds(text: str, n: int, n_folds: int) -> str:
+    return f"In {n} of {n_folds} folds: {text}" if n_folds > 1 else text
+
+
+def identity_of(
+    message: FindingWarning | str, category: type[Warning], file: str, line: int
+) -> tuple[Any, ...]:
+    """Return what equal warnings of different folds, or steps of a study, have in common."""
+    if isinstance(message, FindingWarning):
+        return category, message.finding.identity
+    if issubclass(category, ConvergenceWarning):  # of scikit-learn, with a number of iterations
+        return category, file, line
+    return category, message
