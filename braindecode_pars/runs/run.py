@@ -162,9 +162,9 @@ def pretrain(
     sized, steps = _sized(config, store, accelerator)
 
     # Check the folder.
-    folder = RunFolder(Path(out).expanduser())
     described = {"configuration": asdict(sized), "store": steps.described}
-    folder.check(described, resume=resume)
+    folder = RunFolder(Path(out).expanduser(), described, resume=resume)
+    folder.check()
     if folder.is_finished:
         accelerator.end_training()
         if verbose and is_main:
@@ -179,16 +179,14 @@ def pretrain(
 
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()
-    with folder.exclusive() if is_main else nullcontext():
-        if is_main:
-            folder.check(described, resume=resume)  # another run may have written to it
-        net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
+    with folder.opened() if is_main else nullcontext():
+        net = _train(steps, task, sized, accelerator, folder, verbose)
         if is_main:
             card = _card(sized, steps, net)
             card = card if before is None else card.continues(before)
-            described = saved.describe_encoder(task.encoder, card)
+            description = saved.describe_encoder(task.encoder, card)
             kind, tensors = model_files.ENCODER, task.encoder.state_dict()
-            model_files.write_model(folder.path, kind, described, tensors)
+            model_files.write_model(folder.path, kind, description, tensors)
         accelerator.end_training()
     if verbose and is_main:
         log.info(
@@ -206,14 +204,12 @@ def _train(
     config: SizedRunConfig,
     accelerator: accelerate.Accelerator,
     folder: RunFolder,
-    described: dict[str, Any],
-    resume: bool,
     verbose: int,
 ) -> RunNet:
     """Train, starting from the last checkpoint if there is one."""
     is_main = accelerator.is_main_process
     # All processes must have read the checkpoint before the first process can remove it.
-    checkpoint = folder.newest() if resume else None
+    checkpoint = folder.newest() if folder.resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
@@ -227,7 +223,7 @@ def _train(
             "python": platform.python_version(),
             "versions": {name: version(name) for name in _PACKAGES},
         }
-        folder.begin_session(described, session, resume=resume)
+        folder.begin_session(session)
     if verbose and is_main:
         log.info(_overview(task, steps, config, accelerator, first_epoch))
 

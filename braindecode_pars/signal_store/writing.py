@@ -10,8 +10,8 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from io import FileIO
 from pathlib import Path
@@ -24,15 +24,16 @@ import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from braindecode_pars._common import checks, files, training
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.recordings import as_trained, cutting, loading, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
+    INDEX,
     SAMPLES,
     WINDOWS,
     Index,
     StoredRecording,
     check_labels,
-    is_store,
     labels_of_segments,
     resampled_labels,
     rows_of_labels,
@@ -96,22 +97,27 @@ def create(
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
-    # The folder is new, empty or a store. After an early kill, the file of samples is empty.
+    # After an early kill, the file of samples is empty.
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
-    beside = [SAMPLES] if begun else []
-    files.check_may_write(folder, "a store", is_ours=is_store(folder), allowed_files=beside)
-    if is_store(folder):
+    store = ResultsFolder(
+        folder,
+        "a store",
+        _not_default(settings),
+        marks=(INDEX,),
+        allowed_files=(SAMPLES,) if begun else (),
+    )
+    if store.is_ours:
         Index.read(folder)  # refuses a file of the same name that another program wrote
-    with _open_locked(folder) as file:
-        index = Index.read(folder) if is_store(folder) else Index(settings=settings)
+    with store.opened(), _opened_samples(samples) as file:
+        index = Index.read(folder) if store.is_ours else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
             raise ValueError(
                 f"{folder} is a complete store. Open it with SignalStore.open, or pass a new "
                 "folder."
             )
         if index.recordings:
-            sources = _not_stored(folder, index, settings, sources)
+            sources = _not_stored(store, index, sources)
         else:  # no recording is stored yet, so the settings may change
             index = Index(settings=settings)
         index.shares = shares  # samples do not depend on the proportions
@@ -355,44 +361,33 @@ def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
             checks.warn_user(template.format(checks.format_list(problem_texts, 20)))
 
 
-@contextmanager
-def _open_locked(folder: Path) -> Iterator[FileIO]:
-    """Lock the folder and open the file of samples for writing."""
-    message = f"Another process is writing to {folder}. Wait until it has finished."
-    # Worker processes of a killed process may hold its lock for a short time.
-    with files.locked(folder, message, wait=2):
-        files.remove_abandoned(folder, at_once=True)
-        (folder / SAMPLES).open("ab").close()  # creates the file if it does not exist
-        with open(folder / SAMPLES, "r+b", buffering=0) as file:
-            yield file
+def _opened_samples(samples: Path) -> FileIO:
+    """Open the file of samples for writing, and create it if it does not exist."""
+    samples.open("ab").close()
+    return open(samples, "r+b", buffering=0)
 
 
-def _not_stored(
-    folder: Path, index: Index, settings: dict[str, Any], sources: list[Source]
-) -> list[Source]:
+def _not_default(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value not in (None, {})}
+
+
+def _not_stored(store: ResultsFolder, index: Index, sources: list[Source]) -> list[Source]:
     """Return the recordings that are not stored yet, after checking the stored ones."""
-    before, now = (
-        {name: value for name, value in option_values.items() if value not in (None, {})}
-        for option_values in (index.settings, settings)
-    )
-    if changes := files.changed_settings(before, now):
-        raise ValueError(
-            f"{folder} was created with different settings: {'; '.join(changes)}. Use the same "
-            "settings, or pass a new folder."
-        )
+    store.check_settings(_not_default(index.settings))
     # Segments between gaps have names such as "night.edf#2".
     stored = {re.sub(r"#\d+$", "", recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}
     if foreign := [name for name in stored if name not in names]:
         raise ValueError(
-            f"{folder} contains recordings that were not passed, such as {foreign[0]}. Pass a "
+            f"{store.path} contains recordings that were not passed, such as {foreign[0]}. Pass a "
             "new folder."
         )
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):
             raise ValueError(
-                f"{source.label} has changed since it was stored in {folder}. Create a new store."
+                f"{source.label} has changed since it was stored in {store.path}. Create a new "
+                "store."
             )
     return [source for source in sources if source.name not in stored]
 

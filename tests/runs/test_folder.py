@@ -1,4 +1,4 @@
-"""The contain a run accepts only that run."""
+"""The folder of a run accepts only that run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 import pytest
 from support.small_runs import make_store, run, run_interrupted
 
+from braindecode_pars._common import results_folder
 from braindecode_pars.runs.run_folder import RunFolder
 
 
@@ -39,7 +40,7 @@ def test_a_run_that_is_resumed_with_other_versions_warns(store, tmp_path):
     described = json.loads((out / "run.json").read_text())
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*versions")
-        RunFolder(out).begin_session(described, described["sessions"][0], resume=True)
+        RunFolder(out, described, resume=True).begin_session(described["sessions"][0])
     described["sessions"][-1]["versions"]["torch"] = "1.0"
     (out / "run.json").write_text(json.dumps(described))
     with pytest.warns(UserWarning, match=r"torch is .*, was '1.0'"):
@@ -58,24 +59,24 @@ def test_folders_of_models_are_not_overwritten(store, tmp_path):
             run(store, folder / name)
 
 
-def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path):
-    folder = RunFolder(tmp_path / "run")
-    with folder.exclusive(), pytest.raises(BlockingIOError):
+def test_only_one_run_at_a_time_writes_to_a_folder(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(results_folder, "_WAIT_ALONE", 0)
+    with RunFolder(tmp_path / "run").opened(), pytest.raises(BlockingIOError):
         run(store, tmp_path / "run")
     assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
     run(store, tmp_path / "run", epochs=1)
 
 
 def test_a_run_that_another_has_started_meanwhile_is_not_replaced(store, tmp_path, monkeypatch):
-    exclusive = RunFolder.exclusive
+    opened = RunFolder.opened
 
     def after_another_run(folder):
         with monkeypatch.context() as patched:
-            patched.setattr(RunFolder, "exclusive", exclusive)
+            patched.setattr(RunFolder, "opened", opened)
             run(store, tmp_path / "run", epochs=1, seed=1)
-        return exclusive(folder)
+        return opened(folder)
 
-    monkeypatch.setattr(RunFolder, "exclusive", after_another_run)
+    monkeypatch.setattr(RunFolder, "opened", after_another_run)
     with pytest.raises(ValueError, match="already contains a run"):
         run(store, tmp_path / "run")
     assert json.loads((tmp_path / "run/run.json").read_text())["configuration"]["seed"] == 1

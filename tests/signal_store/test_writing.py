@@ -25,6 +25,7 @@ from support import own_recipe
 from support.interrupts import create_progress_bar_lock
 from support.raws import of_raws
 
+from braindecode_pars._common import results_folder
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
 from braindecode_pars.signal_store.index import Index
@@ -418,10 +419,10 @@ def test_a_full_disk_keeps_stored_recordings(recordings, tmp_path, full_disk, op
 
 def test_two_concurrent_writers_raise(tree, tmp_path, monkeypatch):
     store = SignalStore.create(tmp_path / "store", tree, verbose=0)
-    locked = _writing.files.locked
-    monkeypatch.setattr(_writing.files, "locked", lambda *given, wait: locked(*given))
+    monkeypatch.setattr(results_folder, "_WAIT_ALONE", 0)
     before = on_disk(store.path)
-    with _writing._open_locked(store.path), pytest.raises(BlockingIOError):
+    folder = results_folder.ResultsFolder(store.path, "a store", marks=("store.json",))
+    with folder.opened(), pytest.raises(BlockingIOError):
         SignalStore.create(store.path, tree, verbose=0)
     assert on_disk(store.path) == before
 

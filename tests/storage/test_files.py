@@ -16,7 +16,6 @@ from support.small_runs import make_store, run
 from braindecode_pars._common.files import (
     as_read,
     changed_settings,
-    check_may_write,
     checksum_of,
     checksum_of_file,
     plain,
@@ -125,28 +124,6 @@ def test_a_folder_of_the_user_with_such_a_name_is_kept(tmp_path):
     assert (own / "new").is_dir()
 
 
-def test_a_new_folder_an_empty_folder_and_one_of_this_kind(tmp_path):
-    check_may_write(tmp_path / "new", "a store", is_ours=False)
-    check_may_write(tmp_path, "a store", is_ours=False)
-    # What a killed process leaves behind is no content.
-    (tmp_path / ".lock").touch()
-    (tmp_path / ".writing-abc").mkdir()
-    check_may_write(tmp_path, "a store", is_ours=False)
-    (tmp_path / "store.json").touch()
-    check_may_write(tmp_path, "a store", is_ours=True)
-
-
-def test_the_error_names_what_is_in_the_way(tmp_path):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match=r"thesis\.tex"):
-        check_may_write(tmp_path, "a store", is_ours=False)
-    (tmp_path / "config.json").touch()
-    with pytest.raises(ValueError, match=r"config\.json and 1 more"):
-        check_may_write(tmp_path, "a store", is_ours=False)
-    with pytest.raises(ValueError, match=r"thesis\.tex is a file"):
-        check_may_write(tmp_path / "thesis.tex", "a store", is_ours=False)
-
-
 def test_checksums_are_of_the_content(tmp_path):
     content = bytes(range(256)) * 5000
     (tmp_path / "file").write_bytes(content)
@@ -185,7 +162,9 @@ def test_values_are_read_back(tmp_path):
     assert as_read(given) == expected
 
 
-@pytest.mark.parametrize("content", [b"\xff{", b"[1]", b"[" * 100_000, None])
+@pytest.mark.parametrize(
+    "content", [b"\xff{", b"[1]", b"[" * 100_000, None], ids=["bytes", "list", "deep", "folder"]
+)
 def test_damaged_files_are_named(tmp_path, content):
     file = tmp_path / "a.json"
     with pytest.raises(FileNotFoundError):
