@@ -40,18 +40,14 @@ from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
-from braindecode_pars.runs.steps import (
-    AllChannelSteps,
-    EpochLoader,
-    Steps,
-)
+from braindecode_pars.runs.steps import AllChannelSteps, EpochLoader, Steps
 from braindecode_pars.signal_store import SignalStore
 
 try:
     with warnings.catch_warnings():  # accelerate emits warnings of torch's schedulers on import
         import accelerate
         import skorch.hf
-        from accelerate.utils import concatenate, send_to_device
+        from accelerate.utils import concatenate, find_batch_size, send_to_device, slice_tensors
 except ModuleNotFoundError as error:
     raise names.with_extra(error) from None
 
@@ -575,10 +571,8 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
 def split_examples(examples: Any, size: int) -> list[Any]:
     """Split a tensor of examples, or a dict of such tensors, into batches."""
-    if isinstance(examples, torch.Tensor):
-        return list(examples.split(size))
-    split = zip(*(values.split(size) for values in examples.values()), strict=True)
-    return [dict(zip(examples, part, strict=True)) for part in split]
+    starts = range(0, find_batch_size(examples), size)
+    return [slice_tensors(examples, slice(start, start + size)) for start in starts]
 
 
 class EpochRecord(skorch.callbacks.Callback):
