@@ -1,8 +1,8 @@
 """Writers that are killed at random moments: the folder has the old or the new, and goes on.
 
-Each writer runs up to fifty times in a child process that gets SIGKILL after a random delay. Children
-are forked from this process, where everything is imported. (The tests beside each writer kill it at
-chosen moments, such as between two renames; here the moments are drawn.)
+Each writer runs up to fifty times in a child process that gets SIGKILL after a random delay.
+Children are forked from this process, where everything is imported. (The tests beside each writer
+kill it at chosen moments, such as between two renames; here the moments are drawn.)
 """
 
 from __future__ import annotations

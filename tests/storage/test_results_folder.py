@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from dataclasses import replace
 
 import pytest
+from filelock import FileLock
 
 from braindecode_pars._common import results_folder
 from braindecode_pars._common.results_folder import ResultsFolder
@@ -53,6 +55,15 @@ def test_only_one_process_at_a_time_has_the_lock(folder, exclusive):
         pass
     with folder.opened(exclusive=exclusive):
         pass
+
+
+def test_processes_that_share_a_folder_wait_for_each_other(folder, monkeypatch):
+    monkeypatch.setattr(results_folder, "_WAIT_SHARED", 60)
+    folder.path.mkdir()
+    lock = FileLock(folder.path / ".lock", thread_local=False).acquire().lock
+    threading.Timer(0.3, lock.release).start()
+    with folder.opened(exclusive=False):
+        assert not lock.is_locked
 
 
 def test_the_folder_is_checked_again_when_the_lock_is_free(folder, monkeypatch):
