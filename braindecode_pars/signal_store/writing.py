@@ -14,6 +14,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -275,13 +276,9 @@ def _store(
     n_jobs, on_error, verbose
         See :meth:`SignalStore.create`.
     """
-    index = writer.index
+    index, dtype = writer.index, writer.index.settings["dtype"]
+    stored_pieces: list[Encoded] = []
     skipped: list[str] = []
-    left_out: list[str] = []
-    problems: list[tuple[str, str]] = []
-    log_amplitudes: dict[str, float] = {}
-    n_pieces = 0
-    dtype = index.settings["dtype"]
     with closing(read_all(sources, preparation, dtype, n_jobs)) as results:
         bar = training.ProgressBar(
             zip(sources, results, strict=True),
@@ -292,7 +289,6 @@ def _store(
         )
         for source, pieces in bar:
             index.skipped.pop(source.name, None)  # recorded by an earlier call
-            n_pieces += len(pieces)
             usable = []
             for piece in (_checked(piece, index) for piece in pieces):
                 if isinstance(piece, Encoded):
@@ -306,36 +302,13 @@ def _store(
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
-            left_out += [name for piece in usable[:1] for name in piece.left_out]
-            problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
-            # A recording with an implausible amplitude is reported separately.
-            log_amplitudes |= {
-                p.label: p.log_amplitude for p in usable if "amplitude" not in dict(p.problems)
-            }
             writer.add(source, usable)
-    if left_out:
-        severity = logging.WARNING if verbose else logging.INFO
-        excluded = checks.format_list([*dict.fromkeys(left_out)])
-        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
-    _warn_of_problems(problems)
-    if len(outliers := amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))):
-        checks.warn_user(
-            amplitudes.outlier_recordings_message(outliers.tolist(), len(log_amplitudes))
-        )
-    common_steps = preprocessing.agreed(
-        [recording.known_preprocessing for recording in index.recordings]
-    )
-    stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
-    preprocessing.warn_of_average(common_steps.reference, [*stored])
-    missing = [set(preparation.missing(r.ch_names)) for r in index.recordings]
-    if missing and (missing_everywhere := set.intersection(*missing)):
-        names = [name for name in preparation.channels or () if name in missing_everywhere]
-        checks.warn_user(
-            f"channels= contains {', '.join(names)}, which is not a good EEG channel in any stored "
-            "recording. Correct the names."
-        )
+            stored_pieces += [piece._replace(stored=np.empty(0)) for piece in usable]
+    _warn_of_problems(stored_pieces, verbose)
+    if index.recordings:
+        _warn_of_channels(index, preparation)
     if skipped:
-        checks.warn_user(loading.skipped_message(skipped, n_pieces))
+        checks.warn_user(loading.skipped_message(skipped, len(stored_pieces) + len(skipped)))
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
 
@@ -354,11 +327,40 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
     return Unusable(piece.recording.name, piece.label, reason)
 
 
-def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
-    """Warn about problems of the signals, once for each kind."""
+def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
+    """Warn about problems of the signals, once for each kind, and log excluded channels."""
+    if left_out := dict.fromkeys(name for piece in pieces for name in piece.left_out):
+        severity = logging.WARNING if verbose else logging.INFO
+        excluded = checks.format_list([*left_out])
+        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
     for kind, template in _WARNINGS.items():
-        if problem_texts := [text for name, text in problems if name == kind]:
+        problem_texts = [
+            f"{p.label} ({text})" for p in pieces for name, text in p.problems if name == kind
+        ]
+        if problem_texts:
             checks.warn_user(template.format(checks.format_list(problem_texts, 20)))
+    # A recording with an implausible amplitude is reported separately.
+    log_amplitudes = {
+        p.label: p.log_amplitude for p in pieces if "amplitude" not in dict(p.problems)
+    }
+    outliers = amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))
+    if len(outliers):
+        checks.warn_user(
+            amplitudes.outlier_recordings_message(outliers.tolist(), len(log_amplitudes))
+        )
+
+
+def _warn_of_channels(index: Index, preparation: StoredForm) -> None:
+    """Warn about unusual channels in an average reference, and about channels that are missing."""
+    names = [recording.ch_names for recording in index.recordings]
+    steps = preprocessing.agreed([recording.known_preprocessing for recording in index.recordings])
+    preprocessing.warn_of_average(steps.reference, [*dict.fromkeys(chain.from_iterable(names))])
+    missing = set(preparation.channels or ()).intersection(*map(preparation.missing, names))
+    if missing:
+        checks.warn_user(
+            f"channels= contains {', '.join(sorted(missing))}, which is not a good EEG channel in "
+            "any stored recording. Correct the names."
+        )
 
 
 def _opened_samples(samples: Path) -> FileIO:

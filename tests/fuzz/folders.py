@@ -159,18 +159,6 @@ def _truncate(file: Path, rng: np.random.Generator, other: Path) -> None:
     file.write_bytes(content[: rng.integers(len(content))])
 
 
-def _zeros(file: Path, rng: np.random.Generator, other: Path) -> None:
-    """A block of zeros, as after a loss of power."""
-    content = bytearray(file.read_bytes())
-    start = int(rng.integers(len(content)))
-    content[start : start + 512] = bytes(len(content[start : start + 512]))
-    file.write_bytes(content)
-
-
-def _append(file: Path, rng: np.random.Generator, other: Path) -> None:
-    file.write_bytes(file.read_bytes() + bytes(rng.integers(0, 256, 40, dtype="uint8")))
-
-
 def _remove(file: Path, rng: np.random.Generator, other: Path) -> None:
     file.unlink()
 
@@ -188,11 +176,6 @@ def _garbage(file: Path, rng: np.random.Generator, other: Path) -> None:
 def _folder(file: Path, rng: np.random.Generator, other: Path) -> None:
     file.unlink()
     file.mkdir()
-
-
-def _dead_link(file: Path, rng: np.random.Generator, other: Path) -> None:
-    file.unlink()
-    file.symlink_to(file.with_name("unfetched"))
 
 
 #: What a JSON value is replaced with.
@@ -245,13 +228,10 @@ def _deep(file: Path, rng: np.random.Generator, other: Path) -> None:
 DAMAGES = dict(
     flip=_flip,
     truncate=_truncate,
-    zeros=_zeros,
-    append=_append,
     remove=_remove,
     exchange=_exchange,
     garbage=_garbage,
     folder=_folder,
-    link=_dead_link,
     edit=_edit,
     deep=_deep,
 )

@@ -189,8 +189,9 @@ def test_mixed_sampling_rates_raise_or_are_resampled(make_raw, tmp_path):
     mixed = of_raws(make_raw(i, sfreq=100 + 28 * i) for i in range(2))
     with pytest.raises(ValueError, match=r"recording-1 .* 128 Hz, .* 100 Hz"):
         SignalStore.create(tmp_path / "mixed", mixed, verbose=0)
-    store = SignalStore.create(tmp_path / "store", mixed, sfreq=64, verbose=0)
-    assert store.sfreq == 64
+    store = SignalStore.create(tmp_path / "store", mixed, sfreq=np.float32(64), verbose=0)
+    assert store.sfreq == SignalStore.open(store.path).sfreq == 64
+    assert Index.read(store.path).settings["sfreq"] == 64
     assert store.recordings["n_times"].tolist() == [256, 256]
 
 
