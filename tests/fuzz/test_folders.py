@@ -11,6 +11,8 @@ import pytest
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet
 from braindecode_pars.runs import pretrain
+from braindecode_pars.study.study_design import Settings
+from braindecode_pars.study.study_plan import check_settings
 from fuzz import folders, small
 from fuzz.outcomes import CLEAR_ERRORS
 
@@ -49,6 +51,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     ),
     "SignalStore.create": ("store", lambda path: folders._build_store(path, 0)),
     "leave_one_subject_out(out=)": ("folds", folders._run_folds),
+    "study(out=)": ("study", lambda path: check_settings(Settings(), path)),
     "runs.pretrain": (
         "run",
         lambda path: pretrain(folders._made("store", 0), path, folders._config(), verbose=0),
