@@ -531,13 +531,16 @@ def test_each_bad_recording_is_one_sentence(model, night, undrawn, tmp_path):
     [
         (dict(out="full"), "(notes.txt)"),
         (dict(out="file"), "is a file"),
-        (dict(recording=".", out="."), "(file and 2 more)"),
+        (dict(out="foreign"), "predictions.json"),
+        (dict(recording=".", out="."), "(file and 3 more)"),
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_path, change, message):
     save(night, tmp_path / "night_raw.fif")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").touch()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "predictions.json").write_text('{"stock": "up"}')
     (tmp_path / "file").touch()
     given = {"model": str(model), "recording": "night_raw.fif", "out": "out", **change}
     paths = [tmp_path / given["model"], tmp_path / given["recording"]]
@@ -545,7 +548,7 @@ def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_pat
     assert result.exit_code == 1
     assert message in result.output
     assert "Traceback" not in result.output
-    assert not (tmp_path / "out" / "summary.csv").exists()
+    assert not list(tmp_path.glob("*/summary.csv"))
 
 
 @pytest.fixture(scope="module")
