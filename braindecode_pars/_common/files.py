@@ -126,15 +126,16 @@ def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
     folder : Path
         Folder in which files were written.
     at_once : bool
-        Whether to also remove folders that are younger than 5 seconds, which a running process may
-        not have locked yet.
+        Whether no other process uses the folder. If True, temporary folders in all subfolders are
+        removed, and also those younger than 5 seconds, which a running process may not have locked
+        yet.
 
     Returns
     -------
     list of Path
         Temporary folders that were not removed.
     """
-    for aside in folder.glob(f"{_ASIDE}*"):
+    for aside in folder.glob(f"**/{_ASIDE}*" if at_once else f"{_ASIDE}*"):
         with suppress(OSError, Timeout):  # removed by another process, or locked
             # A folder with other files was not created by this package.
             is_ours = {file.name for file in aside.iterdir()} <= {_LOCK, "new", "old"}

@@ -17,6 +17,7 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from braindecode_pars._common import checks, computing, files
+from braindecode_pars._common.results_folder import ResultsFolder
 
 
 @dataclass(frozen=True)
@@ -348,9 +349,8 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
             f"{folder} contains a saved {min(other_kinds)}. Save the {kind} in another folder."
         )
     allowed_files = (*_REPOSITORY_FILES, *MODEL_FILES[kind]) if kinds else _REPOSITORY_FILES
-    files.check_may_write(
-        folder, f"a saved {kind}", is_ours=bool(kinds) and not share, allowed_files=allowed_files
-    )
+    marks = () if share else MODEL_FILES[kind][:1]
+    ResultsFolder(folder, f"a saved {kind}", marks=marks, allowed_files=allowed_files).check()
     if share and (leftovers := files.remove_abandoned(folder, at_once=True)):
         # The file may contain names of subjects, which are saved without share.
         raise ValueError(

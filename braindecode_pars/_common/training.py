@@ -117,8 +117,8 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
-class _Stream:
-    """Stream of a progress bar that ignores errors, so that they do not interrupt the training."""
+class _LogFile:
+    """Log file of a progress bar. Errors are ignored, so that the training continues."""
 
     def __init__(self, stream: Any):
         self._stream = stream
@@ -132,14 +132,11 @@ class _Stream:
         with suppress(Exception):
             self._stream.flush()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
 
 class ProgressBar(tqdm.auto.tqdm):
     """Progress bar of tqdm that writes at most one line per minute to a log file.
 
-    A normal bar redraws its line, which gives hundreds of lines in a file. A stream that is
+    A normal bar redraws its line, which gives hundreds of lines in a file. A log file that is
     missing, closed or uses another encoding does not raise an error.
 
     Parameters
@@ -159,17 +156,14 @@ class ProgressBar(tqdm.auto.tqdm):
     """
 
     def __init__(self, *arguments: Any, **options: Any):
-        self._next_line = 0.0
-        if not _IS_WIDGET:
-            stream = options.get("file") or sys.stderr or io.StringIO()  # None in a service
-            options["file"] = _Stream(stream)
-        super().__init__(*arguments, **options)
-
-    @property
-    def _writes_lines(self) -> bool:
+        stream = options.get("file") or sys.stderr or io.StringIO()  # None in a service
+        self._writes_lines = not _IS_WIDGET
         with suppress(Exception):  # a log may only write, and a closed stream raises an error
-            return not (_IS_WIDGET or self.fp.isatty())
-        return True
+            self._writes_lines &= not stream.isatty()
+        if self._writes_lines:
+            options["file"] = _LogFile(stream)
+        self._next_line = 0.0
+        super().__init__(*arguments, **options)
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line to a log file (once per interval, and if ``pos`` is 0)."""

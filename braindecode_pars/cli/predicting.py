@@ -18,6 +18,7 @@ import pandas as pd
 from braindecode_pars import PARSClassifier, __version__
 from braindecode_pars._common import checks, files, model_files, subjects, training
 from braindecode_pars._common.findings import Collected, collected, silent
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.recording import (
@@ -32,7 +33,6 @@ from braindecode_pars.predictions.results import (
     MARK,
     MINUTES,
     Results,
-    read_record,
     write_summary,
 )
 from braindecode_pars.recordings import folders, label_files, loading, readers, search
@@ -103,13 +103,13 @@ def predict_recordings(
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
         segments = _labeled_segments(labels, adapt["column"], targets)
-    mark = out / MARK
-    files.check_may_write(out, "predictions", is_ours=read_record(mark) is not None)
-    message = f"--out {out} is used by another process. Wait, or choose another folder."
-    with files.locked(out, message):
-        if not mark.exists():
-            files.write_checked(mark, {"command": "braindecode-pars predict"})
-        all_results = [Results(file, out / target, settings) for file, target in targets.items()]
+    folder = ResultsFolder(out, "predictions", marks=(MARK,))
+    if folder.is_ours:
+        files.read_checked(out / MARK)  # refuses a file of the same name of another program
+    with folder.opened():
+        if not folder.is_ours:
+            folder.put(MARK, {"command": "braindecode-pars predict"})
+        all_results = [Results(file, folder, target, settings) for file, target in targets.items()]
         unfinished = [
             results for results in all_results if not results.finished(overwrite=overwrite)
         ]
@@ -119,10 +119,10 @@ def predict_recordings(
             for results in bar:
                 adaptation = (adapt["classes"], segments.get(results.recording)) if adapt else None
                 if problem := _predict(clf, results, options, bar, adaptation):
-                    problems[str(results.path.relative_to(out))] = problem
+                    problems[str(results.target)] = problem
         finally:  # also after Ctrl-C
             bar.close()
-            table, file = write_summary(out, problems, overwrite=overwrite)
+            table, file = write_summary(folder, problems, overwrite=overwrite)
     if file.name != "summary.csv":
         show(
             f"summary.csv was modified after it was written, so the summary is saved as "

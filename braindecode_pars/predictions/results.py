@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars._common import checks, files, sleep_stages, tables
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night, night_figures
 from braindecode_pars.recordings import folders
@@ -37,15 +38,23 @@ class Results:
     ----------
     recording : Path
         File of the recording.
-    path : Path
-        Path of the results, to which suffixes are appended.
+    folder : ResultsFolder
+        Folder of the predictions of all recordings.
+    target : Path
+        Path of the results in the folder, to which suffixes are appended.
     settings : mapping
         Settings that the predictions depend on, as values that JSON supports.
     """
 
     recording: Path
-    path: Path
+    folder: ResultsFolder
+    target: Path
     settings: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """Path of the results, to which suffixes are appended."""
+        return self.folder.path / self.target
 
     @property
     def files(self) -> dict[str, Path]:
@@ -80,7 +89,7 @@ class Results:
         except OSError:  # prediction fails in the same way, and is then a row of the summary
             return False
         existing = [file for file in self.files.values() if file.exists()]
-        record = read_record(self.files["record"])
+        record = self.folder.get(f"{self.target}{RECORD}")
         if record is not None and "row" not in record:  # process was killed while moving files
             return False
         is_complete = record is not None and len(existing) == len(self.files)
@@ -132,20 +141,12 @@ class Results:
                 new["record"], {**record, "findings": findings, "row": summary_row(frame)}
             )
             # If the process is killed while files are moved, this record identifies them.
-            files.write_checked(self.files["record"], record)
+            self.folder.put(f"{self.target}{RECORD}", record)
 
 
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the smoothed predictions if available, otherwise the raw predictions."""
     return night.smoothed(frame) if tables.SMOOTHED_LABEL in frame else frame
-
-
-def read_record(record: Path) -> dict[str, Any] | None:
-    """Return the content of a record, or None if it does not exist or is damaged."""
-    try:
-        return files.read_checked(record)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
 
 
 def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
@@ -178,7 +179,7 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def write_summary(
-    folder: Path, problems: Mapping[str, str], *, overwrite: bool = False
+    folder: ResultsFolder, problems: Mapping[str, str], *, overwrite: bool = False
 ) -> tuple[pd.DataFrame, Path]:
     """Write the summary of a folder: one row per recording with results, or that failed.
 
@@ -186,27 +187,28 @@ def write_summary(
     summary then has another name.
     """
     rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
-    for file in folder.rglob(f"*{RECORD}"):
-        if row := (read_record(file) or {}).get("row"):
-            rows.setdefault(str(file.relative_to(folder)).removesuffix(RECORD), row)
+    for file in folder.path.rglob(f"*{RECORD}"):
+        name = str(file.relative_to(folder.path))
+        if row := (folder.get(name) or {}).get("row"):
+            rows.setdefault(name.removesuffix(RECORD), row)
     table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
     counts = table.columns.intersection([*COUNTS, "n_findings"])
     table[counts] = table[counts].astype("Int64")  # remain integers if a recording failed
     table["problem"] = [problems.get(name) for name in sorted(rows)]
 
-    text, mark = table.round(3).to_csv(index=False), folder / MARK
-    written = read_record(mark) or {}
+    text = table.round(3).to_csv(index=False)
+    written = folder.get(MARK) or {}
     ours = written.get("summaries", [])
     names = chain(["summary.csv", "summary_new.csv"], (f"summary_new{n}.csv" for n in count(2)))
-    for file in (folder / name for name in names):
+    for file in (folder.path / name for name in names):
         if overwrite or not file.exists() or files.checksum_of(file.read_bytes()) in ours:
             break
     # Keep the checksums of earlier summaries, in case the process is killed before the next step.
     ours = [*ours, files.checksum_of(text.encode())]
-    files.write_checked(mark, {**written, "summaries": ours[-5:]})
+    folder.put(MARK, {**written, "summaries": ours[-5:]})
     files.replace_file(file, text)
     if file.name == "summary.csv":
-        for earlier in folder.glob("summary_new*.csv"):
+        for earlier in folder.path.glob("summary_new*.csv"):
             if overwrite or files.checksum_of(earlier.read_bytes()) in ours:
                 earlier.unlink()
     return table, file

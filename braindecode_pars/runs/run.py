@@ -40,18 +40,14 @@ from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs.config import RunConfig, SizedRunConfig
 from braindecode_pars.runs.run_folder import Checkpoint, RunFolder
-from braindecode_pars.runs.steps import (
-    AllChannelSteps,
-    EpochLoader,
-    Steps,
-)
+from braindecode_pars.runs.steps import AllChannelSteps, EpochLoader, Steps
 from braindecode_pars.signal_store import SignalStore
 
 try:
     with warnings.catch_warnings():  # accelerate emits warnings of torch's schedulers on import
         import accelerate
         import skorch.hf
-        from accelerate.utils import concatenate, send_to_device
+        from accelerate.utils import concatenate, find_batch_size, send_to_device, slice_tensors
 except ModuleNotFoundError as error:
     raise names.with_extra(error) from None
 
@@ -162,9 +158,9 @@ def pretrain(
     sized, steps = _sized(config, store, accelerator)
 
     # Check the folder.
-    folder = RunFolder(Path(out).expanduser())
     described = {"configuration": asdict(sized), "store": steps.described}
-    folder.check(described, resume=resume)
+    folder = RunFolder(Path(out).expanduser(), described, resume=resume)
+    folder.check()
     if folder.is_finished:
         accelerator.end_training()
         if verbose and is_main:
@@ -179,16 +175,14 @@ def pretrain(
 
     # Train. All processes must have checked the folder before the first one writes to it.
     accelerator.wait_for_everyone()
-    with folder.exclusive() if is_main else nullcontext():
-        if is_main:
-            folder.check(described, resume=resume)  # another run may have written to it
-        net = _train(steps, task, sized, accelerator, folder, described, resume, verbose)
+    with folder.opened() if is_main else nullcontext():
+        net = _train(steps, task, sized, accelerator, folder, verbose)
         if is_main:
             card = _card(sized, steps, net)
             card = card if before is None else card.continues(before)
-            described = saved.describe_encoder(task.encoder, card)
+            description = saved.describe_encoder(task.encoder, card)
             kind, tensors = model_files.ENCODER, task.encoder.state_dict()
-            model_files.write_model(folder.path, kind, described, tensors)
+            model_files.write_model(folder.path, kind, description, tensors)
         accelerator.end_training()
     if verbose and is_main:
         log.info(
@@ -206,14 +200,12 @@ def _train(
     config: SizedRunConfig,
     accelerator: accelerate.Accelerator,
     folder: RunFolder,
-    described: dict[str, Any],
-    resume: bool,
     verbose: int,
 ) -> RunNet:
     """Train, starting from the last checkpoint if there is one."""
     is_main = accelerator.is_main_process
     # All processes must have read the checkpoint before the first process can remove it.
-    checkpoint = folder.newest() if resume else None
+    checkpoint = folder.newest() if folder.resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
@@ -227,7 +219,7 @@ def _train(
             "python": platform.python_version(),
             "versions": {name: version(name) for name in _PACKAGES},
         }
-        folder.begin_session(described, session, resume=resume)
+        folder.begin_session(session)
     if verbose and is_main:
         log.info(_overview(task, steps, config, accelerator, first_epoch))
 
@@ -579,10 +571,8 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
 def split_examples(examples: Any, size: int) -> list[Any]:
     """Split a tensor of examples, or a dict of such tensors, into batches."""
-    if isinstance(examples, torch.Tensor):
-        return list(examples.split(size))
-    split = zip(*(values.split(size) for values in examples.values()), strict=True)
-    return [dict(zip(examples, part, strict=True)) for part in split]
+    starts = range(0, find_batch_size(examples), size)
+    return [slice_tensors(examples, slice(start, start + size)) for start in starts]
 
 
 class EpochRecord(skorch.callbacks.Callback):

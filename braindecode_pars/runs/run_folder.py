@@ -17,6 +17,7 @@ import torch
 from skorch import NeuralNet
 
 from braindecode_pars._common import checks, files, model_files
+from braindecode_pars._common.results_folder import ResultsFolder
 
 #: Settings that may differ when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
@@ -36,13 +37,30 @@ class RunFolder:
 
     It contains ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end of the run, the
     encoder.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    described : dict | None
+        ``configuration`` and ``store`` of a run that starts or resumes in the folder. None to read
+        the folder of an earlier run.
+    resume : bool
+        Whether to resume the run in the folder.
     """
 
-    def __init__(self, path: Path):
+    def __init__(
+        self, path: Path, described: Mapping[str, Any] | None = None, *, resume: bool = False
+    ):
         self.path = path
+        self.described = described or {}
+        self.resume = resume
         self.description = path / "run.json"
         self.metrics = path / "metrics.csv"
         self.checkpoints = path / "checkpoints"
+        settings = _settings_of(described) if described else {}
+        marks = (self.description.name,)
+        self._folder = ResultsFolder(path, "a run", settings, marks=marks, may_differ=_MAY_DIFFER)
 
     @property
     def is_finished(self) -> bool:
@@ -53,17 +71,10 @@ class RunFolder:
     @property
     def run_id(self) -> str:
         """Identifier of the run in the folder."""
-        return self._described()["run_id"]
+        return self._stored()["run_id"]
 
-    def check(self, described: Mapping[str, Any], *, resume: bool) -> None:
-        """Check that a run can start or resume in the folder.
-
-        Parameters
-        ----------
-        described : dict
-            ``configuration`` and ``store`` of the new run.
-        resume : bool
-            Whether to resume the run in the folder.
+    def check(self) -> None:
+        """Check that the run can start or resume in the folder.
 
         Raises
         ------
@@ -72,57 +83,41 @@ class RunFolder:
             ``resume``, when it contains no run, or a run with a different configuration; the
             message contains every difference.
         """
-        # Only an empty folder or the folder of a run is accepted.
-        is_run = self.description.is_file()
-        if resume and not is_run:
+        is_run = self._folder.is_ours
+        if self.resume and not is_run:
             raise ValueError(
                 f"{self.path} contains no run to resume. Start a new run with resume=False."
             )
-        files.check_may_write(self.path, "a run", is_ours=is_run)
-        before = self._described() if is_run else {}  # refuses run.json of another program
-
+        self._folder.check()
+        before = self._stored() if is_run else {}  # refuses run.json of another program
+        if self.resume:
+            self._folder.check_settings(
+                _settings_of(before),
+                "The default of micro_batch_size depends on the number of processes, which was "
+                f"{before['sessions'][0]['processes']}.",
+            )
         # A run without checkpoints has no results, so a new run may replace it.
-        has_results = self.is_finished or any(self.checkpoints.glob("step-*"))
-        if not resume and has_results:
+        elif self.is_finished or any(self.checkpoints.glob("step-*")):
             raise ValueError(
                 f"{self.path} already contains a run. Resume it, or pass another folder."
             )
 
-        # A resumed run must have the same configuration and the same data.
-        if resume:
-            settings = (
-                _ADDED_SETTINGS
-                | run["configuration"]
-                | {"checksum of the store": run["store"]["checksum"]}
-                for run in (before, described)
-            )
-            if diffs := files.changed_settings(*settings, ignore=_MAY_DIFFER):
-                raise ValueError(
-                    f"The run in {self.path} has a different configuration: {'; '.join(diffs)}. "
-                    "Resume it with the same configuration, or pass another folder. (The default "
-                    "of micro_batch_size depends on the number of processes, which was "
-                    f"{before['sessions'][0]['processes']}.)"
-                )
-
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Lock the folder against other runs.
+    def opened(self) -> Iterator[None]:
+        """Lock the folder against other runs, and check it again.
 
         Raises
         ------
         BlockingIOError
             When another process writes to the folder.
+        ValueError
+            See :meth:`check`.
         """
-        with files.locked(
-            self.path, f"Another run is writing to {self.path}. Wait until it has finished."
-        ):
-            for folder in (self.path, self.checkpoints):
-                files.remove_abandoned(folder, at_once=True)
+        with self._folder.opened():
+            self.check()  # another run may have written to the folder in the meantime
             yield
 
-    def begin_session(
-        self, described: Mapping[str, Any], session: Mapping[str, Any], *, resume: bool
-    ) -> None:
+    def begin_session(self, session: Mapping[str, Any]) -> None:
         """Write ``run.json``: identifier, configuration and store of the run, and its sessions.
 
         The identifier is random. The checkpoints contain it, so that a checkpoint of another run is
@@ -133,7 +128,7 @@ class RunFolder:
         UserWarning
             When versions of packages differ from the last session.
         """
-        before = self._described() if resume else {"run_id": uuid4().hex, "sessions": []}
+        before = self._stored() if self.resume else {"run_id": uuid4().hex, "sessions": []}
         versions = [entry.get("versions", {}) for entry in (*before["sessions"][-1:], session)]
         if changed := files.changed_settings(versions[0], versions[-1]):
             checks.warn_user(
@@ -141,11 +136,11 @@ class RunFolder:
                 "The result may differ from an uninterrupted run. To avoid this, install the "
                 "earlier versions."
             )
-        run = {"run_id": before["run_id"], **described}
+        run = {"run_id": before["run_id"], **self.described}
         run["sessions"] = [*before["sessions"], session]
         files.replace_file(self.description, files.to_json(run))
 
-    def _described(self) -> dict[str, Any]:
+    def _stored(self) -> dict[str, Any]:
         """Return the content of ``run.json``.
 
         Raises
@@ -193,6 +188,12 @@ class RunFolder:
         if problems:
             raise ValueError(f"No checkpoint is valid: {' '.join(problems)} Start a new run.")
         return None
+
+
+def _settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a run, and the checksum of its store."""
+    checksum = {"checksum of the store": described["store"]["checksum"]}
+    return _ADDED_SETTINGS | described["configuration"] | checksum
 
 
 @dataclass(frozen=True)

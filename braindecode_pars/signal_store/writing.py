@@ -10,10 +10,11 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,15 +26,16 @@ from scipy.stats import median_abs_deviation
 
 from braindecode_pars._common import checks, files, findings, training
 from braindecode_pars._common.findings import Finding
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.recordings import as_trained, cutting, recipe, search
 from braindecode_pars.signal_store.index import (
     COLUMNS,
+    INDEX,
     SAMPLES,
     WINDOWS,
     Index,
     StoredRecording,
     check_labels,
-    is_store,
     labels_of_segments,
     resampled_labels,
     rows_of_labels,
@@ -97,22 +99,27 @@ def create(
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
-    # The folder is new, empty or a store. After an early kill, the file of samples is empty.
+    # After an early kill, the file of samples is empty.
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
-    beside = [SAMPLES] if begun else []
-    files.check_may_write(folder, "a store", is_ours=is_store(folder), allowed_files=beside)
-    if is_store(folder):
+    store = ResultsFolder(
+        folder,
+        "a store",
+        _not_default(settings),
+        marks=(INDEX,),
+        allowed_files=(SAMPLES,) if begun else (),
+    )
+    if store.is_ours:
         Index.read(folder)  # refuses a file of the same name that another program wrote
-    with _open_locked(folder) as file:
-        index = Index.read(folder) if is_store(folder) else Index(settings=settings)
+    with store.opened(), _opened_samples(samples) as file:
+        index = Index.read(folder) if store.is_ours else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
             raise ValueError(
                 f"{folder} is a complete store. Open it with SignalStore.open, or pass a new "
                 "folder."
             )
         if index.recordings:
-            sources = _not_stored(folder, index, settings, sources)
+            sources = _not_stored(store, index, sources)
         else:  # no recording is stored yet, so the settings may change
             index = Index(settings=settings)
         index.shares = shares  # samples do not depend on the proportions
@@ -270,13 +277,9 @@ def _store(
     n_jobs, on_error, verbose
         See :meth:`SignalStore.create`.
     """
-    index = writer.index
+    index, dtype = writer.index, writer.index.settings["dtype"]
+    stored_pieces: list[Encoded] = []
     skipped: list[str] = []
-    left_out: list[str] = []
-    problems: list[tuple[str, str]] = []
-    log_amplitudes: dict[str, float] = {}
-    n_pieces = 0
-    dtype = index.settings["dtype"]
     with closing(read_all(sources, preparation, dtype, n_jobs)) as results:
         bar = training.ProgressBar(
             zip(sources, results, strict=True),
@@ -287,7 +290,6 @@ def _store(
         )
         for source, pieces in bar:
             index.skipped.pop(source.name, None)  # recorded by an earlier call
-            n_pieces += len(pieces)
             usable = []
             for piece in (_checked(piece, index) for piece in pieces):
                 if isinstance(piece, Encoded):
@@ -301,34 +303,14 @@ def _store(
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
-            left_out += [name for piece in usable[:1] for name in piece.left_out]
-            problems += [(k, f"{p.label} ({text})") for p in usable for k, text in p.problems]
-            # A recording with an implausible amplitude is reported separately.
-            log_amplitudes |= {
-                p.label: p.log_amplitude for p in usable if "amplitude" not in dict(p.problems)
-            }
             writer.add(source, usable)
-    if left_out:
-        severity = logging.WARNING if verbose else logging.INFO
-        excluded = checks.format_list([*dict.fromkeys(left_out)])
-        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
-    _warn_of_problems(problems)
-    if len(outliers := amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))):
-        findings.warn(amplitudes.outlier_finding(outliers.tolist(), len(log_amplitudes)))
-    common_steps = preprocessing.agreed(
-        [recording.known_preprocessing for recording in index.recordings]
-    )
-    stored = dict.fromkeys(name for recording in index.recordings for name in recording.ch_names)
-    preprocessing.warn_of_average(common_steps.reference, [*stored])
-    missing = [set(preparation.missing(r.ch_names)) for r in index.recordings]
-    if missing and (missing_everywhere := set.intersection(*missing)):
-        names = [name for name in preparation.channels or () if name in missing_everywhere]
-        checks.warn_user(
-            f"channels= contains {', '.join(names)}, which is not a good EEG channel in any stored "
-            "recording. Correct the names."
-        )
+            stored_pieces += [piece._replace(stored=np.empty(0)) for piece in usable]
+    _warn_of_problems(stored_pieces, verbose)
+    if index.recordings:
+        _warn_of_channels(index, preparation)
     if skipped:
-        values = dict(n_recordings=n_pieces, reasons=skipped)
+        n_recordings = len(stored_pieces) + len(skipped)
+        values = dict(n_recordings=n_recordings, reasons=skipped)
         findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
         raise ValueError(f"None of {len(sources)} recordings could be stored.")
@@ -348,51 +330,67 @@ def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
     return Unusable(piece.recording.name, piece.label, reason)
 
 
-def _warn_of_problems(problems: list[tuple[str, str]]) -> None:
-    """Warn about problems of the signals, once for each kind."""
+def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
+    """Warn about problems of the signals, once for each kind, and log excluded channels."""
+    if left_out := dict.fromkeys(name for piece in pieces for name in piece.left_out):
+        severity = logging.WARNING if verbose else logging.INFO
+        excluded = checks.format_list([*left_out])
+        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
     for kind, template in _WARNINGS.items():
-        if problem_texts := [text for name, text in problems if name == kind]:
+        problem_texts = [
+            f"{p.label} ({text})" for p in pieces for name, text in p.problems if name == kind
+        ]
+        if problem_texts:
             checks.warn_user(template.format(checks.format_list(problem_texts, 20)))
+    # A recording with an implausible amplitude is reported separately.
+    log_amplitudes = {
+        p.label: p.log_amplitude for p in pieces if "amplitude" not in dict(p.problems)
+    }
+    outliers = amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))
+    if len(outliers):
+        findings.warn(amplitudes.outlier_finding(outliers.tolist(), len(log_amplitudes)))
 
 
-@contextmanager
-def _open_locked(folder: Path) -> Iterator[FileIO]:
-    """Lock the folder and open the file of samples for writing."""
-    message = f"Another process is writing to {folder}. Wait until it has finished."
-    # Worker processes of a killed process may hold its lock for a short time.
-    with files.locked(folder, message, wait=2):
-        files.remove_abandoned(folder, at_once=True)
-        (folder / SAMPLES).open("ab").close()  # creates the file if it does not exist
-        with open(folder / SAMPLES, "r+b", buffering=0) as file:
-            yield file
-
-
-def _not_stored(
-    folder: Path, index: Index, settings: dict[str, Any], sources: list[Source]
-) -> list[Source]:
-    """Return the recordings that are not stored yet, after checking the stored ones."""
-    before, now = (
-        {name: value for name, value in option_values.items() if value not in (None, {})}
-        for option_values in (index.settings, settings)
-    )
-    if changes := files.changed_settings(before, now):
-        raise ValueError(
-            f"{folder} was created with different settings: {'; '.join(changes)}. Use the same "
-            "settings, or pass a new folder."
+def _warn_of_channels(index: Index, preparation: StoredForm) -> None:
+    """Warn about unusual channels in an average reference, and about channels that are missing."""
+    names = [recording.ch_names for recording in index.recordings]
+    steps = preprocessing.agreed([recording.known_preprocessing for recording in index.recordings])
+    preprocessing.warn_of_average(steps.reference, [*dict.fromkeys(chain.from_iterable(names))])
+    missing = set(preparation.channels or ()).intersection(*map(preparation.missing, names))
+    if missing:
+        checks.warn_user(
+            f"channels= contains {', '.join(sorted(missing))}, which is not a good EEG channel in "
+            "any stored recording. Correct the names."
         )
+
+
+def _opened_samples(samples: Path) -> FileIO:
+    """Open the file of samples for writing, and create it if it does not exist."""
+    samples.open("ab").close()
+    return open(samples, "r+b", buffering=0)
+
+
+def _not_default(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value not in (None, {})}
+
+
+def _not_stored(store: ResultsFolder, index: Index, sources: list[Source]) -> list[Source]:
+    """Return the recordings that are not stored yet, after checking the stored ones."""
+    store.check_settings(_not_default(index.settings))
     # Segments between gaps have names such as "night.edf#2".
     stored = {re.sub(r"#\d+$", "", recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}
     if foreign := [name for name in stored if name not in names]:
         raise ValueError(
-            f"{folder} contains recordings that were not passed, such as {foreign[0]}. Pass a "
+            f"{store.path} contains recordings that were not passed, such as {foreign[0]}. Pass a "
             "new folder."
         )
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):
             raise ValueError(
-                f"{source.label} has changed since it was stored in {folder}. Create a new store."
+                f"{source.label} has changed since it was stored in {store.path}. Create a new "
+                "store."
             )
     return [source for source in sources if source.name not in stored]
 

@@ -17,6 +17,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from braindecode_pars._common import checks, files, model_files
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines import linear_probe
 from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
@@ -132,7 +133,7 @@ def check_settings(
     study_design.choose_steps(all_steps, groups, settings.only, settings.without)
     if out is not None:
         folder = Path(out).expanduser()
-        files.check_may_write(folder, "a study", is_ours=(folder / "study.json").is_file())
+        ResultsFolder(folder, "a study", marks=("study.json",)).check()
         kinds = model_files.kinds_in(model := folder / "model")
         description: Any = model_files.read_model(model).description if kinds else {}
         if kinds and "expected_score" not in description.get(model_files.ENTRIES.get(kinds[0]), ()):

@@ -18,6 +18,7 @@ from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import locked, write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines.new_subject import first_of_each_class
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import find_recordings, predict_recordings, show_summary
@@ -114,7 +115,9 @@ def test_the_table_has_those_that_failed_and_integers(tmp_path, capsys):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "damaged_predictions.json").write_bytes(b"damaged")
     write_checked(tmp_path / "sub" / "b_predictions.json", {"row": summary_row(SLEEP)})
-    table, file = write_summary(tmp_path, {"[a]": "It is short."})
+    folder = ResultsFolder(tmp_path, "predictions")
+    with pytest.warns(UserWarning, match=r"damaged_predictions\.json"):
+        table, file = write_summary(folder, {"[a]": "It is short."})
     assert table["recording"].tolist() == ["[a]", "sub/b"]
     assert table.columns[[0, -1]].tolist() == ["recording", "problem"]
     assert table["windows"].tolist() == [pd.NA, 6]
@@ -270,7 +273,8 @@ def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):
     assert call("a.edf", overwrite=True) == 0
     assert table.read_bytes() == b"corrected"
     table.with_suffix(".json").write_bytes(b"damaged")
-    refused(call, "an unknown recording", "a.edf")
+    with pytest.warns(UserWarning, match=r"a_predictions\.json"):
+        refused(call, "an unknown recording", "a.edf")
     table.with_name("b_events.tsv").write_text("of a scorer")
     refused(call, r"b_events\.tsv", "b.edf")
 
@@ -527,13 +531,16 @@ def test_each_bad_recording_is_one_sentence(model, night, undrawn, tmp_path):
     [
         (dict(out="full"), "(notes.txt)"),
         (dict(out="file"), "is a file"),
-        (dict(recording=".", out="."), "(file and 2 more)"),
+        (dict(out="foreign"), "predictions.json"),
+        (dict(recording=".", out="."), "(file and 3 more)"),
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_path, change, message):
     save(night, tmp_path / "night_raw.fif")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").touch()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "predictions.json").write_text('{"stock": "up"}')
     (tmp_path / "file").touch()
     given = {"model": str(model), "recording": "night_raw.fif", "out": "out", **change}
     paths = [tmp_path / given["model"], tmp_path / given["recording"]]
@@ -541,7 +548,7 @@ def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_pat
     assert result.exit_code == 1
     assert message in result.output
     assert "Traceback" not in result.output
-    assert not (tmp_path / "out" / "summary.csv").exists()
+    assert not list(tmp_path.glob("*/summary.csv"))
 
 
 @pytest.fixture(scope="module")

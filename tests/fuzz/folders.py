@@ -1,4 +1,4 @@
-"""Damaged, edited and exchanged files in every kind of folder; folders of other programs."""
+"""Damaged, edited and exchanged files in every kind of folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -160,18 +159,6 @@ def _truncate(file: Path, rng: np.random.Generator, other: Path) -> None:
     file.write_bytes(content[: rng.integers(len(content))])
 
 
-def _zeros(file: Path, rng: np.random.Generator, other: Path) -> None:
-    """A block of zeros, as after a loss of power."""
-    content = bytearray(file.read_bytes())
-    start = int(rng.integers(len(content)))
-    content[start : start + 512] = bytes(len(content[start : start + 512]))
-    file.write_bytes(content)
-
-
-def _append(file: Path, rng: np.random.Generator, other: Path) -> None:
-    file.write_bytes(file.read_bytes() + bytes(rng.integers(0, 256, 40, dtype="uint8")))
-
-
 def _remove(file: Path, rng: np.random.Generator, other: Path) -> None:
     file.unlink()
 
@@ -189,11 +176,6 @@ def _garbage(file: Path, rng: np.random.Generator, other: Path) -> None:
 def _folder(file: Path, rng: np.random.Generator, other: Path) -> None:
     file.unlink()
     file.mkdir()
-
-
-def _dead_link(file: Path, rng: np.random.Generator, other: Path) -> None:
-    file.unlink()
-    file.symlink_to(file.with_name("unfetched"))
 
 
 #: What a JSON value is replaced with.
@@ -246,13 +228,10 @@ def _deep(file: Path, rng: np.random.Generator, other: Path) -> None:
 DAMAGES = dict(
     flip=_flip,
     truncate=_truncate,
-    zeros=_zeros,
-    append=_append,
     remove=_remove,
     exchange=_exchange,
     garbage=_garbage,
     folder=_folder,
-    link=_dead_link,
     edit=_edit,
     deep=_deep,
 )
@@ -305,120 +284,4 @@ def damaged(draw):
     return Case(f"{kind}: {damage}, default_rng({seed})", act, problem)
 
 
-@st.composite
-def exchanged(draw):
-    """A folder of one kind, read as another kind, is refused, or is that kind too."""
-    kinds = sorted(KINDS)
-    written, used = draw(st.sampled_from(kinds)), draw(st.sampled_from(kinds))
-    # A classifier's folder is that of its net and of its encoder, too.
-    roles = {"classifier": {"net", "encoder"}, "net": {"encoder"}, "embedder": {"encoder"}}
-    one, other = ("encoder" if kind.startswith("encoder") else kind for kind in (written, used))
-    one = {"encoder": "embedder", "encoder of a classifier": "classifier"}.get(written, one)
-    fine = one == other or other in roles.get(one, ())
-
-    def act(folder: Path) -> Any:
-        copy = folder / "copy"
-        shutil.copytree(_made(written, 0), copy, symlinks=True)
-        return KINDS[used][1](copy)
-
-    def problem(returned: Any) -> str | None:
-        return None if fine else f"a folder of kind {written} was used as {used}"
-
-    return Case(f"a folder of kind {written} used as {used}", act, problem)
-
-
-#: What other programs keep in a folder.
-FOREIGN = {
-    "config.json": b'{"editor": "mine"}',
-    "settings.json": b'{"python.defaultInterpreterPath": "/usr/bin"}',
-    "scores.csv": b"name,points\nanna,3\n",
-    "model.safetensors": b"not yours",
-    "classifier.json": b"{}",
-    "embedder.json": b"{}",
-    "encoder.json": b"{}",
-    "encoder.safetensors": b"mine",
-    "store.json": b"{}",
-    "samples.bin": b"mine",
-    "run.json": b"{}",
-    "metrics.csv": b"a,b\n",
-    "README.md": b"# my model\n",
-    "thesis.docx": b"three years",
-    "kappa.png": b"\x89PNG mine",
-}
-WRITERS: dict[str, Callable[[Path], Any]] = {
-    "PARSClassifier.save": lambda path: _build_classifier(path, 0),
-    "PARSEmbedder.save": lambda path: _build_embedder(path, 0),
-    "PARSNet.save_pretrained": lambda path: _build_net(path, 0),
-    "SignalStore.create": lambda path: _build_store(path, 0),
-    "leave_one_subject_out(out=)": _run_folds,
-    "runs.pretrain": lambda path: pretrain(_made("store", 0), path, _config(), verbose=0),
-    "PARSClassifier(checkpoint_dir=)": lambda path: small.make(
-        "classifier", sfreq=small.SFREQ, checkpoint_dir=path
-    ).fit(small.signals(0), small.LABELS),
-}
-
-
-@st.composite
-def written_over(draw):
-    """A folder with files of another program is refused, and no byte of it changes."""
-    writer = draw(st.sampled_from(sorted(WRITERS)))
-    names = draw(st.lists(st.sampled_from(sorted(FOREIGN)), min_size=1, max_size=3, unique=True))
-
-    def act(folder: Path) -> None:
-        path = folder / "documents"
-        path.mkdir()
-        for name in names:
-            (path / name).write_bytes(FOREIGN[name])
-        WRITERS[writer](path)
-
-    def lost(folder: Path) -> str | None:
-        path = folder / "documents"
-        for name in names:
-            if not (path / name).is_file() or (path / name).read_bytes() != FOREIGN[name]:
-                return f"{name} was overwritten"
-        return None
-
-    def problem(result: Any) -> str | None:
-        # A model's folder may have a README.md, as the clone of a repository has.
-        return None if names == ["README.md"] else f"wrote into a folder with {', '.join(names)}"
-
-    return Case(f"{writer} into a folder with {', '.join(names)}", act, problem, lost)
-
-
-#: Writer -> kind of the folder that it writes.
-WRITES = {
-    "PARSClassifier.save": "classifier",
-    "PARSEmbedder.save": "embedder",
-    "PARSNet.save_pretrained": "net",
-    "SignalStore.create": "store",
-    "leave_one_subject_out(out=)": "folds",
-}
-
-
-@st.composite
-def overwritten(draw):
-    """One kind of result is not written over another, or the folder is only the new kind."""
-    written = draw(st.sampled_from(["classifier", "embedder", "net", "store", "folds", "run"]))
-    writer = draw(st.sampled_from(sorted(WRITES)))
-    new = WRITES[writer]
-
-    def act(folder: Path) -> Any:
-        copy = folder / "copy"
-        shutil.copytree(_made(written, 1), copy, symlinks=True)
-        WRITERS[writer](copy)
-        return copy, KINDS[new][1](copy)
-
-    def problem(returned: Any) -> str | None:
-        path, result = returned
-        if text := unlike(result, _expected(new, 0)):
-            return text
-        # The old kind is gone, unless it is the new kind or a part of it.
-        if written == new or (written, new) == ("net", "classifier"):
-            return None
-        with suppress(Exception):
-            return f"the folder is both: {written} gives {str(KINDS[written][1](path))[:60]}"
-
-    return Case(f"{writer} into a folder of kind {written}", act, problem)
-
-
-cases = st.one_of(*([damaged()] * 6), exchanged(), written_over(), written_over(), overwritten())
+cases = damaged()

@@ -19,7 +19,7 @@ AREAS = {
     "recordings": (recordings.cases, 350),
     "labels": (labels.cases, 300),
     "parameters": (parameters.cases, 500),
-    "folders": (folders.cases, 450),
+    "folders": (folders.cases, 300),
 }
 #: Sequences of calls -> (machine, number of sequences, steps of each).
 SEQUENCES = {

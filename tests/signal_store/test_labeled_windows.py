@@ -96,9 +96,15 @@ def test_each_change_of_the_raw_counts(labeled_store, change):
         np.testing.assert_array_equal(one[2][0], one.raw[:, start:stop][0].astype("float32"))
 
 
-def test_a_pickle_has_no_samples_and_reads_the_same_map(labeled_store, windows):
+def test_a_pickle_has_no_samples_and_knows_its_store_in_another_folder(
+    nights, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    store = SignalStore.create("store", nights, verbose=0)
+    windows = store.labeled_windows()
     content = pickle.dumps(as_sklearn(windows)[0])
-    assert len(content) < labeled_store.n_bytes / 20
+    assert len(content) < store.n_bytes / 20
+    monkeypatch.chdir("/")
     copied = pickle.loads(content)
     stores = {id(reader.crops.__self__) for reader in copied.recordings["reader"]}
     assert len(stores) == 1  # one map for all recordings
@@ -126,18 +132,6 @@ def test_estimators_learn_the_same_from_the_store(nights, windows):
     np.testing.assert_array_equal(*probabilities)
 
 
-def test_splits_and_views_of_a_store(nights, tmp_path):
-    splits = ["train", "train", "valid", "test"]
-    store = SignalStore.create(tmp_path / "store", _with(nights, splits), verbose=0)
-    parts = store.labeled_windows().split("split")
-    assert {name: len(part) for name, part in parts.items()} == dict(train=48, valid=24, test=24)
-    fitted = classifier(validation="split").fit(BaseConcatDataset([parts["train"], parts["valid"]]))
-    assert np.isfinite(fitted.history_["valid_loss"].iloc[-1])
-    view = store.select([3]).labeled_windows()
-    assert view.description["subject"].tolist() == [3]
-    np.testing.assert_array_equal(view[5][0], store.labeled_windows()[48 + 5][0])
-
-
 def _with(windows, splits):
     return BaseConcatDataset(
         [
@@ -147,27 +141,23 @@ def _with(windows, splits):
     )
 
 
-def test_held_out_subjects_are_not_pretrained_on(nights, tmp_path, caplog):
-    store = SignalStore.create(
-        tmp_path / "store", _with(nights, ["train", "valid", "train", "test"]), verbose=0
-    )
+def test_splits_of_a_store_and_pretraining_without_held_out_subjects(nights, tmp_path, caplog):
+    splits = ["train", "valid", "train", "test"]
+    store = SignalStore.create(tmp_path / "store", _with(nights, splits), verbose=0)
+    parts = store.labeled_windows().split("split")
+    assert {name: len(part) for name, part in parts.items()} == dict(train=48, valid=24, test=24)
+    fitted = classifier(validation="split").fit(BaseConcatDataset([parts["train"], parts["valid"]]))
+    assert np.isfinite(fitted.history_["valid_loss"].iloc[-1])
+    view = store.select([3]).labeled_windows()
+    assert view.description["subject"].tolist() == [3]
+    np.testing.assert_array_equal(view[5][0], store.labeled_windows()[48 + 5][0])
     assert store.without_held_out().subjects == [1, 3]
     assert "2 of 4 recordings" in caplog.text
+    assert store.select([1]).without_held_out().subjects == [1]
+    with pytest.raises(ValueError, match="validation and test"):
+        store.select([4]).without_held_out()
     # One held-out recording is enough, in any spelling of the subject.
-    twice = _with(nights, ["train", "valid", "train", "test"])
+    twice = _with(nights, splits)
     twice.datasets[0].set_description({"subject": "004"}, overwrite=True)
     twice = SignalStore.create(tmp_path / "twice", twice, verbose=0)
     assert twice.without_held_out().subjects == [3]
-    again = store.select([1]).without_held_out()
-    assert again.subjects == [1]
-    with pytest.raises(ValueError, match="validation and test"):
-        store.select([4]).without_held_out()
-
-
-def test_a_pickle_knows_its_store_in_another_folder(nights, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    store = SignalStore.create("store", nights, verbose=0)
-    windows = store.labeled_windows()
-    pickled = pickle.dumps(windows)
-    monkeypatch.chdir("/")
-    np.testing.assert_array_equal(pickle.loads(pickled)[0][0], windows[0][0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import shutil
@@ -84,6 +83,7 @@ def test_a_batch_contains_random_crops(store, volts):
     signals = np.array([9, 0, 0, 6])
     batch = store.batch(signals, 500, rng)
     assert batch.shape == (4, 500)
+    assert store.batch(np.array([], int), 500, rng).shape == (0, 500)
     assert not np.array_equal(batch[1], batch[2])
     for crop, signal in zip(batch, signals, strict=True):
         fits = np.lib.stride_tricks.sliding_window_view(volts[signal], 500)
@@ -101,27 +101,23 @@ def test_all_starts_are_equally_likely(store, volts):
     assert ((counts - 1000) ** 2 / 1000).sum() < 29.6  # chi-squared of 10 degrees, p = .001
 
 
-def test_a_crop_longer_than_the_recording_raises(store):
-    with pytest.raises(ValueError, match=r"901 .* recording-3 .* 900"):
-        store.batch([0, 10, 4], 901, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"901 .* 2100"):
-        store.crops([0], [2100], 901)
-    with pytest.raises(ValueError, match="-1"):
-        store.crops([0], [-1], 9)
-    for wrong in (0, -1, 2.5):
-        with pytest.raises((ValueError, TypeError), match="n_times"):
-            store.batch([0], wrong, np.random.default_rng(0))
-
-
-def test_signals_must_be_numbers_of_signals(store):
-    rng = np.random.default_rng(0)
-    for wrong in ([11], [-1], [0, 100]):
-        with pytest.raises(IndexError):
-            store.batch(wrong, 10, rng)
-    for wrong in (np.ones(11, bool), [0.5], 3, [[1]]):
-        with pytest.raises(TypeError, match="signals"):
-            store.batch(wrong, 10, rng)
-    assert store.batch(np.array([], int), 10, rng).shape == (0, 10)
+@pytest.mark.parametrize(
+    ("signals", "starts", "n_times", "message"),
+    [
+        ([0, 10, 4], None, 901, r"901 .* recording-3 .* 900"),
+        ([0], [2100], 901, r"901 .* 2100"),
+        ([0], [-1], 9, "-1"),
+        *(([0], None, wrong, "n_times") for wrong in (0, -1, 2.5)),
+        *((wrong, None, 10, "signals") for wrong in ([11], [-1], [0, 100])),
+        *((wrong, None, 10, "signals") for wrong in (np.ones(11, bool), [0.5], 3, [[1]])),
+    ],
+)
+def test_crops_that_do_not_exist(store, signals, starts, n_times, message):
+    crops, arguments = store.crops, (signals, starts, n_times)
+    if starts is None:
+        crops, arguments = store.batch, (signals, n_times, np.random.default_rng(0))
+    with pytest.raises((ValueError, TypeError, IndexError), match=message):
+        crops(*arguments)
 
 
 def test_a_pickled_store_contains_no_samples(recordings, store, tmp_path):
@@ -184,8 +180,10 @@ def test_select_names_missing_subjects(store):
         store.select("anna")
 
 
-def test_the_checksum_depends_on_scale_and_offset(tmp_path):
-    """The stored integers are the same, and the signals in volts are not."""
+def test_the_checksum_depends_on_content_scale_and_offset(store, own, tmp_path):
+    assert own.checksum == store.checksum
+    assert len({store.checksum, store.select([1]).checksum, store.select([2]).checksum}) == 3
+    # The stored integers are the same, and the signals in volts are not.
     info = mne.create_info(["C3"], 100, "eeg")
     values = np.random.default_rng(0).integers(-3, 4, (1, 500)) * 2.0**-17  # exact, up to 23 µV
     stores = []
@@ -194,13 +192,6 @@ def test_the_checksum_depends_on_scale_and_offset(tmp_path):
         stores.append(SignalStore.create(tmp_path / str(i), of_raws([raw]), verbose=0))
     assert len({(store.path / "samples.bin").read_bytes() for store in stores}) == 1
     assert len({store.checksum for store in stores}) == 3
-
-
-def test_the_checksum_depends_on_the_content(recordings, store, own, tmp_path):
-    assert own.checksum == store.checksum
-    assert len({store.checksum, store.select([1]).checksum, store.select([2]).checksum}) == 3
-    other = SignalStore.create(tmp_path / "other", recordings, dtype="float32", verbose=0)
-    assert other.checksum != store.checksum
 
 
 def alter(store: SignalStore, at: int) -> None:
@@ -262,14 +253,6 @@ def test_a_truncated_file_raises(own):
         SignalStore.open(own.path)
 
 
-@pytest.mark.parametrize("number", [np.float32, np.float64, np.int64])
-def test_a_sampling_rate_of_numpy(make_raw, tmp_path, number):
-    given = of_raws([make_raw(0)])
-    store = SignalStore.create(tmp_path / "store", given, sfreq=number(50), verbose=0)
-    assert json.loads((store.path / "store.json").read_text())["settings"]["sfreq"] == 50
-    assert SignalStore.open(store.path).sfreq == 50
-
-
 # Windows ------------------------------------------------------------------------------------------
 
 
@@ -291,12 +274,9 @@ def test_windows_are_consecutive(store, volts):
         store.windows(4001)
     with pytest.raises(ValueError, match="n_times"):
         store.windows(0)
-
-
-def test_channels_are_known_if_all_recordings_have_the_same(store):
-    assert store.windows(100).chs_info == []
-    one = store.select([2]).windows(100).chs_info
-    assert [ch["ch_name"] for ch in one] == ["C3", "C4"]
+    # Channels are known if all recordings have the same.
+    assert windows.chs_info == []
+    assert [ch["ch_name"] for ch in store.select([2]).windows(100).chs_info] == ["C3", "C4"]
 
 
 def test_stored_channels_are_not_filtered_by_name(make_raw, tmp_path):

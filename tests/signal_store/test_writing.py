@@ -25,6 +25,7 @@ from support import own_recipe
 from support.interrupts import create_progress_bar_lock
 from support.raws import of_raws
 
+from braindecode_pars._common import results_folder
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.signal_store import writing as _writing
 from braindecode_pars.signal_store.index import Index
@@ -57,6 +58,7 @@ def on_disk(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_folder_of_files_is_stored(written, tmp_path, capsys):
+    """The same samples with parallel reading (in threads; a test of a kill uses processes)."""
     root, expected = written
     store = SignalStore.create(tmp_path / "store", root, verbose=0)
     assert store.recordings["name"].tolist() == list(expected)
@@ -66,18 +68,11 @@ def test_a_folder_of_files_is_stored(written, tmp_path, capsys):
         np.testing.assert_allclose(values, expected[row.name], atol=4e-8)
     assert set(on_disk(tmp_path / "store")) == {".lock", "samples.bin", "store.json"}
     assert capsys.readouterr() == ("", "")
-    SignalStore.create(tmp_path / "shown", root)
+    with joblib.parallel_config("threading"):
+        other = SignalStore.create(tmp_path / "parallel", root, n_jobs=2)
+    assert other.checksum == store.checksum
+    assert on_disk(other.path)["samples.bin"] == on_disk(store.path)["samples.bin"]
     assert "storing: 100%" in capsys.readouterr().err
-
-
-def test_parallel_reading_stores_the_same_samples(tree, recordings, tmp_path):
-    """In threads, which start quickly; the test of a real kill uses processes."""
-    for name, given in (("files", tree), ("dataset", recordings)):
-        one = SignalStore.create(tmp_path / name / "one", given, verbose=0)
-        with joblib.parallel_config("threading"):
-            two = SignalStore.create(tmp_path / name / "two", given, n_jobs=2, verbose=0)
-        assert one.checksum == two.checksum
-        assert on_disk(one.path)["samples.bin"] == on_disk(two.path)["samples.bin"]
 
 
 def test_objects_sent_between_processes_can_be_pickled(recordings):
@@ -114,38 +109,28 @@ def test_a_recording_with_nan_is_named_and_skipped(make_raw, tmp_path):
     assert list(store.skipped) == ["recording-0#2"]
 
 
-def test_a_truncated_file_is_named(own_tree, tmp_path):
-    file = own_tree / "lone.EDF"
-    file.write_bytes(file.read_bytes()[:-2000])
-    path = tmp_path / "store"
-    with pytest.raises(ValueError, match=r"lone\.EDF"):
-        SignalStore.create(path, own_tree, verbose=0)
-    with pytest.raises(ValueError, match="3 recordings"):
-        SignalStore.open(path)
-    with pytest.warns(UserWarning, match=r"(?s)1 of 2 .*lone\.EDF"):
-        store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
-    assert len(store.recordings) == 4
-    assert list(store.skipped) == ["lone.EDF"]
-
-
-def test_files_that_cannot_be_opened_are_named_or_listed(own_tree, tmp_path):
+def test_files_that_cannot_be_read_are_named_or_listed(own_tree, tmp_path):
     """As in a dataset of OpenNeuro whose files were not downloaded yet."""
     (own_tree / "sub-08").mkdir()
-    (own_tree / "sub-08/sub-08_eeg.edf").symlink_to("../.git/annex/objects/absent.edf")
+    missing = own_tree / "sub-08/sub-08_eeg.edf"
+    missing.symlink_to("../.git/annex/objects/absent.edf")
     (own_tree / "b/r01.dat").unlink()
+    whole = (own_tree / "lone.EDF").read_bytes()
+    (own_tree / "lone.EDF").write_bytes(whole[:-2000])
     path = tmp_path / "store"
     with pytest.raises(ValueError, match=r"r01\.hea .*r01\.dat"):
         SignalStore.create(path, own_tree, verbose=0)
-    with pytest.warns(UserWarning, match=r"(?s)2 of \d .*datalad get"):
+    with pytest.raises(ValueError, match="1 recordings"):
+        SignalStore.open(path)
+    with pytest.warns(UserWarning, match=r"(?s)3 of 5 .*datalad get"):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
-    assert list(store.skipped) == ["b/r01.hea", "sub-08/sub-08_eeg.edf"]
-    # Once the file is there, the same call adds it.
-    (own_tree / "sub-08/sub-08_eeg.edf").unlink()
-    shutil.copy(own_tree / "lone.EDF", own_tree / "sub-08/sub-08_eeg.edf")
-    values = (own_tree / "lone.EDF").read_bytes()
-    (own_tree / "sub-08/sub-08_eeg.edf").write_bytes(values[:-2] + b"\1\0")  # other samples
+    assert list(store.skipped) == ["b/r01.hea", "lone.EDF", "sub-08/sub-08_eeg.edf"]
+    # Once the files are there, the same call adds them.
+    missing.unlink()
+    missing.write_bytes(whole)
+    (own_tree / "lone.EDF").write_bytes(whole[:-2] + b"\1\0")  # other samples
     same = r"lone\.EDF and sub-08/sub-08_eeg\.edf\. "
-    with pytest.warns(UserWarning, match="1 of 2"), pytest.warns(UserWarning, match=same):
+    with pytest.warns(UserWarning, match="1 of 3"), pytest.warns(UserWarning, match=same):
         store = SignalStore.create(path, own_tree, on_error="warn", verbose=0)
     assert list(store.skipped) == ["b/r01.hea"]
     assert "08" in store.subjects
@@ -161,7 +146,6 @@ def test_flat_channels_do_not_count_in_the_amplitude_of_a_recording(make_raw, tm
 
 
 def test_recordings_are_split_at_gaps(make_raw, tmp_path):
-    """A file with a boundary, and a recording that MNE concatenated."""
     (tmp_path / "files/sub-01").mkdir(parents=True)
     parts = [make_raw(seed, seconds=seconds) for seed, seconds in enumerate([3, 5])]
     joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
@@ -177,11 +161,6 @@ def test_recordings_are_split_at_gaps(make_raw, tmp_path):
     assert len(store.windows(300)) == 2
     # The file is known as a whole: it is not stored again.
     assert len(SignalStore.create(path, tmp_path / "files", verbose=0).recordings) == 2
-    raws = [make_raw(seed, seconds=seed + 1) for seed in range(3)]
-    joined = of_raws([mne.concatenate_raws(raws, verbose="error")])
-    store = SignalStore.create(tmp_path / "joined", joined, verbose=0)
-    assert store.recordings["name"].tolist() == [f"recording-0#{i}" for i in (1, 2, 3)]
-    assert store.recordings["n_times"].tolist() == [100, 200, 300]
 
 
 def broken(make_raw) -> mne.io.BaseRaw:
@@ -210,8 +189,9 @@ def test_mixed_sampling_rates_raise_or_are_resampled(make_raw, tmp_path):
     mixed = of_raws(make_raw(i, sfreq=100 + 28 * i) for i in range(2))
     with pytest.raises(ValueError, match=r"recording-1 .* 128 Hz, .* 100 Hz"):
         SignalStore.create(tmp_path / "mixed", mixed, verbose=0)
-    store = SignalStore.create(tmp_path / "store", mixed, sfreq=64, verbose=0)
-    assert store.sfreq == 64
+    store = SignalStore.create(tmp_path / "store", mixed, sfreq=np.float32(64), verbose=0)
+    assert store.sfreq == SignalStore.open(store.path).sfreq == 64
+    assert Index.read(store.path).settings["sfreq"] == 64
     assert store.recordings["n_times"].tolist() == [256, 256]
 
 
@@ -301,44 +281,31 @@ def test_resuming_with_other_labels_raises(nights, make_raw, tmp_path, what):
         SignalStore.create(tmp_path / "store", BaseConcatDataset([other, bad]), on_error="warn")
 
 
-def test_resuming_without_a_stored_recording_raises(own_tree, tmp_path):
-    (own_tree / "sub-07/ses-1/eeg/sub-07_ses-1_eeg.edf").write_bytes(b"damaged")
-    path = tmp_path / "store"
-    with pytest.raises(ValueError, match=r"ses-1_eeg\.edf"):
-        SignalStore.create(path, own_tree, verbose=0)
-    (own_tree / "lone.EDF").unlink()
-    with pytest.raises(ValueError, match=r"lone\.EDF"):
-        SignalStore.create(path, own_tree, on_error="warn", verbose=0)
-
-
-def test_other_folders_are_not_changed(recordings, tmp_path):
-    SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    with pytest.raises(ValueError, match="complete store"):
-        SignalStore.create(tmp_path / "store", recordings, verbose=0)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/thesis.tex").write_text("irreplaceable")
-    with pytest.raises(ValueError, match=r"thesis\.tex"):
-        SignalStore.create(tmp_path / "other", recordings, verbose=0)
-    assert [file.name for file in (tmp_path / "other").iterdir()] == ["thesis.tex"]
-
-
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("arguments", "message"),
     [
         (dict(dtype="int8"), "'int8'"),
         (dict(on_error="skip"), "'warn', got 'skip'"),
         (dict(n_jobs=0), "n_jobs"),
         (dict(sfreq=0), "sfreq"),
         (dict(channels="C3"), "'C3'"),
+        (dict(file="thesis.tex"), r"thesis\.tex"),
+        (dict(file="store.json"), r"store\.json"),
+        (dict(file="samples.bin"), r"samples\.bin"),
     ],
 )
-def test_invalid_arguments_create_no_folder(wrong, message, recordings, tmp_path):
+def test_invalid_arguments_and_other_folders_are_not_written(arguments, message, tree, tmp_path):
+    path = tmp_path / "store"
+    if file := arguments.pop("file", None):
+        path.mkdir()
+        (path / file).write_text('{"shop": "mine"}')
+    before = on_disk(path) if file else None
     with pytest.raises((ValueError, TypeError), match=message):
-        SignalStore.create(tmp_path / "store", recordings, **wrong)
-    assert not (tmp_path / "store").exists()
+        SignalStore.create(path, tree, **arguments)
+    assert (on_disk(path) if path.exists() else None) == before
 
 
-def test_new_files_of_a_folder_are_added(own_tree, make_edf, tmp_path, opened):
+def test_new_files_of_a_folder_are_added(own_tree, make_edf, make_raw, tmp_path, opened):
     path = tmp_path / "store"
     store = SignalStore.create(path, own_tree, dtype="float32", verbose=0)
     samples = (path / "samples.bin").read_bytes()
@@ -354,8 +321,13 @@ def test_new_files_of_a_folder_are_added(own_tree, make_edf, tmp_path, opened):
     np.testing.assert_array_equal(store.windows(300)[3], longer.windows(300)[3])
     again = SignalStore.create(path, own_tree, dtype="float32", verbose=0)  # nothing is new
     assert again.checksum == longer.checksum
+    with pytest.raises(ValueError, match="complete store"):
+        SignalStore.create(path, of_raws([make_raw(0)]), dtype="float32", verbose=0)
     os.utime(own_tree / "b/r01.dat")
     with pytest.raises(ValueError, match=r"r01\.hea"):
+        SignalStore.create(path, own_tree, dtype="float32", verbose=0)
+    (own_tree / "lone.EDF").unlink()
+    with pytest.raises(ValueError, match=r"lone\.EDF"):
         SignalStore.create(path, own_tree, dtype="float32", verbose=0)
 
 
@@ -418,10 +390,10 @@ def test_a_full_disk_keeps_stored_recordings(recordings, tmp_path, full_disk, op
 
 def test_two_concurrent_writers_raise(tree, tmp_path, monkeypatch):
     store = SignalStore.create(tmp_path / "store", tree, verbose=0)
-    locked = _writing.files.locked
-    monkeypatch.setattr(_writing.files, "locked", lambda *given, wait: locked(*given))
+    monkeypatch.setattr(results_folder, "_WAIT_ALONE", 0)
     before = on_disk(store.path)
-    with _writing._open_locked(store.path), pytest.raises(BlockingIOError):
+    folder = results_folder.ResultsFolder(store.path, "a store", marks=("store.json",))
+    with folder.opened(), pytest.raises(BlockingIOError):
         SignalStore.create(store.path, tree, verbose=0)
     assert on_disk(store.path) == before
 
@@ -497,15 +469,6 @@ COARSE[0, :1000] = np.resize([-1.0, 1.0], 1000)
 def test_doubtful_amplitudes_are_named(signals, message, tmp_path):
     with pytest.warns(UserWarning, match=message):
         SignalStore.create(tmp_path / "store", in_volts(signals), verbose=0)
-
-
-def test_the_store_json_of_another_program_is_left_alone(tree, tmp_path):
-    (tmp_path / "store.json").write_text('{"shop": "mine"}')
-    for use in (SignalStore.create, SignalStore.open):
-        arguments = (tmp_path, tree) if use == SignalStore.create else (tmp_path,)
-        with pytest.raises(ValueError, match=r"store\.json"):
-            use(*arguments)
-    assert [file.name for file in tmp_path.iterdir()] == ["store.json"]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
@@ -11,17 +10,16 @@ import pandas as pd
 import pytest
 import torch
 from filelock import FileLock
-from support.small_runs import make_store, run
 
 from braindecode_pars._common.files import (
     as_read,
     changed_settings,
-    check_may_write,
     checksum_of,
     checksum_of_file,
     plain,
     read_checked,
     read_json,
+    remove_abandoned,
     replace_file,
     replace_files,
     to_json,
@@ -41,24 +39,6 @@ def test_an_error_names_the_file_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match="file"):
         replace_file(tmp_path / "file/below", b"")
-
-
-def test_a_full_disk_ends_a_run_but_keeps_its_checkpoints(tmp_path, monkeypatch):
-    store, out = make_store(tmp_path / "store"), tmp_path / "run"
-    with monkeypatch.context() as patched:
-        rename = os.replace
-
-        def full(aside, path):
-            if path.name == "step-00000009.safetensors":
-                raise OSError(errno.ENOSPC, "No space left on device")
-            rename(aside, path)
-
-        patched.setattr(os, "replace", full)
-        with pytest.raises(OSError, match=r"step-00000009.*No space left"):
-            run(store, out)
-    kept = sorted(file.name for file in (out / "checkpoints").iterdir())
-    assert kept == ["step-00000003.safetensors", "step-00000006.safetensors"]
-    run(store, out, resume=True)
 
 
 def test_no_file_is_replaced_before_all_are_written(tmp_path, monkeypatch):
@@ -103,16 +83,18 @@ def test_folders_of_killed_writers_are_removed_and_those_of_living_ones_kept(tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == [living.name, young.name, "file"]
 
 
-@pytest.mark.parametrize("left", [[], ["new"], ["old"], ["new", "old"], [".lock", "old"]])
-def test_the_folder_of_a_writer_that_was_killed_while_it_cleaned_up_is_removed(tmp_path, left):
+@pytest.mark.parametrize("names", [[], ["old"], [".lock", "new", "old"]])
+def test_the_folder_of_a_writer_that_was_killed_while_it_cleaned_up_is_removed(tmp_path, names):
     """Its files are removed one after the other, the lock perhaps first."""
-    killed = tmp_path / ".writing-killed"
-    killed.mkdir()
-    for name in left:
+    killed = tmp_path / "below" / ".writing-killed"
+    killed.mkdir(parents=True)
+    for name in names:
         (killed / name).touch() if name == ".lock" else (killed / name).mkdir()
-    os.utime(killed, (0, 0))
-    replace_file(tmp_path / "file", b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert remove_abandoned(tmp_path / "below") == [killed]  # too young
+    remove_abandoned(tmp_path)
+    assert killed.exists()
+    remove_abandoned(tmp_path, at_once=True)
+    assert not killed.exists()
 
 
 def test_a_folder_of_the_user_with_such_a_name_is_kept(tmp_path):
@@ -123,28 +105,6 @@ def test_a_folder_of_the_user_with_such_a_name_is_kept(tmp_path):
     replace_file(tmp_path / "file", b"new")
     assert (own / "chapter.tex").read_text() == "1"
     assert (own / "new").is_dir()
-
-
-def test_a_new_folder_an_empty_folder_and_one_of_this_kind(tmp_path):
-    check_may_write(tmp_path / "new", "a store", is_ours=False)
-    check_may_write(tmp_path, "a store", is_ours=False)
-    # What a killed process leaves behind is no content.
-    (tmp_path / ".lock").touch()
-    (tmp_path / ".writing-abc").mkdir()
-    check_may_write(tmp_path, "a store", is_ours=False)
-    (tmp_path / "store.json").touch()
-    check_may_write(tmp_path, "a store", is_ours=True)
-
-
-def test_the_error_names_what_is_in_the_way(tmp_path):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match=r"thesis\.tex"):
-        check_may_write(tmp_path, "a store", is_ours=False)
-    (tmp_path / "config.json").touch()
-    with pytest.raises(ValueError, match=r"config\.json and 1 more"):
-        check_may_write(tmp_path, "a store", is_ours=False)
-    with pytest.raises(ValueError, match=r"thesis\.tex is a file"):
-        check_may_write(tmp_path / "thesis.tex", "a store", is_ours=False)
 
 
 def test_checksums_are_of_the_content(tmp_path):
@@ -185,7 +145,9 @@ def test_values_are_read_back(tmp_path):
     assert as_read(given) == expected
 
 
-@pytest.mark.parametrize("content", [b"\xff{", b"[1]", b"[" * 100_000, None])
+@pytest.mark.parametrize(
+    "content", [b"\xff{", b"[1]", b"[" * 100_000, None], ids=["bytes", "list", "deep", "folder"]
+)
 def test_damaged_files_are_named(tmp_path, content):
     file = tmp_path / "a.json"
     with pytest.raises(FileNotFoundError):
@@ -215,12 +177,8 @@ def test_an_edited_file_is_refused(tmp_path, edit):
         ({}, {"a": 1}, ["a is 1, was not set"]),
         ({"a": 1}, {}, ["a is not set, was 1"]),
         ({"a": 1, "device": "cpu"}, {"a": 1, "device": "cuda"}, []),
+        ({"a": 1}, {"a": "x" * 99}, [f"a is {'x' * 99!r:.60}, was 1"]),
     ],
 )
 def test_differences(before, now, expected):
     assert changed_settings(before, now, ignore=("device",)) == expected
-
-
-def test_long_values_are_cut():
-    (phrase,) = changed_settings({"a": "x" * 100}, {"a": 1})
-    assert len(phrase) < 90

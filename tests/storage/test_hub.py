@@ -92,7 +92,7 @@ def test_only_the_prefix_downloads(hub, monkeypatch):
     ]
 
 
-def test_a_failed_download_gives_the_reason(hub, monkeypatch):
+def test_a_failed_download_and_a_missing_package_are_named(hub, monkeypatch):
     import huggingface_hub
 
     def download(repo_id, **options):
@@ -101,9 +101,6 @@ def test_a_failed_download_gives_the_reason(hub, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     with pytest.raises(FileNotFoundError, match=r"no route to host$"):
         model_folder("hf://owner/eeg")
-
-
-def test_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ImportError, match="huggingface_hub"):
         model_folder("hf://owner/eeg")
@@ -112,21 +109,16 @@ def test_without_huggingface_hub(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [NAME, "small"])
-def test_a_name_and_its_alias_are_found(shipped, name):
+def test_a_name_and_its_alias_are_found(shipped, tmp_path, name):
+    (tmp_path / "package" / "empty").mkdir()
     assert model_folder(name) == shipped
     loaded, card, report = load_encoder(name)
     assert report.complete
     assert torch.equal(loaded.norm.weight, load_encoder(shipped).encoder.norm.weight)
     assert card.about["name"] == NAME
-
-
-def test_names_cards_and_folders(shipped, tmp_path):
-    (tmp_path / "package" / "empty").mkdir()
     assert bundled_names() == [NAME]
     assert bundled_folder("empty") is None
-    cards = packaged_encoders()
-    assert list(cards) == [NAME]
-    assert cards[NAME].subjects == [1, 2, 3]
+    assert {name: card.subjects for name, card in packaged_encoders().items()} == {NAME: [1, 2, 3]}
 
 
 def test_a_run_continues_with_it_at_its_rate(shipped, tmp_path):
@@ -146,7 +138,13 @@ def test_a_folder_of_the_user_wins(shipped, tiny):
     assert packaged_encoders()[NAME].task == "spectral"  # still the one in the package
 
 
-def test_a_folder_without_a_model_does_not_hide_it(shipped):
+def test_a_path_without_a_model_does_not_hide_it_and_a_path_is_no_name(shipped):
+    Path("small").write_text("notes")
+    assert model_folder("small") == shipped
+    for path in ("small", NAME):
+        with pytest.raises(FileNotFoundError, match=path):
+            model_folder(Path(path))
+    Path("small").unlink()
     Path("small").mkdir()
     Path("small", "notes.txt").write_text("notes")
     assert model_folder("small") == shipped
@@ -155,20 +153,9 @@ def test_a_folder_without_a_model_does_not_hide_it(shipped):
     assert model_folder("small") == Path("small")
 
 
-def test_a_file_of_this_name_does_not_hide_it_and_a_path_is_no_name(shipped):
-    Path("small").write_text("notes")
-    assert model_folder("small") == shipped
-    for path in ("small", NAME):
-        with pytest.raises(FileNotFoundError, match=path):
-            model_folder(Path(path))
-
-
-@pytest.mark.parametrize("load", [PARSClassifier.load, PARSEmbedder.load])
-def test_it_is_no_estimator(shipped, load):
-    with pytest.raises(ValueError, match="load_encoder"):
-        load("small")
-
-
-def test_it_is_a_network_with_a_number_of_classes(shipped):
+def test_it_is_no_estimator_but_a_network_with_a_number_of_classes(shipped):
+    for load in (PARSClassifier.load, PARSEmbedder.load):
+        with pytest.raises(ValueError, match="load_encoder"):
+            load("small")
     with pytest.raises(ValueError, match="n_outputs"):
         PARSNet.from_pretrained("small")

@@ -85,12 +85,6 @@ def test_the_sections_of_a_classifier():
     ]
 
 
-def test_the_card_of_an_encoder_states_its_own_facts():
-    text = model_card("PatchEncoder", {"pretraining": CARD, "encoder": {}})
-    assert "\nOf TUEG.\n" in text
-    assert "## License\n\nODC-BY 1.0.\n" in text
-
-
 def test_preprocessing_of_the_model_wins_over_that_of_its_encoder():
     known = {"band": [0.5, 35.0], "notch": [50.0], "reference": "average", "channels": ["Fz"]}
     known |= {"scale": 1e6, "window_seconds": 20.0}
@@ -109,7 +103,10 @@ def test_preprocessing_of_the_model_wins_over_that_of_its_encoder():
     assert "- Notch: none" in model_card("PatchEncoder", described)
 
 
-def test_a_model_without_a_card_is_unknown():
+def test_the_card_of_an_encoder_states_its_own_facts_or_that_they_are_unknown():
+    text = model_card("PatchEncoder", {"pretraining": CARD, "encoder": {}})
+    assert "\nOf TUEG.\n" in text
+    assert "## License\n\nODC-BY 1.0.\n" in text
     card = {"subjects": None, "finetune_subjects": None}
     text = model_card("PatchEncoder", {"pretraining": card, "encoder": {}})
     assert "- Pretraining: unknown subjects" in text

@@ -121,9 +121,9 @@ class Reconstruct(PretextTask):
 
 
 _context = multiprocessing.get_context("forkserver")
-# Slow imports are done once for all child processes. torch._dynamo is included, because the first
-# optimizer that a process creates imports it.
-_context.set_forkserver_preload(["braindecode_pars.runs", "torch._dynamo"])
+# Slow imports are done once for all child processes. The package itself imports its modules on
+# first use. torch._dynamo is included, because the first optimizer of a process imports it.
+_context.set_forkserver_preload(["braindecode_pars.runs.run", "torch._dynamo", "pytest"])
 
 
 def import_in_advance() -> None:
@@ -139,40 +139,21 @@ def start_process(function: Any, *arguments: Any, **keywords: Any) -> multiproce
 
 
 def run_until_killed(store: Path, out: Path, config: RunConfig, moment: str, nth: int) -> None:
-    """Start or resume a run, and kill this process at the nth occurrence of a moment."""
+    """Start or resume a run, and kill this process at the nth rename of a file of tensors."""
     torch.set_num_threads(1)
-    owner, name, kill = {
-        "in a step": (RunNet, "get_loss", _kill_before),
-        "between steps": (RunNet, "on_batch_end", _kill_before),
-        "half a checkpoint": (os, "replace", _kill_with_half_a_file),
-        "before the rename": (os, "replace", _kill_before),
-        "after the rename": (os, "replace", _kill_after),
-    }[moment]
-    original, moments = getattr(owner, name), itertools.count(1)
+    rename, renames = os.replace, itertools.count(1)
 
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        # Only renames of safetensors files count.
-        is_moment = owner is RunNet or str(args[-1]).endswith(".safetensors")
-        if is_moment and next(moments) == nth:
-            kill(original, *args, **kwargs)
-        return original(*args, **kwargs)
+    def watched(temporary: Path, path: Path) -> None:
+        is_moment = path.suffix == ".safetensors" and next(renames) == nth
+        if is_moment and moment == "half a checkpoint":
+            os.truncate(temporary, temporary.stat().st_size // 2)
+        if not is_moment or moment == "after the rename":
+            rename(temporary, path)
+        if is_moment:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(owner, name, watched)
+    os.replace = watched
     pretrain(store, out, config, resume=(out / "run.json").exists(), verbose=0)
-
-
-def _kill_before(original: Any, *args: Any, **kwargs: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _kill_after(original: Any, *args: Any, **kwargs: Any) -> None:
-    original(*args, **kwargs)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _kill_with_half_a_file(original: Any, temporary: Path, path: Path) -> None:
-    os.truncate(temporary, temporary.stat().st_size // 2)
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def start_processes(store: Path, out: Path, config: RunConfig, n_processes: int) -> list:

@@ -148,6 +148,15 @@ def test_other_output_does_not_redraw_the_bar(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_other_output_is_below_a_bar_in_a_terminal(monkeypatch):
+    out = Output(is_terminal=True)
+    monkeypatch.setattr(sys, "stderr", out)
+    for i in (bar := training.ProgressBar(range(3), desc="predicting")):
+        bar.write(f"warning {i}", file=sys.stderr)
+    lines = [line.split("\r")[-1] for line in out.getvalue().split("\n")]
+    assert lines[:3] == ["warning 0", "warning 1", "warning 2"]
+
+
 @pytest.fixture
 def signals():
     return np.random.default_rng(0).normal(size=(24, 600)).astype(np.float32)

@@ -1,0 +1,156 @@
+"""Folder of results: which folders may be written, locks, and settings of earlier calls."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from braindecode_pars._common import checks, files
+
+#: Maximum time in seconds to wait for the lock of a folder: of a process that uses it alone, whose
+#: killed workers may hold the lock for a short time, and of processes that use it together.
+_WAIT_ALONE, _WAIT_SHARED = 2.0, 60.0
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
+
+    Several calls may write to the same folder, one after the other. Files of other programs, and
+    results of other settings, are not mixed with these results.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    what : str
+        Kind of the results, for messages, such as "a store".
+    settings : mapping
+        Settings on which all results depend, as values that JSON supports.
+    marks : tuple of str
+        Names of files or folders; any of them identifies a folder with results of this kind. Who
+        reads such a file also refuses a file with this name that another program wrote.
+    grows : tuple of str
+        Settings to which a later call may add entries, such as the methods of an evaluation.
+    may_differ : tuple of str
+        Settings that may differ between calls.
+    allowed_files : tuple of str
+        Names of other files that the folder may contain.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars._common.results_folder import ResultsFolder
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     folder = ResultsFolder(Path(path), "a result", {"seed": 0}, marks=("result.json",))
+    ...     with folder.opened():
+    ...         folder.put("result.json", {"score": 0.5})
+    ...     folder.is_ours, folder.get("result.json")
+    (True, {'score': 0.5})
+    """
+
+    path: Path
+    what: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
+    grows: tuple[str, ...] = ()
+    may_differ: tuple[str, ...] = ()
+    allowed_files: tuple[str, ...] = ()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the folder contains results of this kind."""
+        return any((self.path / mark).exists() for mark in self.marks)
+
+    def check(self) -> None:
+        """Check that the folder is new, empty, or contains results of this kind.
+
+        Raises
+        ------
+        ValueError
+            If the folder is a file, or contains other files. The message names one of these files.
+        """
+        files.check_may_write(
+            self.path, self.what, is_ours=self.is_ours, allowed_files=self.allowed_files
+        )
+
+    @contextmanager
+    def opened(self, *, exclusive: bool = True) -> Iterator[Self]:
+        """Check and lock the folder, which is created if it does not exist.
+
+        The lock of a killed process is released by the system.
+
+        Parameters
+        ----------
+        exclusive : bool
+            Whether only one process at a time uses the folder. What killed processes left in the
+            folder is then removed at once. If False, several processes use the folder at the same
+            time; each one holds the lock only while it compares and writes the settings.
+
+        Raises
+        ------
+        ValueError
+            If the folder is a file, or contains other files.
+        BlockingIOError
+            If another process holds the lock.
+        """
+        self.check()
+        message = f"Another process is writing to {self.path}. Wait until it has finished."
+        with files.locked(self.path, message, wait=_WAIT_ALONE if exclusive else _WAIT_SHARED):
+            self.check()  # another process may have written to the folder in the meantime
+            files.remove_abandoned(self.path, at_once=exclusive)
+            yield self
+
+    def check_settings(self, stored: Mapping[str, Any], advice: str = "") -> dict[str, Any]:
+        """Check that the results in the folder have the settings of this call.
+
+        Parameters
+        ----------
+        stored : mapping
+            Settings of the results in the folder, as read from JSON.
+        advice : str
+            Additional sentence for the message.
+
+        Returns
+        -------
+        dict
+            Settings to store: those of this call, and all entries of settings that grow.
+
+        Raises
+        ------
+        ValueError
+            If settings differ. The message contains every difference.
+        """
+        settings = files.as_read(self.settings)
+        stored = {**{name: {} for name in self.grows}, **stored}
+        merged = {name: {**stored[name], **settings[name]} for name in self.grows}
+        earlier = {name: {entry: merged[name][entry] for entry in stored[name]} for name in merged}
+        comparable = {**settings, **earlier}
+        if changes := files.changed_settings(stored, comparable, ignore=self.may_differ):
+            raise ValueError(
+                f"{self.path} contains {self.what} with different settings: {'; '.join(changes)}. "
+                f"Use the same settings, or pass another folder.{advice and f' {advice}'}"
+            )
+        return {**settings, **merged}
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """Return the content of a JSON file in the folder, or None if it is missing or damaged.
+
+        Warns
+        -----
+        UserWarning
+            If the file is damaged.
+        """
+        try:
+            return files.read_checked(self.path / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except ValueError as error:
+            checks.warn_user(f"{error} It is ignored.")
+            return None
+
+    def put(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a JSON file with a checksum to the folder, completely or not at all."""
+        files.write_checked(self.path / name, content)
