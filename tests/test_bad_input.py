@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import cache
 from pathlib import Path
 
 import mne
@@ -53,6 +54,9 @@ def embedder(**arguments) -> PARSEmbedder:
 
 def fit(X=ARRAY, y=LABELS, groups=None, unlabeled=None, **arguments):
     return clf(**arguments).fit(X, y, groups=groups, unlabeled=unlabeled)
+
+
+fitted = cache(fit)
 
 
 def changed(index: tuple, value: float) -> np.ndarray:
@@ -305,15 +309,15 @@ PREDICTION = {
     "not fitted": (lambda: clf().predict(ARRAY), "not fitted", NotFittedError),
     "no model to save": (lambda: clf().save("folder"), "not fitted", NotFittedError),
     "no history": (lambda: clf().history_, "not fitted", NotFittedError),
-    "no windows to predict": (lambda: fit().predict(ARRAY[:0]), "no windows"),
-    "shorter than a patch at predict": (lambda: fit().predict(ARRAY[:, :, :99]), r"100 .*99"),
+    "no windows to predict": (lambda: fitted().predict(ARRAY[:0]), "no windows"),
+    "shorter than a patch at predict": (lambda: fitted().predict(ARRAY[:, :, :99]), r"100 .*99"),
     "another sampling rate at predict": (
-        lambda: fit().predict(epochs(sfreq=250.0)),
+        lambda: fitted().predict(epochs(sfreq=250.0)),
         r"250 Hz.* 100 Hz.* Resample",
     ),
-    "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), "Window 7"),
-    "nothing to score against": (lambda: fit().score(ARRAY), "no labels"),
-    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "missing"),
+    "NaN at predict": (lambda: fitted().predict(changed((7, 0, 0), np.nan)), "Window 7"),
+    "nothing to score against": (lambda: fitted().score(ARRAY), "no labels"),
+    "gaps to score against": (lambda: fitted().score(ARRAY, [None] * 8), "missing"),
     "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), "not fitted", NotFittedError),
     "no names of an unfitted embedder": (
         lambda: PARSEmbedder().get_feature_names_out(),
@@ -390,6 +394,32 @@ def test_a_mistake_raises_a_helpful_error(case):
             mistake()
 
 
+#: Objects that are no windows, no labels of eight windows, and no groups of eight windows.
+UNUSABLE = {
+    "X": (
+        *(ARRAY > 0, ARRAY.astype("datetime64[s]"), ARRAY[0, 0], ARRAY[0, 0, 0], {"X": ARRAY}),
+        *({1, 2}, (window for window in ARRAY), nn.Linear(2, 2), np.ndarray, Path(), ["a", "b"]),
+        *([ARRAY[0], None], ARRAY[:, :, :40].astype("S"), torch.from_numpy(ARRAY * 1j)),
+        *(np.zeros(8, dtype=[("a", "f4", (2, 600))]), epochs().annotations),
+    ),
+    "y": (
+        *(np.append(LABELS, 0), [], "left", dict(enumerate(LABELS)), LABELS + 1j, {0, 1}),
+        *((label for label in LABELS), [1, "1", 0, 0] * 2, [None, "a"] * 4),
+    ),
+    "groups": (np.arange(9), 3, "subject", np.zeros((8, 2)), [None, "a"] * 4),
+}
+
+
+@pytest.mark.parametrize("argument", UNUSABLE)
+@pytest.mark.filterwarnings("ignore:The label -1", "ignore:.*electrode")
+def test_unusable_objects_are_refused(argument):
+    for value in UNUSABLE[argument]:
+        with pytest.raises((TypeError, ValueError)) as raised:
+            fit(**{argument: value})
+        last = str(raised.traceback[-1].path)
+        assert "braindecode_pars" in last or "multiclass" in last, (value, raised.value)
+
+
 WARNINGS = {
     "a stimulus channel": (lambda: fit(epochs(names=["C3", "STI"], kinds=["eeg", "stim"])), "STI"),
     "a bad channel": (lambda: fit(bad(epochs())), r"C4 .*8 of 8 windows"),
@@ -400,7 +430,7 @@ WARNINGS = {
         lambda: fit(y=[0] * 7 + [1], validation=0.2),
         r"8 windows.* 2 classes",
     ),
-    "a label first seen at score": (lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
+    "a label first seen at score": (lambda: fitted().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
     "unlabeled windows without pretraining": (
         lambda: fit(pretext=None, unlabeled=ARRAY),
         "pretext=None",
