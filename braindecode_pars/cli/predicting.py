@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, __version__
-from braindecode_pars._common import checks, files, model_files, subjects, training
+from braindecode_pars._common import checks, files, model_files, names, subjects, training
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.recording import (
@@ -83,8 +83,9 @@ def predict_recordings(
         # Parameters that only matter for fit, which this command does not call
         warnings.filterwarnings("ignore", "These parameters are not saved", UserWarning)
         kinds = model_files.kinds_in(model_files.model_folder(model))
-        kind = FewLabelsClassifier if model_files.FEW_LABELS in kinds else PARSClassifier
-        clf = kind.load(model, device=device)
+        classifiers = (k for k in kinds if names.MODEL_KINDS[k].entry == "classifier")
+        kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
+        clf: Classifier = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):
