@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 from sklearn.dummy import DummyClassifier
+from support.features import FEATURES
 from support.montages import concatenated
-from support.small_estimators import FEATURES, classifier, embedder
+from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
