@@ -128,6 +128,9 @@ def test_channels_without_eeg_are_ignored(name):
     )
     same_output(model, windows, expected)
     same_output(model, epochs(windows), expected)
+    with pytest.warns(UserWarning, match="and 30 more"):  # ten of forty are named
+        new = small.make(name).fit(windows, small.targets_of(windows))
+    assert [channel["ch_name"] for channel in new.chs_info_] == ["C3", "C4"]
 
 
 @pytest.mark.parametrize("name", ["classifier", "embedder", "network"])
