@@ -42,6 +42,15 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # garbage collection during imports and test collection takes seconds
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without ``-m slow``, do not import files in which every test is slow."""
+    is_named = any(collection_path.name in argument for argument in config.args)
+    if config.option.markexpr != "not slow" or is_named or not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return True if "\npytestmark = pytest.mark.slow\n" in text else None
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()

@@ -1,30 +1,39 @@
-"""Every argument of the encoder, the tasks, the decoders, PARSNet and the callbacks is checked."""
+"""Every argument is checked: wrong types and values are refused with the name of the argument."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from support.small_estimators import FEATURES
+from sklearn.dummy import DummyClassifier
+from support.features import FEATURES
+from support.montages import concatenated
+from support.small_estimators import classifier, embedder
 
-from braindecode_pars import PARSNet, PatchEncoder
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
 from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
-from braindecode_pars.estimators import EuclideanAlignment
+from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 from braindecode_pars.estimators.augmentation import ChannelNoise
-from braindecode_pars.evaluation import ControlSignals
+from braindecode_pars.evaluation import ControlSignals, compare, leave_one_subject_out
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
+from braindecode_pars.runs import RunConfig
+from braindecode_pars.signal_store import SignalStore
 
 SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
 SIGNALS = torch.randn(4, 600)
+LABELS = [0, 1, 0, 1]
+SFREQ = dict(sfreq=100.0)
+network = partial(NetworkClassifier, verbose=0)
+windows = cache(lambda: concatenated(0, 1))
 
 
 def encoder(**arguments):
@@ -49,9 +58,11 @@ def features_with(features, **arguments):
 
 
 TASKS = [task for task in PRETEXT_TASKS.values() if task.__module__.startswith("braindecode_pars.")]
+MEASURED = [PRETEXT_TASKS["features"], PRETEXT_TASKS["features_space_time"]]
 #: Class or function -> (function that calls it, further arguments).
 CHECKED = {
     **{task: (task, dict(n_times=600, patch_size=100, **SIZES)) for task in TASKS},
+    **{task: (partial(task, sfreq=100.0), dict(n_times=600, **SIZES)) for task in MEASURED},
     PatchEncoder: (PatchEncoder, SIZES),
     TransformerBlock: (TransformerBlock, {}),
     MultiHeadAttention: (MultiHeadAttention, dict(embed_dim=16, num_heads=2)),
@@ -69,6 +80,18 @@ CHECKED = {
     EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
     ControlSignals: (lambda **given: ControlSignals(**given).fit(SIGNALS[:, None]), {}),
 }
+#: Estimators and large configurations, in addition.
+ALL = {
+    **CHECKED,
+    PARSClassifier: (
+        lambda **given: classifier(**given).fit(SIGNALS[:, None], LABELS),
+        dict(SFREQ, validation=0),
+    ),
+    PARSEmbedder: (lambda **given: embedder(**given).fit(SIGNALS[:, None]), SFREQ),
+    NetworkClassifier: (lambda **given: network(**given).fit(SIGNALS[:, None], LABELS), SFREQ),
+    RunConfig: (RunConfig, {}),
+    SignalStore.create: (lambda **given: SignalStore.create("store", windows(), **given), {}),
+}
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "held_out_windows", "on_end", "net"}
 
@@ -76,6 +99,65 @@ ELSEWHERE = {"random_state", "windows", "held_out_windows", "on_end", "net"}
 def names_of(checked):
     parameters = inspect.signature(checked).parameters.values()
     return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in ELSEWHERE]
+
+
+#: Values of no argument's type.
+NEVER = (1j, object(), b"pars", ..., np.arange(3), torch.arange(3), {1, 2}, NotImplemented, int)
+NAN, INF = float("nan"), float("inf")
+#: Names of arguments -> values that must be refused.
+WRONG = {
+    "embed_dim num_layers num_heads mlp_dim n_patches pretrain_epochs pretrain_batch_size epochs "
+    "finetune_epochs finetune_batch_size batch_size steps_per_epoch micro_batch_size n_times "
+    "patch_size hidden_dim seed n_chans n_outputs min_gap first_epoch head_epochs": (
+        *("2", 2.0, 2.5, True, [2], NAN, -1, 10**30, np.float64(2), np.bool_(True)),
+    ),
+    "sfreq patch_seconds pretrain_lr finetune_lr lr weight_decay segment_seconds encoder_lr_factor "
+    "gradient_clip": ("0.1", [0.1], NAN, INF, -1.0, -1, "nan", "inf"),
+    "window_seconds": ("0.1", NAN, INF, -1.0, -1, "nan", "inf"),  # of a run, also a list
+    "channel_drop_prob validation drop_prob mask_ratio position_mask_ratio finetune_warmup "
+    "label_smoothing": ("0.1", [0.1], NAN, 1.5, -0.1, True, np.bool_(False), INF),
+    "freeze_encoder electrode_position compile overlap amplitude detrend": (
+        *("no", "False", 0, 1, 0.0, [], "True", "yes"),
+    ),
+    "pretext task precision sampling decoder loss_on pooling method network dtype on_error device "
+    "head features power": ("", "nothing", 3, [], ("a",), "PARS ", True),
+    "pretext_params task_params network_params": ("a", [1], 3, [("a", 1)], True),
+    "part": ("1/2", 3, (1,), (0, 2), (3, 2), (1.0, 2), (True, 2), (1, 9), (1, NAN)),
+}
+WRONG = {name: values for names, values in WRONG.items() for name in names.split()}
+
+
+@pytest.mark.parametrize("checked", ALL, ids=lambda checked: checked.__qualname__)
+def test_wrong_values_are_refused_with_the_argument(checked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    call, arguments = ALL[checked]
+    for name in {*inspect.signature(checked).parameters} & {*WRONG}:
+        for value in (*WRONG[name], *NEVER):
+            with pytest.raises((TypeError, ValueError), match=name):
+                call(**{**arguments, name: value})
+    assert list(tmp_path.iterdir()) == []
+
+
+#: Argument of a protocol -> values that must be refused.
+WRONG_IN_PROTOCOLS = {
+    "estimators": (None, [], {}, "pars", 3, {"a": 3}, {"a": None}, {3: None}),
+    "windows_ds": (None, [], "windows", 3, np.zeros((4, 2, 600))),
+    "metrics": ("kapp", ["kapp"], [], [3], 3, [None]),
+    "seeds": ([], ["a"], [0.5], [-1], "0", [None], 3),
+    "test_subjects": ([], [99], ["0"], [[0]]),
+    "n_jobs": ("two", 0.5, 0),
+    "out": (3, 3.5, b"folder", True),
+}
+
+
+@pytest.mark.parametrize("argument", WRONG_IN_PROTOCOLS)
+@pytest.mark.parametrize("protocol", [compare, leave_one_subject_out])
+def test_wrong_arguments_of_a_protocol_are_refused(protocol, argument):
+    defaults = dict(estimators={"dummy": DummyClassifier()}, windows_ds=windows(), verbose=0)
+    for value in WRONG_IN_PROTOCOLS[argument]:
+        with pytest.raises((TypeError, ValueError), match=r"\w+ .*\w+ .*\w+") as raised:
+            protocol(**{**defaults, argument: value})
+        assert "braindecode_pars" in str(raised.traceback[-1].path), value
 
 
 @pytest.mark.parametrize("checked", CHECKED, ids=lambda checked: checked.__name__)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from braindecode.augmentation import GaussianNoise, SignFlip
+from support.montages import concatenated
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators.augmentation import ChannelNoise, make_augmentation
@@ -67,12 +68,14 @@ def test_augmentations_by_name():
     assert make_augmentation(None) is None
 
 
-def test_a_name_in_a_classifier_is_the_transform(nights, tiny):
+def test_a_name_in_a_classifier_is_the_transform(tiny):
+    windows = concatenated(0, 1)
+
     def fitted(augmentation):
         clf = PARSClassifier(
             None, augmentation=augmentation, finetune_epochs=1, random_state=0, verbose=0, **tiny
         )
-        return clf.fit(nights).predict_proba(nights)
+        return clf.fit(windows).predict_proba(windows)
 
     by_name = {"name": "ChannelNoise", "std": 2.0}
     np.testing.assert_array_equal(fitted(by_name), fitted(ChannelNoise(std=2.0)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import warnings
+import inspect
+from functools import cache
 from pathlib import Path
 
 import mne
@@ -55,6 +55,9 @@ def fit(X=ARRAY, y=LABELS, groups=None, unlabeled=None, **arguments):
     return clf(**arguments).fit(X, y, groups=groups, unlabeled=unlabeled)
 
 
+fitted = cache(fit)
+
+
 def changed(index: tuple, value: float) -> np.ndarray:
     array = ARRAY.copy()
     array[index] = value
@@ -92,237 +95,194 @@ class OneWindow(TensorDataset):
         return "not a window", 0
 
 
-#: Name of the case -> (action, pattern of the message, type of an error that is no ValueError).
-WINDOWS = {
-    "a string": (lambda: fit("windows"), "a str", TypeError),
-    "nothing": (lambda: fit(None), "NoneType", TypeError),
-    "a DataFrame": (lambda: fit(pd.DataFrame(ARRAY[0])), "DataFrame", TypeError),
-    "a sparse matrix": (lambda: fit(scipy.sparse.csr_matrix(ARRAY[0])), "csr_matrix", TypeError),
-    "a raw recording": (
-        lambda: fit(mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")),
-        "Cut the recordings into windows",
-        TypeError,
-    ),
-    "continuous recordings": (
-        lambda: fit(BaseConcatDataset([RawDataset(mne.io.RawArray(ARRAY[0], epochs().info))])),
-        "Cut the recordings into windows",
-        TypeError,
-    ),
-    "an endless dataset": (lambda: fit(Endless()), "Endless", TypeError),
-    "two dimensions": (lambda: fit(ARRAY[0]), r"\(2, 600\)"),
-    "four dimensions": (lambda: fit(ARRAY[None]), r"\(1, 8, 2, 600\)"),
-    "no windows": (lambda: fit(ARRAY[:0], []), "no windows"),
-    "an empty list": (lambda: fit([], []), "no windows"),
-    "no channels": (lambda: fit(ARRAY[:, :0]), r"\(0, 600\)"),
-    "no samples": (lambda: fit(ARRAY[:, :, :0]), r"\(2, 0\)"),
-    "complex samples": (lambda: fit(ARRAY * 1j), "complex64"),
-    "objects": (lambda: fit(ARRAY.astype(object)), "dtype object"),
-    "strings": (lambda: fit(ARRAY[:, :, :3].astype(str)), "dtype <U"),
-    "strings in a dataset": (lambda: fit(OneWindow(torch.zeros(8))), "Window 0 has dtype"),
-    "NaN": (lambda: fit(changed((3, 1, 17), np.nan)), r"Window 3 .*channel 1"),
-    "infinity": (lambda: fit(changed((5, 0, 17), -np.inf)), r"Window 5 .*channel 0"),
-    "beyond float32": (
-        lambda: fit(changed((5, 0, 17), 1).astype(float) * 1e300),
-        r"Window 0 .*0, 1",
-    ),
-    "NaN in a named channel": (
-        lambda: fit(epochs(changed((2, 1, 0), np.nan))),
-        r"Window 2 .*channel C4",
-    ),
-    "masked samples": (lambda: fit(np.ma.masked_where(ARRAY > 3, ARRAY)), "NaN"),
-    "NaN among the unlabeled": (
-        lambda: fit(unlabeled=changed((4, 1, 3), np.nan)),
-        r"Window 4 .*channel 1",
-    ),
-    "ragged windows": (lambda: fit([*ARRAY[:7], ARRAY[7, :, :500]]), r"Window 7 .*\(2, 500\)"),
-    "windows of other channels": (
-        lambda: fit([*ARRAY[:7], ARRAY[7, :1]]),
-        r"Window 7 .*\(1, 600\)",
-    ),
-    "items of two kinds": (lambda: fit([(ARRAY[0], 0), *ARRAY[1:]]), r"Item 1 .*ndarray"),
-    "no unlabeled windows": (lambda: fit(unlabeled=ARRAY[:0]), "unlabeled"),
-    "unlabeled windows without EEG": (
-        lambda: fit(unlabeled=epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"])),
-        r"EOG1, STI.*set_channel_types",
-    ),
-    "a flat list": (lambda: fit([1.0] * 8), r"shape \(\)"),
-    "two sampling rates": (
-        lambda: fit(BaseConcatDataset([recording(), recording(200.0)])),
-        r"100 Hz \(1\), 200 Hz \(1\)",
-    ),
-    "two sampling rates in a list": (
-        lambda: fit([epochs()[0], epochs(sfreq=50.0)[0]] * 4),
-        r"100 Hz \(4\), 50 Hz \(4\)",
-    ),
-    "a sampling rate that contradicts": (lambda: fit(epochs(), sfreq=250), r"100 Hz.* 250 Hz"),
-    "unlabeled windows of another rate": (
-        lambda: fit(unlabeled=epochs(sfreq=250.0)),
-        r"250 Hz.* 100 Hz.* Resample",
-    ),
-    "a mask as indices": (
-        lambda: fit(Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0)),
-        "dtype bool",
-    ),
-    "no EEG channel": (
-        lambda: fit(epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"])),
-        r"ECG1, STI.*channels=",
-    ),
-    "recordings without a common channel": (
-        lambda: fit(
-            [epochs(names=["C3", "C4"])[0], epochs(names=["F3", "F4"])[0]] * 4,
-            electrode_position=True,
-        ),
+def continuous() -> BaseConcatDataset:
+    raw = mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")
+    return BaseConcatDataset([RawDataset(raw)])
+
+
+#: Argument of fit -> rows of (value, pattern of the message, type of an error that is no
+#: ValueError).
+FIT: dict[str, list[tuple]] = {
+    "X": [
+        ("windows", "a str", TypeError),
+        (None, "NoneType", TypeError),
+        (pd.DataFrame(ARRAY[0]), "DataFrame", TypeError),
+        (scipy.sparse.csr_matrix(ARRAY[0]), "csr_matrix", TypeError),
+        (continuous().datasets[0].raw, "Cut the recordings into windows", TypeError),
+        (continuous(), "Cut the recordings into windows", TypeError),
+        (Endless(), "Endless", TypeError),
+        (ARRAY[0], r"\(2, 600\)"),
+        (ARRAY[None], r"\(1, 8, 2, 600\)"),
+        (ARRAY[:, :0], r"\(0, 600\)"),
+        (ARRAY[:, :, :0], r"\(2, 0\)"),
+        (ARRAY * 1j, "complex64"),
+        (ARRAY.astype(object), "dtype object"),
+        (ARRAY[:, :, :3].astype(str), "dtype <U"),
+        (OneWindow(torch.zeros(8)), "Window 0 has dtype"),
+        (changed((3, 1, 17), np.nan), r"Window 3 .*channel 1"),
+        (changed((5, 0, 17), -np.inf), r"Window 5 .*channel 0"),
+        (changed((5, 0, 17), 1).astype(float) * 1e300, r"Window 0 .*0, 1"),
+        (epochs(changed((2, 1, 0), np.nan)), r"Window 2 .*channel C4"),
+        (np.ma.masked_where(ARRAY > 3, ARRAY), "NaN"),
+        ([*ARRAY[:7], ARRAY[7, :, :500]], r"Window 7 .*\(2, 500\)"),
+        ([*ARRAY[:7], ARRAY[7, :1]], r"Window 7 .*\(1, 600\)"),
+        ([(ARRAY[0], 0), *ARRAY[1:]], r"Item 1 .*ndarray"),
+        ([1.0] * 8, r"shape \(\)"),
+        (lambda: BaseConcatDataset([recording(), recording(200.0)]), r"100 Hz \(1\), 200 Hz \(1\)"),
+        ([epochs()[0], epochs(sfreq=50.0)[0]] * 4, r"100 Hz \(4\), 50 Hz \(4\)"),
+        (Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0), "dtype bool"),
+        (epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"]), r"ECG1, STI.*channels="),
+        (ARRAY[:, :, :99], r"99 .*100 samples"),
+        (ARRAY[:, :, :100], "one patch"),
+    ],
+    "y": [
+        (None, r"no labels.* PARSEmbedder"),
+        ([0, 1], r"y .*\(2,\)"),
+        (pd.DataFrame({"a": LABELS, "b": LABELS}), r"y .*\(8, 2\)"),
+        ([1, "1", 2, "2"] * 2, "look the same"),
+        (["-1", "0", "1", "1"] * 2, r"'-1' \(str\)"),
+        ([{"a": 1}] * 8, "hashable"),
+        ([[0], [1, 2]] * 4, "hashable"),
+        (pd.Series(np.linspace(0, 1, 8), dtype=object), "continuous"),
+        (1, "got 1"),
+        (np.eye(8), r"\(8, 8\)"),
+        ([0, 1, None, 1] * 2, r"2 of 8 .*unlabeled_label"),
+        ([0, 1, np.nan, 1] * 2, "NaN"),
+        (np.linspace(0, 1, 8), "continuous"),
+        (["a", 1] * 4, "types"),
+        ([-1] * 8, r"-1.*PARSEmbedder"),
+        ([-1, 1] * 4, r"-1 .*unlabeled_label"),
+        ([2] * 8, "2"),
+        ([-1, 2] * 4, "2"),
+    ],
+    "groups": [
+        (pd.DataFrame({"a": LABELS, "b": LABELS}), r"groups .*\(8, 2\)"),
+        ([1, 2], r"groups .*\(2,\)"),
+        ([1, None] * 4, r"groups .*NaN"),
+    ],
+    "unlabeled": [
+        (changed((4, 1, 3), np.nan), r"Window 4 .*channel 1"),
+        (ARRAY[:0], "unlabeled"),
+        (epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"]), r"EOG1, STI.*set_channel_types"),
+        (epochs(sfreq=250.0), r"250 Hz.* 100 Hz.* Resample"),
+    ],
+}
+#: Arguments that contradict the windows.
+FIT_WITH = [
+    (dict(X=ARRAY[:0], y=[]), "no windows"),
+    (dict(X=[], y=[]), "no windows"),
+    (dict(X=epochs(), sfreq=250), r"100 Hz.* 250 Hz"),
+    (dict(X=epochs(), channels=["C3", "Oz"]), r"Oz .*8 of 8 windows.* C3, C4"),
+    (
+        dict(X=[epochs()[0], epochs(names=["F3", "F4"])[0]] * 4, electrode_position=True),
         "C3, C4, F3, F4",
     ),
-    "a channel that is missing": (
-        lambda: fit(epochs(), channels=["C3", "Oz"]),
-        r"Oz .*8 of 8 windows.* C3, C4",
-    ),
-    "channels of an array": (lambda: fit(channels=["C3"]), r"channels=\['C3'\]"),
-    "windows shorter than a patch": (lambda: fit(ARRAY[:, :, :99]), r"99 .*100 samples"),
-    "windows of a single patch": (lambda: fit(ARRAY[:, :, :100]), "one patch"),
-}
+    (dict(pretrain_lr=1e30, pretrain_epochs=5), "PretrainingNet"),
+    (dict(pretext=None, finetune_lr=1e30, finetune_epochs=5), "FineTuningNet"),
+]
 
-LABEL_MISTAKES = {
-    "no labels": (lambda: fit(y=None), r"no labels.* PARSEmbedder"),
-    "too few labels": (lambda: fit(y=[0, 1]), r"y .*\(2,\)"),
-    "a DataFrame of labels": (
-        lambda: fit(y=pd.DataFrame({"a": LABELS, "b": LABELS})),
-        r"y .*\(8, 2\)",
+#: Parameter, value, pattern of the message.
+PARAMETERS = [
+    ("pretext", "parts", r"'parts'.*'pars'"),
+    ("pretext", 3, "pretext"),
+    ("pretext", nn.Linear, "PretextTask"),
+    ("pretext_params", {"ratio": 0.5}, "'ratio'"),
+    ("pretext_params", {"n_times": 5}, "'n_times'"),
+    ("pretext_params", {"position_mask_ratio": 2}, "position_mask_ratio"),
+    ("pretext_params", {"decoder": "gru"}, r"decoder .*'mlp'"),
+    ("pretext_params", [1], "pretext_params"),
+    ("sfreq", 0, "sfreq"),
+    ("patch_seconds", 0, "patch_seconds"),
+    ("patch_seconds", 9, r"600 .*900"),
+    ("embed_dim", 15, "embed_dim"),
+    ("num_heads", 3, "num_heads"),
+    ("electrode_position", "yes", r"electrode_position .*'yes'"),
+    ("head", "filter", r"head .*'filt"),
+    ("electrode_position", True, "channel names"),
+    ("finetune_batch_size", 2.5, "finetune_batch_size"),
+    ("finetune_lr", -1, r"finetune_lr .*-1"),
+    ("finetune_warmup", 1.0, r"finetune_warmup .*1\.0"),
+    ("preprocessing", "0.5-40 Hz", "preprocessing"),
+    ("preprocessing", {"low": 0.5}, r"'low'.* band"),
+    ("preprocessing", {"band": (40, 0.5)}, r"\(40, 0\.5\)"),
+    ("head_epochs", -1, r"head_epochs .*-1"),
+    ("encoder_lr_factor", -0.1, "encoder_lr_factor"),
+    ("encoder_lr_factor", "small", r"encoder_lr_factor .*'auto'"),
+    ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
+    ("encoder_lr_factor", [0.1], "pair of positive numbers"),
+    ("head_epochs", "few", r"head_epochs .*'auto'"),
+    ("freeze_encoder", "yes", r"freeze_encoder .*'auto'"),
+    ("augmentation", 3, "augmentation"),
+    ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
+    ("augmentation", [3], r"augmentation .*got 3"),
+    ("augmentation", "Mixup", "'Mixup'"),
+    ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
+    ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),
+    ("class_weight", {1: "x"}, r"class_weight of 1 .*'x'"),
+    ("device", "meta", "'meta'"),
+    ("class_weight", "even", "class_weight"),
+    ("validation", 1.0, "validation"),
+    ("validation", "valid", "'valid'"),
+    ("validation", "split", "None: 8"),
+    ("callbacks", WarmupCosine(), "callbacks"),
+    ("callbacks", ["stop"], r"callbacks .*str"),
+    ("callbacks", [("stop", 3)], r"callbacks .*int"),
+    ("pretrain_callbacks", [LRScheduler()], "LRScheduler"),
+    ("pretrain_callbacks", [EarlyStopping()], "EarlyStopping"),
+    ("device", "abacus", "'abacus'"),
+    ("device", "cuda:77", "'cuda:77'"),
+    ("random_state", "zero", "random_state"),
+    ("random_state", np.random.default_rng(0), "random_state"),
+    ("checkpoint_dir", __file__, "checkpoint_dir"),
+    ("encoder", "nowhere", "nowhere"),
+    ("encoder", __file__, "test_bad_input"),
+    ("encoder", str(Path(__file__).parent), r"encoder\.safetensors"),
+    ("encoder", nn.Linear(2, 2), "Linear"),
+    ("encoder", PARSEmbedder(), "PARSEmbedder"),
+    ("encoder", PatchEncoder(700, **SIZES), "600"),
+    ("unlabeled_label", [0, -1], r"unlabeled_label .*\[0, -1\]"),
+    ("class_weight", {"N3": 2.0}, r"'N3'.*\[0, 1\]"),
+    ("channels", ["C3"], r"channels=\['C3'\]"),
+]
+REFUSALS = [
+    *((dict.fromkeys([name], row[0]), *row[1:]) for name, rows in FIT.items() for row in rows),
+    *FIT_WITH,
+    *(
+        ({name: value}, message, (ValueError, TypeError, FileNotFoundError))
+        for name, value, message in PARAMETERS
     ),
-    "a DataFrame of subjects": (
-        lambda: fit(groups=pd.DataFrame({"a": LABELS, "b": LABELS})),
-        r"groups .*\(8, 2\)",
-    ),
-    "labels of two types that look the same": (
-        lambda: fit(y=[1, "1", 2, "2"] * 2),
-        "look the same",
-    ),
-    "the text -1 as a label": (lambda: fit(y=["-1", "0", "1", "1"] * 2), r"'-1' \(str\)"),
-    "labels without a hash": (lambda: fit(y=[{"a": 1}] * 8), "hashable"),
-    "lists of different lengths as labels": (lambda: fit(y=[[0], [1, 2]] * 4), "hashable"),
-    "several labels of unlabeled windows": (
-        lambda: fit(unlabeled_label=[0, -1]),
-        r"unlabeled_label .*\[0, -1\]",
-        TypeError,
-    ),
-    "continuous numbers as objects": (
-        lambda: fit(y=pd.Series(np.linspace(0, 1, 8), dtype=object)),
-        "continuous",
-    ),
-    "one number": (lambda: fit(y=1), "got 1"),
-    "several targets": (lambda: fit(y=np.eye(8)), r"\(8, 8\)"),
-    "some labels missing": (lambda: fit(y=[0, 1, None, 1] * 2), r"2 of 8 .*unlabeled_label"),
-    "NaN among labels": (lambda: fit(y=[0, 1, np.nan, 1] * 2), "NaN"),
-    "a continuous target": (lambda: fit(y=np.linspace(0, 1, 8)), "continuous"),
-    "labels of two types": (lambda: fit(y=["a", 1] * 4), "types"),
-    "all unlabeled": (lambda: fit(y=[-1] * 8), r"-1.*PARSEmbedder"),
-    "-1 and +1": (lambda: fit(y=[-1, 1] * 4), r"-1 .*unlabeled_label"),
-    "one class": (lambda: fit(y=[2] * 8), "2"),
-    "one class and unlabeled": (lambda: fit(y=[-1, 2] * 4), "2"),
-    "groups of another length": (lambda: fit(groups=[1, 2]), r"groups .*\(2,\)"),
-    "groups with gaps": (lambda: fit(groups=[1, None] * 4), r"groups .*NaN"),
-    "a weight for no class": (lambda: fit(class_weight={"N3": 2.0}), r"'N3'.*\[0, 1\]"),
-}
+]
 
-# Cases are named without addresses, so that the names are the same in every process.
-PARAMETERS = {
-    re.sub(r" (object )?at 0x\w+", "", f"{name}={value!r}", flags=re.IGNORECASE): (
-        lambda name=name, value=value: fit(**{name: value}),
-        message,
-        (ValueError, TypeError, FileNotFoundError),
-    )
-    for name, value, message in [
-        ("pretext", "parts", r"'parts'.*'pars'"),
-        ("pretext", 3, "pretext"),
-        ("pretext", nn.Linear, "PretextTask"),
-        ("pretext_params", {"ratio": 0.5}, "'ratio'"),
-        ("pretext_params", {"n_times": 5}, "'n_times'"),
-        ("pretext_params", {"position_mask_ratio": 2}, "position_mask_ratio"),
-        ("pretext_params", {"decoder": "gru"}, r"decoder .*'mlp'"),
-        ("pretext_params", [1], "pretext_params"),
-        ("sfreq", 0, "sfreq"),
-        ("patch_seconds", 0, "patch_seconds"),
-        ("patch_seconds", 9, r"600 .*900"),
-        ("embed_dim", 15, "embed_dim"),
-        ("num_heads", 3, "num_heads"),
-        ("electrode_position", "yes", r"electrode_position .*'yes'"),
-        ("head", "filter", r"head .*'filt"),
-        ("electrode_position", True, "channel names"),
-        ("finetune_batch_size", 2.5, "finetune_batch_size"),
-        ("finetune_lr", -1, r"finetune_lr .*-1"),
-        ("finetune_warmup", 1.0, r"finetune_warmup .*1\.0"),
-        ("preprocessing", "0.5-40 Hz", "preprocessing"),
-        ("preprocessing", {"low": 0.5}, r"'low'.* band"),
-        ("preprocessing", {"band": (40, 0.5)}, r"\(40, 0\.5\)"),
-        ("head_epochs", -1, r"head_epochs .*-1"),
-        ("encoder_lr_factor", -0.1, "encoder_lr_factor"),
-        ("encoder_lr_factor", "small", r"encoder_lr_factor .*'auto'"),
-        ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
-        ("encoder_lr_factor", [0.1], "pair of positive numbers"),
-        ("head_epochs", "few", r"head_epochs .*'auto'"),
-        ("freeze_encoder", "yes", r"freeze_encoder .*'auto'"),
-        ("augmentation", 3, "augmentation"),
-        ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
-        ("augmentation", [3], r"augmentation .*got 3"),
-        ("augmentation", "Mixup", "'Mixup'"),
-        ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
-        ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),
-        ("class_weight", {1: "x"}, r"class_weight of 1 .*'x'"),
-        ("device", "meta", "'meta'"),
-        ("class_weight", "even", "class_weight"),
-        ("validation", 1.0, "validation"),
-        ("validation", "valid", "'valid'"),
-        ("validation", "split", "None: 8"),
-        ("callbacks", WarmupCosine(), "callbacks"),
-        ("callbacks", ["stop"], r"callbacks .*str"),
-        ("callbacks", [("stop", 3)], r"callbacks .*int"),
-        ("pretrain_callbacks", [LRScheduler()], "LRScheduler"),
-        ("pretrain_callbacks", [EarlyStopping()], "EarlyStopping"),
-        ("device", "abacus", "'abacus'"),
-        ("device", "cuda:77", "'cuda:77'"),
-        ("random_state", "zero", "random_state"),
-        ("random_state", np.random.default_rng(0), "random_state"),
-        ("checkpoint_dir", __file__, "checkpoint_dir"),
-        ("encoder", "nowhere", "nowhere"),
-        ("encoder", __file__, "test_bad_input"),
-        ("encoder", str(Path(__file__).parent), r"encoder\.safetensors"),
-        ("encoder", nn.Linear(2, 2), "Linear"),
-        ("encoder", PARSEmbedder(), "PARSEmbedder"),
-        ("encoder", PatchEncoder(700, **SIZES), "600"),
-    ]
-}
-PARAMETERS["a learning rate that explodes in pretraining"] = (
-    lambda: fit(pretrain_lr=1e30, pretrain_epochs=5),
-    "PretrainingNet",
-)
-PARAMETERS["a learning rate that explodes in fine-tuning"] = (
-    lambda: fit(pretext=None, finetune_lr=1e30, finetune_epochs=5),
-    "FineTuningNet",
-)
 
-PREDICTION = {
+@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: f"{next(iter(row[0]))}-{row[1]}")
+@pytest.mark.filterwarnings("ignore")
+def test_fit_refuses_with_a_helpful_error(row):
+    arguments, message, *kind = row
+    lazy = {name: v() if inspect.isfunction(v) else v for name, v in arguments.items()}
+    with pytest.raises(*(kind or [ValueError]), match=message):
+        fit(**lazy)
+
+
+#: Name of the case -> (action, pattern of the message, type of an error that is no ValueError).
+CASES = {
     "not fitted": (lambda: clf().predict(ARRAY), "not fitted", NotFittedError),
     "no model to save": (lambda: clf().save("folder"), "not fitted", NotFittedError),
     "no history": (lambda: clf().history_, "not fitted", NotFittedError),
-    "no windows to predict": (lambda: fit().predict(ARRAY[:0]), "no windows"),
-    "shorter than a patch at predict": (lambda: fit().predict(ARRAY[:, :, :99]), r"100 .*99"),
+    "no windows to predict": (lambda: fitted().predict(ARRAY[:0]), "no windows"),
+    "shorter than a patch at predict": (lambda: fitted().predict(ARRAY[:, :, :99]), r"100 .*99"),
     "another sampling rate at predict": (
-        lambda: fit().predict(epochs(sfreq=250.0)),
+        lambda: fitted().predict(epochs(sfreq=250.0)),
         r"250 Hz.* 100 Hz.* Resample",
     ),
-    "NaN at predict": (lambda: fit().predict(changed((7, 0, 0), np.nan)), "Window 7"),
-    "nothing to score against": (lambda: fit().score(ARRAY), "no labels"),
-    "gaps to score against": (lambda: fit().score(ARRAY, [None] * 8), "missing"),
+    "NaN at predict": (lambda: fitted().predict(changed((7, 0, 0), np.nan)), "Window 7"),
+    "nothing to score against": (lambda: fitted().score(ARRAY), "no labels"),
+    "gaps to score against": (lambda: fitted().score(ARRAY, [None] * 8), "missing"),
     "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), "not fitted", NotFittedError),
     "no names of an unfitted embedder": (
         lambda: PARSEmbedder().get_feature_names_out(),
         "not fitted",
         NotFittedError,
     ),
-}
-
-MODULES = {
     "PARS on longer signals": (lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)), r"\(2, 700\)"),
     "PARS on several channels": (
         lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 2, 600)),
@@ -340,9 +300,6 @@ MODULES = {
     ),
     "as_sklearn without subjects": (lambda: as_sklearn(recording()), "'subject'"),
     "an encoder of nothing": (lambda: load_encoder(None), "NoneType", TypeError),
-}
-
-FEATURES = {
     "power of another kind": (
         lambda: LogBandPower(sfreq=100, power="decibel").fit(ARRAY),
         r"power .*'decibel'",
@@ -354,9 +311,6 @@ FEATURES = {
         "run1",
         FileNotFoundError,
     ),
-}
-
-EVALUATION = {
     "a regressor in a protocol": (
         lambda: leave_one_subject_out({"PARS": PARSRegressor()}, recording()),
         r"PARS.* is a regressor.* cross_val_predict .*regression_scores",
@@ -370,24 +324,39 @@ EVALUATION = {
     ),
 }
 
-CASES = {
-    **WINDOWS,
-    **LABEL_MISTAKES,
-    **PARAMETERS,
-    **PREDICTION,
-    **MODULES,
-    **FEATURES,
-    **EVALUATION,
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_mistake_raises_a_helpful_error(case):
+    mistake, message, *kind = CASES[case]
+    with pytest.raises(*(kind or [ValueError]), match=message):
+        mistake()
+
+
+#: Objects that are no windows, no labels of eight windows, and no groups of eight windows.
+UNUSABLE = {
+    "X": (
+        *(ARRAY > 0, ARRAY.astype("datetime64[s]"), ARRAY[0, 0], ARRAY[0, 0, 0], {"X": ARRAY}),
+        *({1, 2}, (window for window in ARRAY), nn.Linear(2, 2), np.ndarray, Path(), ["a", "b"]),
+        *([ARRAY[0], None], ARRAY[:, :, :40].astype("S"), torch.from_numpy(ARRAY * 1j)),
+        *(np.zeros(8, dtype=[("a", "f4", (2, 600))]), epochs().annotations),
+    ),
+    "y": (
+        *(np.append(LABELS, 0), [], "left", dict(enumerate(LABELS)), LABELS + 1j, {0, 1}),
+        *((label for label in LABELS), [1, "1", 0, 0] * 2, [None, "a"] * 4),
+    ),
+    "groups": (np.arange(9), 3, "subject", np.zeros((8, 2)), [None, "a"] * 4),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_mistake_raises_a_helpful_error(case):
-    mistake, message, *kind = CASES[case]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(*(kind or [ValueError]), match=message):
-            mistake()
+@pytest.mark.parametrize("argument", UNUSABLE)
+@pytest.mark.filterwarnings("ignore:The label -1", "ignore:.*electrode")
+def test_unusable_objects_are_refused(argument):
+    for value in UNUSABLE[argument]:
+        with pytest.raises((TypeError, ValueError)) as raised:
+            fit(**{argument: value})
+        last = str(raised.traceback[-1].path)
+        assert "braindecode_pars" in last or "multiclass" in last, (value, raised.value)
 
 
 WARNINGS = {
@@ -400,7 +369,7 @@ WARNINGS = {
         lambda: fit(y=[0] * 7 + [1], validation=0.2),
         r"8 windows.* 2 classes",
     ),
-    "a label first seen at score": (lambda: fit().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
+    "a label first seen at score": (lambda: fitted().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
     "unlabeled windows without pretraining": (
         lambda: fit(pretext=None, unlabeled=ARRAY),
         "pretext=None",

@@ -382,29 +382,6 @@ def test_the_table_of_settings():
     )  # as on the cards of the packaged encoders
 
 
-def test_the_numbers_about_few_steps_are_the_stored_ones():
-    stored = pd.read_csv(ROOT / "docs" / "measured" / "few_steps.csv", comment="#")
-    means = stored.groupby(["multiple", "lr"])["balanced_accuracy"].mean()
-    page = " ".join((GUIDE / "settings.rst").read_text(encoding="utf-8").split())
-    for multiple in (0.5, 1, 8):
-        low, high = (f"{value:.2f}" for value in (means[multiple].min(), means[multiple].max()))
-        assert f"{low} to {high}" in page
-
-
-def test_the_numbers_about_smoothing_are_the_stored_ones():
-    stored = pd.read_csv(ROOT / "docs" / "measured" / "smoothing.csv", comment="#")
-    kappa = stored[stored["metric"] == "kappa"].set_index(["windows", "n_train_subjects"])
-    page = (GUIDE / "sleep.rst").read_text(encoding="utf-8")
-    rows = re.findall(r"\* - (.*)\n +- (\d) subjects\n +- (.*)\n +- (.*)\n +- (.*)\n", page)
-    assert len(rows) == 4
-    for windows, n, *cells in rows:
-        row = kappa.loc[windows, int(n)]
-        assert cells == [
-            f"{row[f'{name}_mean']:{sign}.3f} ± {row[f'{name}_std']:.3f}"
-            for name, sign in (("raw", ""), ("smoothed", ""), ("difference", "+"))
-        ]
-
-
 #: Where the rows and entries on the page belong, in their order: a file, and the line before them.
 PLACES = [
     ("_common/names.py", '_entries(\n    "pretext",\n'),

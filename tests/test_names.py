@@ -10,7 +10,7 @@ import pytest
 from support.structure import MODULES
 
 from braindecode_pars import baselines, datasets
-from braindecode_pars._common import names, subjects, tables
+from braindecode_pars._common import model_files, names, subjects, tables
 from braindecode_pars.evaluation import changed_signals, metrics
 from braindecode_pars.pretext import PRETEXT_TASKS, AllChannelTask
 
@@ -111,6 +111,14 @@ def test_every_control_but_labels_changes_signals():
     assert {*names.CONTROLS} - {*changed_signals.CHANGES} == {"labels"}
     for control in changed_signals.CHANGES:
         changed_signals.ControlSignals(control).fit([[0.0]])
+
+
+def test_every_kind_of_model_is_a_class_and_every_shipped_encoder_has_a_row():
+    for name, kind in names.MODEL_KINDS.items():
+        cls = kind.load()
+        assert cls.__name__ == name
+        assert getattr(cls, "_kind", name) == name
+    assert sorted(row.folder for row in names.ENCODERS.values()) == model_files.bundled_names()
 
 
 @pytest.mark.parametrize("path", names.LAZY)

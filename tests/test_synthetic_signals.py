@@ -103,7 +103,7 @@ def test_the_band_ends_at_half_of_a_low_sampling_rate():
 
 def test_a_run_on_noise_has_no_subjects_and_resumes_only_on_the_same_signals(tmp_path):
     source = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
-    config = small_config(task="features", epochs=2, steps_per_epoch=2, window_seconds=(3.0, 2.0))
+    config = small_config(task="features", epochs=1, steps_per_epoch=2, window_seconds=(3.0, 2.0))
     run = pretrain_on(source, tmp_path / "run", config)
     card = load_encoder(run).card
     assert (card.subjects, card.n_windows, card.sfreq) == ([], 20, 100)

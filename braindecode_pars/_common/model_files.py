@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import safetensors.torch
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks, computing, files
+from braindecode_pars._common import checks, computing, files, names
 from braindecode_pars._common.results_folder import ResultsFolder
 
 
@@ -299,23 +299,21 @@ def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryv
 
 
 #: Kinds of models: names of their classes.
-ENCODER, EMBEDDER, NETWORK, CLASSIFIER = "PatchEncoder", "PARSEmbedder", "PARSNet", "PARSClassifier"
-FEW_LABELS, REGRESSOR = "FewLabelsClassifier", "PARSRegressor"
+ENCODER, EMBEDDER, NETWORK, CLASSIFIER, FEW_LABELS, REGRESSOR = names.MODEL_KINDS
 #: Kinds of models that predict labels of windows.
-PREDICTORS = (CLASSIFIER, FEW_LABELS, REGRESSOR)
+PREDICTORS = [kind for kind, row in names.MODEL_KINDS.items() if "predictor" in row.flags]
 #: Kinds of models with a fine-tuned network.
-NETWORKS = (NETWORK, CLASSIFIER, REGRESSOR)
+NETWORKS = [kind for kind, row in names.MODEL_KINDS.items() if "network" in row.flags]
 #: Model file and readable copy of each kind. The file names of networks are the names used on the
 #: Hugging Face Hub.
 MODEL_FILES = {
-    **dict.fromkeys((ENCODER, EMBEDDER), ("encoder.safetensors", "encoder.json")),
-    **dict.fromkeys((*NETWORKS, FEW_LABELS), ("model.safetensors", "config.json")),
+    kind: ("encoder.safetensors", "encoder.json")
+    if "encoder" in row.flags
+    else ("model.safetensors", "config.json")
+    for kind, row in names.MODEL_KINDS.items()
 }
 #: Entry that an estimator adds to the description of its network.
-ENTRIES = {
-    **dict.fromkeys((CLASSIFIER, FEW_LABELS), "classifier"),
-    **{EMBEDDER: "embedder", REGRESSOR: "regressor"},
-}
+ENTRIES = {kind: row.entry for kind, row in names.MODEL_KINDS.items() if row.entry}
 #: Names of all model files.
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
 #: Files of a new repository, such as a clone of a repository on the Hub. They are not overwritten.
@@ -477,8 +475,8 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
 #: Folder of the bundled encoders, which are created by ``docs/experiments/make_encoder.py``.
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
-#: Aliases of bundled encoders. The encoder ``"small"`` was selected on development subjects.
-ALIASES = {"small": "features-eegmmidb"}
+#: Names of bundled encoders that differ from their folders -> folder.
+ALIASES = {row.name: row.folder for row in names.ENCODERS.values() if row.name != row.folder}
 
 
 def bundled_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Registry of all names that users can pass: tasks, recipes, methods, controls, metrics, columns.
+"""Registry of all names: tasks, recipes, methods, controls, encoders, models, metrics, columns.
 
 Each name has exactly one row in a table of this module. Registries, choices and help of the
 commands, and lists in the documentation are generated from the rows, in their order. Only the
@@ -146,6 +146,85 @@ CONTROLS = _entries(
     ("order", "", "time-shuffled"),
     ("labels", "", "permuted labels"),
 )
+
+
+@dataclass(frozen=True)
+class ModelKind(Entry):
+    """Kind of a saved model: its name and its place are those of the class that loads the folder.
+
+    The flags are "encoder" (the files are named after the encoder), "network" (a fine-tuned network
+    is saved) and "predictor" (labels of windows are predicted).
+
+    Attributes
+    ----------
+    entry : str
+        Entry that the class adds to the saved description of its network or encoder; may be empty.
+    """
+
+    entry: str = ""
+
+
+#: Kinds of saved models.
+MODEL_KINDS = {
+    kind.name: kind
+    for kind in (
+        ModelKind("PatchEncoder", "encoder:PatchEncoder", "encoder", ("encoder",)),
+        ModelKind(
+            "PARSEmbedder", "estimators:PARSEmbedder", "embedder", ("encoder",), entry="embedder"
+        ),
+        ModelKind("PARSNet", "models:PARSNet", "network", ("network",)),
+        ModelKind(
+            "PARSClassifier",
+            "estimators:PARSClassifier",
+            "classifier with a fine-tuned network",
+            ("network", "predictor"),
+            entry="classifier",
+        ),
+        ModelKind(
+            "FewLabelsClassifier",
+            "estimators:FewLabelsClassifier",
+            "feature ensemble",
+            ("predictor",),
+            entry="classifier",
+        ),
+        ModelKind(
+            "PARSRegressor",
+            "estimators:PARSRegressor",
+            "regressor with a fine-tuned network",
+            ("network", "predictor"),
+            entry="regressor",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class BundledEncoder:
+    """Encoder in ``pretrained/shipped``.
+
+    Attributes
+    ----------
+    name : str
+        Name, as passed by users.
+    folder : str
+        Folder of the encoder, which is also a name.
+    is_for_sleep : bool
+        Whether a study uses the encoder only for windows as long as in sleep staging.
+    """
+
+    name: str
+    folder: str
+    is_for_sleep: bool = False
+
+
+#: Bundled encoders. The encoder ``"small"`` was selected on development subjects.
+ENCODERS = {
+    encoder.name: encoder
+    for encoder in (
+        BundledEncoder("small", "features-eegmmidb"),
+        BundledEncoder("pars-sleep", "pars-sleep", is_for_sleep=True),
+    )
+}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, __version__
-from braindecode_pars._common import checks, files, model_files, subjects, training
+from braindecode_pars._common import checks, files, model_files, names, subjects, training
 from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
@@ -82,8 +82,9 @@ def predict_recordings(
     targets = find_recordings(paths)
     with silent("unsaved_parameters"):  # of fit, which this command does not call
         kinds = model_files.kinds_in(model_files.model_folder(model))
-        kind = FewLabelsClassifier if model_files.FEW_LABELS in kinds else PARSClassifier
-        clf = kind.load(model, device=device)
+        classifiers = (k for k in kinds if names.MODEL_KINDS[k].entry == "classifier")
+        kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
+        clf: Classifier = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):

@@ -304,7 +304,7 @@ def _store(
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
             writer.add(source, usable)
-            stored_pieces += [piece._replace(stored=np.empty(0)) for piece in usable]
+            stored_pieces += [piece._replace(stored=np.empty(0), labels=None) for piece in usable]
     _warn_of_problems(stored_pieces, verbose)
     if index.recordings:
         _warn_of_channels(index, preparation)

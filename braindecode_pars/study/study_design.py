@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from braindecode_pars import pretrained
-from braindecode_pars._common import checks, subjects
+from braindecode_pars._common import checks, names, subjects
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import PARSClassifier, PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
@@ -323,7 +323,8 @@ def usable_encoders(
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
-        encoders = {name: name for name in ("small", *["pars-sleep"] * is_sleep)}
+        rows = names.ENCODERS.items()
+        encoders = {name: name for name, row in rows if is_sleep or not row.is_for_sleep}
     usable, reasons, usable_cards = {}, [], {}
     for name, encoder in encoders.items():
         card = pretrained.load_encoder(encoder).card

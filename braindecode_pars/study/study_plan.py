@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars._common import checks, files, model_files
+from braindecode_pars._common import checks, files, model_files, names
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines import linear_probe
 from braindecode_pars.estimators import PARSEmbedder, transformers
@@ -127,7 +127,7 @@ def check_settings(
     checks.optional(checks.positive()).check("minutes", settings.minutes)
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
     # With several channels and all bundled encoders, the list contains every possible method.
-    encoders = {"small": "small", "pars-sleep": "pars-sleep", **(settings.encoders or {})}
+    encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
     all_steps = study_design.make_steps(2, settings.tasks, encoders, methods or {})
     groups = study_design.EFFORTS[settings.effort].groups
     study_design.choose_steps(all_steps, groups, settings.only, settings.without)

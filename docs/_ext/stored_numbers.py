@@ -16,6 +16,9 @@ statistic of a difference.
     Value of ``audit_subjects``: property and measure, and which subject information is erased.
 ``sleep/losses | phase | PARS | all``
     Relative loss, of all pairs of patches or of pairs that are "apart".
+``few_steps | 0.5 | range``, ``smoothing | 2 | simulated nights | raw``
+    Range of the balanced accuracy over learning rates, by multiple of the batch size; kappa with
+    its standard deviation, "raw" or "smoothed", or their "difference".
 """
 
 from __future__ import annotations
@@ -102,6 +105,15 @@ def stored(name: str) -> str:
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")
         keys = ["control", "method", "pairs"]
         return f"{losses.groupby(keys)['loss'].mean().loc[(selection, what, *part)]:z.2f}"
+    if file == "few_steps":
+        runs = pd.read_csv(MEASURED / f"{file}.csv", comment="#").set_index("multiple")
+        means = runs.loc[float(selection)].groupby("lr")["balanced_accuracy"].mean()
+        return f"{means.min():.2f} to {means.max():.2f}"
+    if file == "smoothing":
+        kappa = pd.read_csv(MEASURED / f"{file}.csv", comment="#").query("metric == 'kappa'")
+        row = kappa.set_index(["windows", "n_train_subjects"]).loc[(what, int(selection))]
+        sign = "+" if part == ["difference"] else ""
+        return f"{row[f'{part[0]}_mean']:{sign}.3f} ± {row[f'{part[0]}_std']:.3f}"
     scores = _selected(file, selection)
     if " - " not in what:
         return f"{_mean(scores, what):z.3f}"

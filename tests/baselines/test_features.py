@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.small_estimators import FEATURES
+from support.features import FEATURES
 
 from braindecode_pars import SubjectCentering, as_sklearn
 from braindecode_pars.baselines.window_features import BANDS

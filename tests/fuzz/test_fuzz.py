@@ -10,17 +10,11 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
-from fuzz import arrays, folders, labels, parameters, recordings, sequences
+from fuzz import folders, sequences
 from fuzz.outcomes import LOSS, OPENING, RAW, WRONG, Totals, judge
 
-#: Area -> (strategy of its cases, number of cases).
-AREAS = {
-    "arrays": (arrays.cases, 420),
-    "recordings": (recordings.cases, 350),
-    "labels": (labels.cases, 300),
-    "parameters": (parameters.cases, 500),
-    "folders": (folders.cases, 300),
-}
+pytestmark = pytest.mark.slow
+
 #: Sequences of calls -> (machine, number of sequences, steps of each).
 SEQUENCES = {
     "sequences: models": (sequences.ModelFolders, 15, 12),
@@ -48,23 +42,17 @@ def reproducible(number: int) -> settings:
     )
 
 
-def run_area(area: str, number: int, folder: Path, totals: Totals) -> None:
-    strategy = AREAS[area][0]
-
+def run_cases(folder: Path, totals: Totals) -> None:
     @seed(0)
-    @reproducible(number)
-    @given(strategy)
+    @reproducible(450)
+    @given(folders.cases)
     def run(case):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        totals.add(area, *_outcome(case, folder))
+        outcome, detail = judge(case, folder)
+        totals.add("folders", outcome, case.text, detail)
 
     run()
-
-
-def _outcome(case, folder: Path) -> tuple[str, str, str]:
-    outcome, detail = judge(case, folder)
-    return outcome, case.text, detail
 
 
 def check(totals: Totals) -> None:
@@ -78,12 +66,10 @@ def check(totals: Totals) -> None:
     assert totals.number(RAW) * 100 < len(totals), totals.report()
 
 
-@pytest.mark.slow
-def test_two_thousand_cases(tmp_path):
+def test_damaged_and_exchanged_folders(tmp_path):
     totals = Totals()
-    for area, (_, number) in AREAS.items():
-        run_area(area, number, tmp_path / "case", totals)
+    run_cases(tmp_path / "case", totals)
     for area, (machine, *sizes) in SEQUENCES.items():
         sequences.run(machine, area, *sizes, tmp_path / "sequence", totals, reproducible)
-    assert len(totals) >= 2000
+    assert len(totals) >= 550
     check(totals)

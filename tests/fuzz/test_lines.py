@@ -15,6 +15,8 @@ from fuzz import lines
 from fuzz.outcomes import RAW, Totals, judge
 from fuzz.test_fuzz import check, one_thread  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 #: Errors of libraries that explain by themselves: what the last frame says -> why.
 ACCEPTED = {
     r"os\.PathLike|embedded null byte|File name too long": "Python names what is a path",
@@ -76,7 +78,6 @@ def run_cases(area, strategy, number: int, folder: Path, totals: Totals) -> None
 LIBRARY = "library"
 
 
-@pytest.mark.slow
 def test_any_command_line(tmp_path):
     """Which cases are drawn changes with every signature; one raw error in a hundred is printed."""
     totals, start = Totals(), time.monotonic()

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from support.montages import concatenated
 
 from braindecode_pars import PARSClassifier, plotting
 
@@ -115,10 +116,10 @@ def test_one_phase_without_validation_is_one_panel():
     assert ax.get_legend() is None
 
 
-def test_the_history_of_a_classifier_is_drawn(nights, tiny):
+def test_the_history_of_a_classifier_is_drawn(tiny):
     budget = dict(pretrain_epochs=2, finetune_epochs=2, random_state=0, verbose=0)
     budget["validation"] = 0.2
-    fitted = PARSClassifier(**tiny, **budget).fit(nights)
+    fitted = PARSClassifier(**tiny, **budget).fit(concatenated(0, 1))
     axes = plotting.training_curves(fitted.history_)
     assert [ax.get_title() for ax in axes] == ["pretraining", "fine-tuning"]
     assert [len(curves(ax, 2)) for ax in axes] == [2, 2]  # pretraining: loss and chance level

@@ -199,9 +199,12 @@ def test_missing_channels_are_excluded_from_statistics(windows):
 @pytest.mark.parametrize(
     "task",
     [
-        lambda: features_task(),
+        pytest.param(lambda: features_task(), marks=pytest.mark.slow),
         lambda: SpaceTimePARS(N_TIMES, PATCH, **SIZES),
-        lambda: SpaceTimeJoint(N_TIMES, PATCH, tasks={"spectral_space_time": 1.0}, **SIZES),
+        pytest.param(
+            lambda: SpaceTimeJoint(N_TIMES, PATCH, tasks={"spectral_space_time": 1.0}, **SIZES),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["features", "pars", "joint"],  # the joint one has the spectral task
 )

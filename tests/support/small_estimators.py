@@ -1,19 +1,11 @@
-"""Estimators that train in about a second, and all feature transformers of the package."""
+"""Estimators that train in about a second."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, evaluation
-from braindecode_pars.baselines.window_features import WindowFeatures
-
-#: Public transformers that compute features of each window.
-FEATURES = [
-    thing
-    for thing in map(evaluation.__dict__.get, evaluation.__all__)
-    if isinstance(thing, type) and issubclass(thing, WindowFeatures)
-]
+from braindecode_pars import PARSClassifier, PARSEmbedder
 
 FAST = dict(
     embed_dim=16,

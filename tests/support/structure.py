@@ -21,17 +21,23 @@ def tree(name: str) -> ast.Module:
 
 
 @cache
-def imports(name: str) -> frozenset[str]:
-    """Return the modules of the package that a module imports, at the top or inside a function."""
-    names = set()
+def imported_paths(name: str) -> frozenset[str]:
+    """Return all imported modules, and imported names with their module: ``torch.nn.Module``."""
+    paths = set()
     for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                names.add(full if full in MODULES else node.module)
-    return frozenset(module for module in names if module in MODULES and module != name)
+            paths |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            paths |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(paths)
+
+
+@cache
+def imports(name: str) -> frozenset[str]:
+    """Return the modules of the package that a module imports, at the top or inside a function."""
+    paths = imported_paths(name)
+    modules = {path if path in MODULES else path.rpartition(".")[0] for path in paths}
+    return frozenset((modules & MODULES.keys()) - {name})
 
 
 def part_of(name: str) -> str:
