@@ -17,6 +17,35 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
 
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
+    class_weight: str | dict | None
+
+    def _read_labeled(self, X: Any, y: Any, groups: Any, *, any_montage: bool = False) -> Windows:
+        """Validate X and y of ``fit``, and set classes_, class_names_ and transitions_.
+
+        The labels of the returned windows are class indices, and -1 for unlabeled windows.
+        """
+        windows = windows_estimator.read_windows(self, X, y, groups, any_montage=any_montage)
+        labeled = labels.where_labeled(windows, self.unlabeled_label)
+        codes = np.full(len(windows), -1)
+        self.classes_, codes[labeled] = labels.training_classes(
+            windows.labels[labeled], windows.label_names
+        )
+        self.class_names_ = labels.names_of_classes(self.classes_, windows.label_names)
+        windows = windows.with_labels(codes)
+        if windows.groups is not None:
+            subjects = windows.groups[labeled].tolist()
+            pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
+            if len(pairs) == len(self.classes_) == len({*subjects}):
+                checks.warn_user(
+                    "Class and subject are confounded: all windows of a class come from one "
+                    "subject. Add labeled subjects to each class. To predict a number such as age, "
+                    "use PARSRegressor."
+                )
+        self.transitions_ = transitions.Transitions.of(
+            windows[codes >= 0], self.classes_, self.class_weight
+        )
+        return windows
+
     @abstractmethod
     def _outputs(self, X: Any, groups: Any = None) -> Tensor:
         """Return finite logits on the CPU, shape (n_windows, n_classes)."""
@@ -146,33 +175,3 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
         return names.lazy("estimators.predict_raw")(
             self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
         )
-
-
-def read_labeled(
-    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
-) -> Windows:
-    """Validate X and y of a classifier, and set classes_, class_names_ and transitions_.
-
-    The labels of the returned windows are class indices, and -1 for unlabeled windows.
-    """
-    windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
-    labeled = labels.where_labeled(windows, estimator.unlabeled_label)
-    codes = np.full(len(windows), -1)
-    estimator.classes_, codes[labeled] = labels.training_classes(
-        windows.labels[labeled], windows.label_names
-    )
-    estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
-    windows = windows.with_labels(codes)
-    if windows.groups is not None:
-        subjects = windows.groups[labeled].tolist()
-        pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
-        if len(pairs) == len(estimator.classes_) == len({*subjects}):
-            checks.warn_user(
-                "Class and subject are confounded: all windows of a class come from one subject. "
-                "Add labeled subjects to each class. To predict a number such as age, use "
-                "PARSRegressor."
-            )
-    estimator.transitions_ = transitions.Transitions.of(
-        windows[codes >= 0], estimator.classes_, estimator.class_weight
-    )
-    return windows

@@ -424,8 +424,8 @@ _MAX_WINDOW_SECONDS = 300.0
 _ASSUMED_SFREQ = 500.0
 
 
-def remember_windows(estimator: Any, windows: Windows) -> None:
-    """Validate the windows of ``fit``, and set n_chans_, n_times_ and chs_info_ of the estimator.
+def check_fit_windows(windows: Windows) -> tuple[int, int]:
+    """Validate the windows of ``fit``; return their numbers of channels and of samples.
 
     In the context of :func:`features_computed_once`, each window is read only once for this.
     """
@@ -438,8 +438,6 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     # Windows of several fits may differ in shape. windows.check then raises an error with the
     # number of the window.
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
-    estimator.n_chans_, estimator.n_times_ = n_chans, n_times
-    estimator.chs_info_ = windows.chs_info
     seconds = n_times / (windows.sfreq or _ASSUMED_SFREQ)
     if seconds > _MAX_WINDOW_SECONDS:
         checks.warn_user(
@@ -464,6 +462,7 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
             'with "BAD". To exclude them, pass use_mne_epochs=True to the braindecode function '
             "that creates the windows."
         )
+    return n_chans, n_times
 
 
 def read_to_predict(

@@ -17,8 +17,8 @@ from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.windows_estimator import (
     WindowsEstimator,
+    check_fit_windows,
     fresh_fit,
-    remember_windows,
     seeded_fit,
 )
 
@@ -106,13 +106,12 @@ def test_windows_of_braindecode_in_bad_times_are_counted(subset):
     recording = RawDataset(raw.set_annotations(notes), {"subject": 1})
     cut = dict(window_size_samples=500, window_stride_samples=500, mapping={"a": 0, "b": 1})
     windows = create_windows_from_events(BaseConcatDataset([recording]), **cut)
-    estimator = Learner()
     X = as_sklearn(windows)[0]
     with pytest.warns(UserWarning, match='3 of 8 windows .*"BAD"' if not subset else "2 of 4"):
-        remember_windows(estimator, X[:4] if subset else X)
+        check_fit_windows(X[:4] if subset else X)
     if not subset:
         good = create_windows_from_events(
             BaseConcatDataset([recording]), use_mne_epochs=True, preload=True, **cut
         )
-        remember_windows(estimator, as_sklearn(good)[0])
+        check_fit_windows(as_sklearn(good)[0])
         assert len(good) == 5
