@@ -57,7 +57,8 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         start = encoder_start.load_or_build_encoder(self, windows)
         self.n_chans_, self.n_times_ = start.n_chans, start.n_times
         self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
-        self.encoder_card_, self.pretraining_history_ = start.card, []
+        self.encoder_card_ = start.card
+        self.pretraining_history_: list[dict[str, Any]] = []
         self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
         if differing := start.card.differences(self.preprocessing_):
             listing = "; ".join(map(windows_estimator.format_difference, differing))
