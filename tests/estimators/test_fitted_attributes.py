@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -20,8 +19,16 @@ OTHER_OBJECTS = {
     "braindecode_pars.baselines.new_subject": {"scaler", "linear"},
     "braindecode_pars.study.study": {"estimator"},
 }
-#: Calls that return an object of the class in whose method they are.
-OF_OWN_CLASS = re.compile(r"copy\.copy\(self\)|\bcls\(")
+
+
+def is_of_own_class(node: ast.AST) -> bool:
+    """Whether a call returns an object of the class in whose method it is."""
+    match node:
+        case ast.Call(ast.Name("cls")):
+            return True
+        case ast.Call(ast.Attribute(ast.Name("copy"), "copy"), [ast.Name("self")]):
+            return True
+    return False
 
 
 def outside_assignments(module: ast.AST) -> Iterator[str]:
@@ -37,7 +44,7 @@ def outside_assignments(module: ast.AST) -> Iterator[str]:
     allowed: dict[ast.AST, set[str]] = {}
     for method in methods:
         assigned = [n for n in ast.walk(method) if isinstance(n, ast.Assign)]
-        own = [n.targets[0] for n in assigned if OF_OWN_CLASS.search(ast.unparse(n.value))]
+        own = [n.targets[0] for n in assigned if any(map(is_of_own_class, ast.walk(n.value)))]
         names = {n.id for target in own for n in ast.walk(target) if isinstance(n, ast.Name)}
         allowed |= dict.fromkeys(ast.walk(method), names | {"self"})
     for node in ast.walk(module):

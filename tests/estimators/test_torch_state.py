@@ -71,25 +71,23 @@ PAIRS = [(name, double_inference) for name in MODELS]
 PAIRS += [("pretrained", state) for state in STATES]
 
 
+def modes() -> tuple:
+    return (
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+    )
+
+
 @pytest.mark.parametrize(("name", "state"), PAIRS)
 def test_fit_and_predict_are_those_of_any_state(name, state):
     expected = plain(name)
     with state():
         found = MODELS[name]().fit(X, Y)
-        predicted = found.predict(X)
-        before = (
-            torch.get_default_dtype(),
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-        )
+        predicted, left = found.predict(X), modes()
     np.testing.assert_array_equal(predicted, expected.predict(X))
     with state():  # it is left as it was
-        after = (
-            torch.get_default_dtype(),
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-        )
-    assert before == after
+        assert modes() == left
     np.testing.assert_array_equal(expected.predict(X), found.predict(X))
 
 
