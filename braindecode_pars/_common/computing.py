@@ -1,32 +1,17 @@
-"""Devices, random seeds, CUDA graphs of training steps, and the base class of skorch nets.
+"""Devices, random seeds, and the base class of skorch nets."""
 
-The networks of this package are small, so a GPU would spend most of the time waiting for kernel
-launches: a training step has thousands of launches. A CUDA graph launches all kernels of a step at
-once.
-"""
-
-from __future__ import annotations
-
-import gc
-import logging
-import pickle
-import random
-import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-import numpy as np
 import skorch
 import torch
 from torch import Tensor, nn
 
+from braindecode_pars._common import step_graphs
 from braindecode_pars._common.checks import boolean, check_parameters, choice
-
-log = logging.getLogger(__name__)
 
 #: Lock of the thread that draws random numbers from the global generators of torch.
 _DRAWING = threading.RLock()
@@ -160,290 +145,8 @@ def n_parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-#: Forward pass, loss and backward pass: function of a batch (x, y) that returns a dict of tensors
-#: and accumulates gradients.
-Step = Callable[[tuple[Any, Any]], dict[str, Any]]
-
-_SCALARS = frozenset({bool, int, float, str})
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-#: Graphs whose capture failed. They are not deleted, because torch may still have pointers to them.
-_FAILED: list[torch.cuda.CUDAGraph] = []
-
-
-class StepGraphs:
-    """CUDA graphs of the training steps, one graph for each kind of step.
-
-    Two steps are of the same kind if their batches have the same shapes and dtypes, if the same
-    weights are trained, and if the modules have the same types, buffers, and numbers, strings and
-    booleans as attributes. Other Python code of a module runs only while the step is captured.
-    Random numbers must be drawn with functions of torch, on the device of the batch.
-
-    The first step of a kind is executed normally, including compilation. The second step is
-    captured as a graph, which is replayed in all following steps. The graph contains the forward
-    pass, the loss and the backward pass; gradient clipping and the optimizer are executed normally.
-    Kernels and random draws are the same as without a graph. Only one training at a time can be
-    captured in a process.
-
-    A step that synchronizes the CPU with the GPU, or draws random numbers on the CPU, cannot be
-    captured. The training then runs without graphs, and a message is logged.
-
-    Parameters
-    ----------
-    device : torch.device
-        CUDA device of the training.
-    modules : list of nn.Module
-        The network and the loss.
-    """
-
-    #: Maximum number of kinds of steps. Steps of other kinds are executed normally.
-    MAX_KINDS = 8
-
-    def __init__(self, device: torch.device, modules: list[nn.Module]):
-        self.device, self.modules = device, modules
-        self.steps: dict[Any, CapturedStep | None] = {}
-        self.works = True
-        self._pool: Any = None
-        self._index = 0
-        self._has_logged = False
-
-    def __reduce__(self) -> tuple:
-        return type(None), ()  # copies and pickles of a net do not contain graphs
-
-    def run(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
-        """Run a step, with a graph if there is one, and accumulate the gradients of the weights.
-
-        Parameters
-        ----------
-        step : callable
-            Function of the batch.
-        batch : tuple of x, y
-            Tensors. x may also be a dict of tensors, and y may be None.
-
-        Returns
-        -------
-        dict of str to Any
-            Output of the step, detached.
-        """
-        handled = sys.exception()
-        inputs = _tensors_of(batch)
-        parts = [part for module in self.modules for part in module.modules()]
-        parameters = [w for part in parts for w in part._parameters.values() if w is not None]
-        weights: list[Tensor] = [*dict.fromkeys(parameters)]  # weights may be shared by modules
-        kind = _kind_of(batch, inputs, weights, parts) if self.works else None
-        is_new = kind not in self.steps
-        if kind is None or (is_new and len(self.steps) == self.MAX_KINDS):
-            if kind is not None and not self._has_logged:
-                self._has_logged = True
-                log.info(
-                    "Training has more than %d kinds of steps (for example, batch shapes); some "
-                    "steps run without a CUDA graph.",
-                    self.MAX_KINDS,
-                )
-            return _detached(step(batch))
-        if is_new:
-            self.steps[kind] = None
-            # Detached, because references of autograd to a step on this stream prevent a capture.
-            return _detached(step(batch))
-        captured = self.steps[kind]
-        if captured is None:
-            try:
-                captured = self._capture(step, batch, weights)
-                self.steps[kind] = captured
-            except Exception as error:  # after any error, the step runs without a graph
-                self.works = False
-                self.steps.clear()
-                cause: BaseException = error
-                while cause.__context__ not in (None, handled):  # find the original error
-                    cause = cause.__context__
-                network = self.modules[0]
-                network_name = getattr(network, "shown_name", type(network).__name__)
-                reason = f"{type(cause).__name__}: {cause}".splitlines()[0]
-                log.info("Training of %s runs without CUDA graphs (%s).", network_name, reason)
-                del cause  # it references the memory of the capture
-        return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
-
-    def _capture(self, step: Step, batch: tuple[Any, Any], weights: list[Tensor]) -> CapturedStep:
-        """Run a step twice without side effects, then capture it."""
-        if self._pool is None:
-            index = self.device.index
-            self._index = torch.cuda.current_device() if index is None else index
-            self._pool = torch.cuda.graph_pool_handle()
-        batch = map_tensors(partial(Tensor.to, device=self.device, copy=True), batch)
-        # A step may change buffers and weights that are not trained, such as a running mean.
-        state = [t for part in self.modules for t in (*part.parameters(), *part.buffers())]
-        state_before = [tensor.detach().clone() for tensor in state]
-        drawn_before = _states_on_cpu()
-        gradients = [weight.grad for weight in weights]
-
-        def run_step() -> dict[str, Any]:
-            for weight in weights:
-                weight.grad = None  # so that the graph writes gradients instead of accumulating
-            return _detached(step(batch))
-
-        gc.collect()  # remove references of autograd to earlier steps on the default stream
-        stream, graph = _side_stream(self._index), torch.cuda.CUDAGraph()
-        try:
-            with (
-                torch.cuda.device(self._index),
-                torch.random.fork_rng([self._index], device_type="cuda"),
-            ):
-                stream.wait_stream(torch.cuda.current_stream())
-                with torch.cuda.stream(stream):
-                    run_step()
-                    random_state = pickle.dumps(_states_on_cpu())
-                    with _synchronization_is_an_error():
-                        run_step()
-                    if pickle.dumps(_states_on_cpu()) != random_state:
-                        raise RuntimeError("random numbers are drawn on the CPU")
-                    try:
-                        # Threads that load data may use CUDA at the same time.
-                        mode: Any = dict(capture_error_mode="thread_local")
-                        with torch.cuda.graph(graph, pool=self._pool, stream=stream, **mode):
-                            outputs = run_step()
-                    except BaseException:
-                        self._end_capture(graph)
-                        raise
-                captured = [weight.grad for weight in weights]
-        finally:
-            torch.cuda.current_stream(self._index).wait_stream(stream)
-            for weight, gradient in zip(weights, gradients, strict=True):
-                weight.grad = gradient
-            with torch.no_grad():
-                for tensor, before in zip(state, state_before, strict=True):
-                    tensor.copy_(before)
-            random.setstate(drawn_before[0])
-            np.random.set_state(drawn_before[1])  # noqa: NPY002
-            torch.set_rng_state(torch.from_numpy(drawn_before[2]))
-        return CapturedStep(graph, _tensors_of(batch), outputs, captured)
-
-    def _end_capture(self, graph: torch.cuda.CUDAGraph) -> None:
-        """Restore the state of torch after a failed capture."""
-        _FAILED.append(graph)
-        with suppress(RuntimeError):  # the end of the capture may have done this already
-            torch._C._cuda_endAllocateToPool(self._index, self._pool)
-            torch._C._cuda_releasePool(self._index, self._pool)
-        # Without this, the generator would raise an error outside a capture.
-        generator = torch.cuda.default_generators[self._index]
-        generator.graphsafe_set_state(generator.clone_state())
-
-    def close(self) -> None:
-        """Free the memory of the graphs. The last gradients are copied."""
-        for module in self.modules:
-            for weight in module.parameters():
-                if self.steps and weight.grad is not None:
-                    weight.grad = weight.grad.clone()
-        self.steps.clear()
-
-
-class CapturedStep(NamedTuple):
-    """CUDA graph of a training step, with the tensors that it reads and writes.
-
-    Attributes
-    ----------
-    graph : torch.cuda.CUDAGraph
-        Graph to replay.
-    inputs : list of Tensor
-        Input tensors, to which the batch is copied.
-    outputs : dict of str to Any
-        Output of the step.
-    gradients : list of (Tensor | None)
-        Gradient of each weight in this step, without accumulation.
-    """
-
-    graph: Any
-    inputs: list[Tensor]
-    outputs: dict[str, Any]
-    gradients: list[Tensor | None]
-
-    def replay(self, inputs: list[Tensor], weights: list[Tensor]) -> dict[str, Any]:
-        """Run the step on new inputs, see :meth:`StepGraphs.run`."""
-        for place, new_input in zip(self.inputs, inputs, strict=True):
-            place.copy_(new_input, non_blocking=True)
-        # Accumulated gradients, which the graph would overwrite.
-        earlier = [None if weight.grad is None else weight.grad.clone() for weight in weights]
-        self.graph.replay()
-        for weight, before, added in zip(weights, earlier, self.gradients, strict=True):
-            if before is None or added is None:
-                weight.grad = added if before is None else before
-            else:
-                weight.grad = before.add_(added)
-        return map_tensors(torch.clone, self.outputs)  # callbacks may store the outputs
-
-
-@cache
-def _side_stream(index: int) -> torch.cuda.Stream:
-    """Return the CUDA stream of all captures, because torch reserves memory for each stream."""
-    return torch.cuda.Stream(index)
-
-
-def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """Apply a function to all tensors in nested mappings and sequences."""
-    match value:
-        case Tensor():
-            return function(value)
-        case Mapping():
-            return {key: map_tensors(function, item) for key, item in value.items()}
-        case tuple() | list():
-            items = [map_tensors(function, item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
 def _in_float32(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
-
-
-def _detached(outputs: dict[str, Any]) -> dict[str, Any]:
-    return map_tensors(Tensor.detach, outputs)
-
-
-def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
-    """Return the tensors of a batch."""
-    x, y = batch
-    return [*(x.values() if isinstance(x, Mapping) else [x]), *([] if y is None else [y])]
-
-
-def _kind_of(
-    batch: tuple[Any, Any], inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]
-) -> tuple | None:
-    """Return a key of all properties that affect the kernels; None if it cannot be captured."""
-    has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
-    has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
-    if has_hooks or not all(isinstance(tensor, Tensor) for tensor in inputs):
-        return None
-    names = tuple(batch[0]) if isinstance(batch[0], Mapping) else None
-    shapes = tuple((tensor.shape, tensor.dtype) for tensor in inputs)
-    trained = tuple((weight.data_ptr(), weight.requires_grad) for weight in weights)
-    return names, batch[1] is None, shapes, trained, tuple(map(_facts_of, parts))
-
-
-def _facts_of(part: nn.Module) -> tuple:
-    """Return the type of a module, the addresses of its buffers, and its scalar attributes."""
-    buffers = tuple(b.data_ptr() for b in part._buffers.values() if b is not None)
-    values = vars(part).values()
-    plain = tuple(value for value in values if type(value) in _SCALARS)
-    dicts = (value for value in values if type(value) is dict)
-    facts = tuple(v for mapping in dicts for v in mapping.items() if type(v[1]) in _SCALARS)
-    return type(part), buffers, plain, facts
-
-
-def _states_on_cpu() -> tuple[Any, Any, Any]:
-    """Return the states of the random number generators on the CPU."""
-    return random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()  # noqa: NPY002
-
-
-@contextmanager
-def _synchronization_is_an_error() -> Iterator[None]:
-    """Raise an error if torch synchronizes the CPU with the GPU inside the context."""
-    before = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns that this mode is a prototype
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            yield
-        finally:
-            torch.cuda.set_sync_debug_mode(before)
 
 
 _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean())
@@ -469,7 +172,7 @@ class TrainingNet(skorch.NeuralNet):
         Whether to compile the encoder and the decoder, which take most of the computing time. The
         names of the weights do not change, and random numbers are drawn outside of the compiled
         code. The first steps take up to a minute. On CUDA, in a single process, steps are also
-        captured as CUDA graphs, see :class:`~braindecode_pars._common.computing.StepGraphs`. In
+        captured as CUDA graphs, see :class:`~braindecode_pars._common.step_graphs.StepGraphs`. In
         later steps, the graphs are replayed and the Python code of the modules does not run, so
         that code that behaves differently from step to step has no effect.
     *args, **kwargs
@@ -510,7 +213,7 @@ class TrainingNet(skorch.NeuralNet):
         super().__init__(*args, compile=compile, **kwargs)
 
     #: CUDA graphs of the steps during training; None if steps are not captured.
-    graphs_: StepGraphs | None = None
+    graphs_: step_graphs.StepGraphs | None = None
 
     @property
     def compute_device(self) -> torch.device:
@@ -565,7 +268,7 @@ class TrainingNet(skorch.NeuralNet):
         if self._can_capture:
             parts = (self.module_, self.criterion_)
             modules = [part for part in parts if isinstance(part, nn.Module)]
-            self.graphs_ = StepGraphs(self.compute_device, modules)
+            self.graphs_ = step_graphs.StepGraphs(self.compute_device, modules)
         try:
             yield
         finally:
@@ -573,7 +276,7 @@ class TrainingNet(skorch.NeuralNet):
                 self.graphs_.close()
             self.graphs_ = None
 
-    def run_step(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
+    def run_step(self, step: step_graphs.Step, batch: tuple[Any, Any]) -> dict[str, Any]:
         """Run a step on a batch (x, y), with a CUDA graph if there is one."""
         return step(batch) if self.graphs_ is None else self.graphs_.run(step, batch)
 
@@ -603,4 +306,4 @@ class TrainingNet(skorch.NeuralNet):
             # Inside an autocast context of the caller, weights of the last step would be cached.
             torch.clear_autocast_cache()
             # Losses and scores require float32, and NumPy does not support bfloat16.
-            return map_tensors(_in_float32, super().infer(*args, **kwargs))
+            return step_graphs.map_tensors(_in_float32, super().infer(*args, **kwargs))

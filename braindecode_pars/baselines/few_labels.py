@@ -14,13 +14,14 @@ from braindecode_pars._common.names import extra_module
 from braindecode_pars.baselines import linear_probe, new_subject, window_features
 from braindecode_pars.estimators import (
     embedder,
+    saved_estimator,
     transformers,
     windows_classifier,
     windows_estimator,
 )
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.windows import amplitudes, convert, labels, table, transitions
+from braindecode_pars.windows import amplitudes, convert, labels, table
 from braindecode_pars.windows.preprocessing import Preprocessing
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ _NOT_SEARCHED = (
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassifier):
+class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.WindowsClassifier):
     r"""Soft-voting ensemble of linear classifiers, for data with few labeled subjects.
 
     Each feature set has its own pipeline of standardization and logistic regression. The
@@ -239,10 +240,9 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
             )
         computing.find_device(self.device)
         with windows_estimator.fresh_fit(self):
-            windows = windows_classifier.read_labeled(self, X, y, groups)
+            windows = self._read_labeled(X, y, groups)
             windows = windows[windows.labels >= 0]
-            start = embedder.load_or_build_encoder(self, windows)
-            encoder, card, _ = start.loaded_encoder  # type: ignore[misc]  # not None
+            encoder, card, _ = self._start(windows).loaded_encoder  # type: ignore[misc]  # not None
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
@@ -531,6 +531,7 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
+        super()._restore(described, loaded, tensors)
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
         windows = described["windows"]
@@ -542,7 +543,6 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         )
         self.one_class_recordings_ = described.get("one_class_recordings", False)
         self.prior_strength_ = described["prior_strength"]
-        self.transitions_ = transitions.Transitions.from_json(described["transitions"])
         if "tangent_space" in self._feature_sets:
             tangentspace = extra_module("pyriemann.tangentspace")
             self.tangent_space_ = tangentspace.TangentSpace()

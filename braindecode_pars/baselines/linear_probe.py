@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, tables
 from braindecode_pars.baselines import new_subject
-from braindecode_pars.estimators import transformers, windows_estimator
+from braindecode_pars.estimators import transformers, windows_classifier, windows_estimator
 from braindecode_pars.windows import Windows, convert
 from braindecode_pars.windows.labels import (
     cross_entropy_weights,
@@ -36,7 +36,7 @@ _MAX_FOLDS = 5
 
 
 @dataclass(eq=False, repr=False)
-class LinearProbe(windows_estimator.LabelPredictor):
+class LinearProbe(windows_classifier.LabelPredictor):
     r"""Linear probe: a linear classifier on the standardized features of a transformer.
 
     The features are computed once, standardized, and classified by logistic regression or by linear

@@ -24,6 +24,7 @@ from braindecode_pars.estimators import (
     PARSEmbedder,
     SubjectCentering,
     embedder,
+    encoder_start,
 )
 from braindecode_pars.pretext import PRETEXT_TASKS
 from braindecode_pars.pretext.base import find_task
@@ -241,7 +242,7 @@ def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with which a new encoder has the size of the first of these encoders."""
     for source in encoders.values():
         encoder, card, _ = load_encoder(source)
-        size = {name: encoder.config[name] for name in embedder.SIZES}
+        size = {name: encoder.config[name] for name in encoder_start.SIZES}
         if card.sfreq is not None:
             size["patch_seconds"] = encoder.patch_size / card.sfreq
         return size

@@ -216,10 +216,10 @@ verbose
         network = _model_class(self.network)  # raises before windows are read
         if self.weights is not None:
             foundation.input_format_of(network, self.input_format)
-        windows = windows_classifier.read_labeled(self, X, y, groups)
+        windows = self._read_labeled(X, y, groups)
         windows = windows[windows.labels >= 0]
-        windows_estimator.remember_windows(self, windows)
-        self.sfreq_ = windows.sfreq
+        self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)
+        self.chs_info_, self.sfreq_ = windows.chs_info, windows.sfreq
         self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
         train, valid = labels.hold_out(windows, self.validation, seeds.split)
         if self.weights is None:  # the scale is computed from the training windows only
@@ -227,6 +227,7 @@ verbose
             module = self._network(signal, {}, root_mean_square(train))
         else:
             module = self._build_pretrained(train)
+        self.fine_tuning_ = fine_tuning.chosen_settings(vars(self), train)
         self.net_ = fine_tuning.fine_tuning_net(
             self, module, train, valid, seed=seeds.augmentation, frozen=module.loaded
         )

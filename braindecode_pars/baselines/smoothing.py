@@ -12,11 +12,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common.tables import TestSubjectData
-from braindecode_pars.estimators.windows_estimator import (
-    LabelPredictor,
-    fresh_fit,
-    parameter_of_last,
-)
+from braindecode_pars.estimators.windows_classifier import LabelPredictor
+from braindecode_pars.estimators.windows_estimator import fresh_fit, parameter_of_last
 from braindecode_pars.windows import Windows, convert
 from braindecode_pars.windows.transitions import Transitions
 

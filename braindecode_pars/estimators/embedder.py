@@ -1,12 +1,6 @@
-"""PARSEmbedder, and the loading, building and pretraining of the encoder of an estimator.
-
-PARSClassifier and PARSRegressor use the same functions for the encoder before fine-tuning.
-"""
+"""PARSEmbedder, and the base class of all estimators that pretrain an encoder."""
 
 import copy
-import logging
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -19,23 +13,20 @@ from sklearn.utils import Tags, validation
 from braindecode_pars import pretraining
 from braindecode_pars._common import checks, computing, model_files, settings, tables, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.models import electrodes, embed_channels, patch_size_for
-from braindecode_pars.models.space_time import build_encoder
+from braindecode_pars.estimators import encoder_start, saved_estimator, windows_estimator
+from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows, amplitudes, convert, picking
 from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
 
-log = logging.getLogger(__name__)
-
-#: Arguments of a new encoder that are parameters of the estimators.
-SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator):
-    """Base class of estimators with an encoder; the parameters are described in PARSClassifier."""
+class EncoderEstimator(saved_estimator.SavedEstimator):
+    """Base class of estimators that pretrain an encoder.
+
+    The parameters are described in PARSClassifier.
+    """
 
     # The windows
     sfreq: float | None = None
@@ -87,7 +78,78 @@ class EncoderEstimator(saved.SavedEstimator, windows_estimator.WindowsEstimator)
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
-            return computing.n_parameters(load_or_build_encoder(unfitted, windows).new_encoder())
+            return computing.n_parameters(unfitted._start(windows).new_encoder())
+
+    def _pretrain(
+        self,
+        start: encoder_start.EncoderStart,
+        encoder: PatchEncoder,
+        parts: list[Windows],
+        seed: int,
+        held_out: Windows | None = None,
+    ) -> None:
+        """Load the initial weights, and pretrain the encoder.
+
+        The encoder is saved in ``checkpoint_dir``, also after Ctrl-C.
+
+        Parameters
+        ----------
+        start : EncoderStart
+            Start of this fit.
+        encoder : PatchEncoder
+            Encoder, which is trained in place.
+        parts : list of Windows
+            Windows for pretraining. The first entry contains the windows of ``fit``.
+        seed : int
+            Seed of all random numbers.
+        held_out : Windows | None
+            Windows for the held-out loss. If None, windows in ``parts`` are held out.
+        """
+        if start.loaded_encoder is not None:
+            encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())
+        if start.settings is None:
+            if self.sham:
+                raise ValueError(
+                    "sham=True has no effect, because fit does not pretrain. Use sham=False, or "
+                    "pretrain: set pretext and, with an encoder, continue_pretraining=True."
+                )
+            return
+        further = parts[1:]
+        expected = self.preprocessing_
+        descriptions = [replace(expected, channels=None)]  # encoders process single channels
+        for windows in further:
+            beginning = "Preprocessing of the unlabeled windows differs from X"
+            windows_estimator.warn_of_differences(expected, windows, beginning, cards.OF_ENCODERS)
+            descriptions.append(agreed(counted(windows.column("preprocessing"))))
+        preprocessing = agreed(descriptions)
+
+        def remember(net: pretraining.PretrainingNet) -> None:
+            # An interrupted epoch has no relative loss.
+            history = [dict(row) for row in net.history if tables.RELATIVE in row]
+            card = start.pretrained_card(net, history, parts, preprocessing)
+            self._remember(net.task_, history, card)
+            if self.checkpoint_dir is not None:
+                saved.save_encoder(encoder, card, self.checkpoint_dir)
+
+        # Crops are as long as the shortest window, so that every window has a crop.
+        pretraining.pretrain_encoder(
+            encoder,
+            parts,
+            start.settings,
+            sfreq=start.sfreq,
+            n_times=min([start.n_times, *(part.shortest() for part in further)]),
+            held_out_windows=held_out,
+            callbacks=self.pretrain_callbacks,
+            on_end=remember,
+            seed=seed,
+            verbose=self.verbose,
+        )
+
+    def _remember(
+        self, task: base.PretextTask, history: list[dict[str, Any]], card: cards.EncoderCard
+    ) -> None:
+        """Set the attributes of the pretraining, also after Ctrl-C."""
+        self.pretraining_history_, self.encoder_card_ = history, card
 
 
 class TrainingCost(NamedTuple):
@@ -116,224 +178,6 @@ class TrainingCost(NamedTuple):
     parameters: int
     pretraining_steps: float
     finetuning_steps: int
-
-
-@dataclass(frozen=True)
-class EncoderStart:
-    """Encoder of a fit before training, and its pretraining.
-
-    Attributes
-    ----------
-    estimator : PARSClassifier | PARSEmbedder
-        Estimator with the parameters of pretraining.
-    sizes : dict
-        Arguments of the encoder, and its kind.
-    loaded_encoder : Pretrained | None
-        Pretrained encoder that was loaded; None for a new encoder.
-    """
-
-    estimator: Any
-    sizes: dict[str, Any]
-    loaded_encoder: cards.Pretrained | None
-
-    @property
-    def is_pretrained(self) -> bool:
-        """Whether the fit pretrains a new encoder, or continues the pretraining of an encoder."""
-        model = self.estimator
-        is_new = self.loaded_encoder is None
-        return (
-            model.pretext is not None
-            and (is_new or model.continue_pretraining)
-            and model.pretrain_epochs != 0
-        )
-
-    @property
-    def settings(self) -> settings.PretrainingSettings:
-        model = self.estimator
-        parameters = {name.removeprefix("pretrain_"): value for name, value in vars(model).items()}
-        params = base.params_of(model.pretext, model.pretext_params)
-        return settings.PretrainingSettings.of(parameters, task=model.pretext, task_params=params)
-
-    def n_steps(self, n_windows: int) -> float:
-        """Return the maximum number of pretraining steps, including those of a loaded encoder.
-
-        NaN when the number is unknown.
-        """
-        steps = 0 if self.loaded_encoder is None else _steps_of_card(self.loaded_encoder.card)
-        if self.is_pretrained:
-            plan = self.settings
-            steps_per_epoch = math.ceil(n_windows / plan.batch_size)
-            steps += plan.step_limit if plan.epochs is None else plan.epochs * steps_per_epoch
-        return steps
-
-    def new_encoder(self) -> PatchEncoder:
-        """Return an encoder with initial weights."""
-        return build_encoder(**self.sizes)
-
-    def make_task(self, encoder: PatchEncoder) -> base.PretextTask:
-        """Return the pretext task for this encoder and for windows of the same length as in fit."""
-        model, task_params = self.estimator, self.settings.task_params
-        signal: Any = dict(n_times=model.n_times_, sfreq=model.sfreq_)
-        return base.make_task(model.pretext, encoder=encoder, task_params=task_params, **signal)
-
-    def pretrain(
-        self,
-        encoder: PatchEncoder,
-        parts: list[Windows],
-        seed: int,
-        held_out: Windows | None = None,
-        on_end: Callable[[base.PretextTask], None] = lambda task: None,
-    ) -> None:
-        """Load the initial weights, pretrain the encoder, and set its history and card.
-
-        The encoder is saved in ``checkpoint_dir``, also after Ctrl-C.
-
-        Parameters
-        ----------
-        encoder : PatchEncoder
-            Encoder, which is trained in place.
-        parts : list of Windows
-            Windows for pretraining. The first entry contains the windows of ``fit``.
-        seed : int
-            Seed of all random numbers.
-        held_out : Windows | None
-            Windows for the held-out loss. If None, windows in ``parts`` are held out.
-        on_end : callable
-            Function that is called with the trained pretext task, also after Ctrl-C.
-        """
-        if self.loaded_encoder is not None:
-            encoder.load_state_dict(self.loaded_encoder.encoder.state_dict())
-        if not self.is_pretrained:
-            if self.estimator.sham:
-                raise ValueError(
-                    "sham=True has no effect, because fit does not pretrain. Use sham=False, or "
-                    "pretrain: set pretext and, with an encoder, continue_pretraining=True."
-                )
-            return
-        estimator, further = self.estimator, parts[1:]
-        expected = estimator.preprocessing_
-        descriptions = [replace(expected, channels=None)]  # encoders process single channels
-        for windows in further:
-            beginning = "Preprocessing of the unlabeled windows differs from X"
-            windows_estimator.warn_of_differences(expected, windows, beginning, cards.OF_ENCODERS)
-            descriptions.append(agreed(counted(windows.column("preprocessing"))))
-        preprocessing = agreed(descriptions)
-
-        def save_result(net: pretraining.PretrainingNet) -> None:
-            # An interrupted epoch has no relative loss.
-            history = [dict(row) for row in net.history if tables.RELATIVE in row]
-            card = self._card(net, history, parts, preprocessing)
-            estimator.pretraining_history_, estimator.encoder_card_ = history, card
-            on_end(net.task_)
-            if estimator.checkpoint_dir is not None:
-                saved.save_encoder(encoder, card, estimator.checkpoint_dir)
-
-        # Crops are as long as the shortest window, so that every window has a crop.
-        pretraining.pretrain_encoder(
-            encoder,
-            parts,
-            self.settings,
-            sfreq=estimator.sfreq_,
-            n_times=min([estimator.n_times_, *(part.shortest() for part in further)]),
-            held_out_windows=held_out,
-            callbacks=estimator.pretrain_callbacks,
-            on_end=save_result,
-            seed=seed,
-            verbose=estimator.verbose,
-        )
-
-    def _card(
-        self,
-        net: pretraining.PretrainingNet,
-        history: list[dict[str, Any]],
-        parts: list[Windows],
-        preprocessing: Preprocessing,
-    ) -> cards.EncoderCard:
-        batches = [batch for row in net.history for batch in row["batches"]]
-        # The batch that was interrupted by Ctrl-C has no size.
-        sizes = [batch["train_batch_size"] for batch in batches if "train_batch_size" in batch]
-        card = cards.EncoderCard(
-            sfreq=self.estimator.sfreq_,
-            task=net.task_.name,
-            task_params=dict(self.settings.task_params),
-            subjects=cards.unique_subjects(*(part.corpus_subjects for part in parts)),
-            n_windows=sum(map(len, parts)),
-            epochs=len(history),
-            n_times=net.task_.n_times,
-            n_steps=len(sizes),
-            n_examples=sum(sizes),
-            **training.card_losses(history),
-            sham=self.estimator.sham,
-            preprocessing=preprocessing,
-        )
-        loaded = self.loaded_encoder
-        return card if loaded is None else card.continues(loaded.card)
-
-
-def _steps_of_card(card: cards.EncoderCard) -> float:
-    if card.subjects == [] and card.task is None:  # never pretrained
-        return 0
-    steps = math.nan if card.n_steps is None else card.n_steps
-    earlier = card.continued_from
-    return steps + (_steps_of_card(cards.read_card(earlier)) if earlier else 0)
-
-
-def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
-    """Load the encoder of an estimator, or determine the sizes of a new encoder.
-
-    Sets the attributes ``n_chans_``, ``n_times_``, ``chs_info_``, ``sfreq_``, ``preprocessing_``,
-    ``encoder_card_``, ``pretraining_history_`` and, if the encoder is loaded from a folder,
-    ``load_report_``.
-
-    Raises
-    ------
-    ValueError
-        When the windows are malformed, have another sampling rate than the pretrained encoder, or
-        are shorter than a patch of the encoder.
-    """
-    windows_estimator.remember_windows(estimator, windows)
-    pretrained = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
-    if pretrained is None:
-        patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, estimator.n_times_)
-        config = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
-        config["encoder_kind"] = base.encoder_kind_of(estimator.pretext)
-        card = cards.EncoderCard(sfreq=windows.sfreq)
-    else:
-        config, card = pretrained.encoder.config, pretrained.card
-        patch_size = pretrained.encoder.patch_size
-        remedy = "resample the recordings, for example with raw.resample({expected:g})"
-        whose = "The windows are", "the encoder was pretrained at"
-        checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
-        if (n_times := estimator.n_times_) < patch_size:
-            raise ValueError(
-                f"Windows must have at least {patch_size} samples, the length of a patch of the "
-                f"encoder, got {n_times} samples. Use longer windows."
-            )
-    estimator.sfreq_ = card.sfreq if windows.sfreq is None else windows.sfreq
-    if windows.sfreq is None:
-        assumption = f"using patches of {patch_size} samples"
-        if card.sfreq is not None:
-            assumption = f"assuming {card.sfreq:g} Hz, the sampling rate of the encoder"
-        checks.warn_user(
-            f"The sampling rate of X is unknown; {assumption}. Pass sfreq (in Hz) to "
-            f"{type(estimator).__name__}, or pass the X of as_sklearn to fit, which also contains "
-            "channel names and subjects. (scikit-learn converts a windows dataset to a list "
-            "without these.)"
-        )
-    estimator.encoder_card_, estimator.pretraining_history_ = card, []
-    estimator.preprocessing_ = windows_estimator.preprocessing_of(estimator, windows)
-    if differing := card.differences(estimator.preprocessing_):
-        listing = "; ".join(entry.text("in pretraining") for entry in differing)
-        advice = windows_estimator.advice(differing, "preprocessing of the pretraining data")
-        checks.warn_user(
-            "Preprocessing of these windows differs from the pretraining data of the encoder: "
-            f"{listing}. {advice}"
-        )
-    if pretrained is not None and pretrained.report is not None:  # None if encoder is an object
-        estimator.load_report_ = pretrained.report
-        if estimator.verbose:
-            log.info("Encoder from %s: %s.", estimator.encoder, pretrained.report)
-    return EncoderStart(estimator, config, pretrained)
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
@@ -472,21 +316,22 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
             self.encoder_ = start.new_encoder()
             self.encoder_.block_number(self.layer)  # raises before pretraining starts
             try:
-                start.pretrain(
-                    self.encoder_,
-                    [windows, *further],
-                    seeds.pretraining,
-                    on_end=lambda task: setattr(self, "task_", task.cpu()),
-                )
+                self._pretrain(start, self.encoder_, [windows, *further], seeds.pretraining)
             finally:
                 self.encoder_.cpu()  # so that a pickle can be loaded on a machine without a GPU
         return self
 
-    def _begin(self, X: Any, groups: Any) -> tuple[EncoderStart, Windows]:
+    def _remember(
+        self, task: base.PretextTask, history: list[dict[str, Any]], card: cards.EncoderCard
+    ) -> None:
+        super()._remember(task, history, card)
+        self.task_ = task.cpu()
+
+    def _begin(self, X: Any, groups: Any) -> tuple[encoder_start.EncoderStart, Windows]:
         windows = windows_estimator.read_windows(
             self, X, None, groups, any_montage=self.pooling != "channels"
         )
-        start = load_or_build_encoder(self, windows)
+        start = self._start(windows)
         self._choose_pooling()
         return start, windows
 
@@ -548,9 +393,9 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         """
         validation.check_is_fitted(self)
         if self.pooling_ == checks.AUTO:  # after from_pretrained; determined here, as in fit
-            windows_estimator.remember_windows(
-                self, windows_estimator.read_windows(self, X, any_montage=True)
-            )
+            windows = windows_estimator.read_windows(self, X, any_montage=True)
+            self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)
+            self.chs_info_ = windows.chs_info
             self._choose_pooling()
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
@@ -616,6 +461,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
+        super()._restore(described, loaded, tensors)
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
@@ -629,10 +475,13 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
             return cls.load(folder, device=device, strict=strict)
         pretrained = saved.load_encoder(folder, strict=strict)
         # Without fit, windows of any montage, unit and length are accepted.
-        embedder = cls(encoder=str(source), device=device)
+        embedder, card = cls(encoder=str(source), device=device), pretrained.card
         unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
-        embedder.preprocessing_ = replace(pretrained.card.preprocessing, **unknown)
-        embedder.sfreq_ = pretrained.card.sfreq
-        windows: dict[str, Any] = dict(n_chans=None, n_times=None, ch_names=[])
-        embedder._restore(dict(windows=windows, pooling="auto", history=[]), pretrained, {})
+        described = dict(
+            windows=dict(n_chans=None, n_times=None, sfreq=card.sfreq, ch_names=[]),
+            preprocessing=replace(card.preprocessing, **unknown),
+            pooling=checks.AUTO,
+            history=[],
+        )
+        embedder._restore(described, pretrained, {})
         return embedder

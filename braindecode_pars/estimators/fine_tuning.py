@@ -54,12 +54,11 @@ def fine_tuning_net(
 ) -> skorch.NeuralNet:
     """Build and initialize a skorch net with the parameters of an estimator.
 
-    Sets ``fine_tuning_`` of the estimator.
-
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
-        Estimator with the parameters and, for classifiers, ``classes_``.
+        Estimator with the parameters, ``fine_tuning_`` (:func:`chosen_settings`) and, for
+        classifiers, ``classes_``.
     module : nn.Module
         The network, which is trained in place.
     train, valid : Windows | None
@@ -78,15 +77,7 @@ def fine_tuning_net(
     FineTuningNet | RegressionNet
         Initialized net, not trained.
     """
-    params = dict(vars(estimator))
-    # torch does not accept NumPy integers.
-    batch_size, epochs = int(params["finetune_batch_size"]), params["finetune_epochs"]
-    if train is not None and epochs is None:
-        epochs = default_epochs(len(train), batch_size)
-    if not hasattr(estimator, "fine_tuning_"):
-        subjects = None if train is None else cards.unique_subjects(train.corpus_subjects)
-        estimator.fine_tuning_ = fine_tuning_of(params, subjects, epochs or EPOCHS)
-    params |= estimator.fine_tuning_
+    params = {**vars(estimator), **estimator.fine_tuning_}
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
@@ -106,11 +97,11 @@ def fine_tuning_net(
         optimizer__param_groups=param_groups(params, n_layers),
         optimizer__weight_decay=params["weight_decay"],
         lr=params["finetune_lr"],
-        batch_size=batch_size,
+        batch_size=int(params["finetune_batch_size"]),  # torch does not accept NumPy integers
         iterator_train__shuffle=True,
         iterator_valid=examples.WindowLoader,
         train_split=None,
-        max_epochs=epochs or EPOCHS,
+        max_epochs=n_epochs(params, train),
         callbacks=_callbacks(params, frozen, restore_best=valid is not None),
         callbacks__print_log=None,
         device=computing.find_device(params["device"]),
@@ -121,19 +112,25 @@ def fine_tuning_net(
     ).initialize()
 
 
-def default_epochs(n_windows: int, batch_size: int) -> int:
-    """Return the number of fine-tuning epochs if ``finetune_epochs=None``.
+def n_epochs(params: Mapping[str, Any], train: Sequence | None) -> int:
+    """Return the number of fine-tuning epochs: ``finetune_epochs``, or the default if it is None.
 
     The result of training depends on the number of steps. A fixed number of epochs is sufficient
-    only if an epoch has several steps: 30 epochs with 36 windows can be as few as 30 steps.
+    only if an epoch has several steps: 30 epochs with 36 windows can be as few as 30 steps. If
+    there are no training windows, the default is 30 epochs.
 
     Examples
     --------
-    >>> from braindecode_pars.estimators.fine_tuning import default_epochs
-    >>> default_epochs(36, batch_size=64), default_epochs(1000, batch_size=64)
+    >>> from braindecode_pars.estimators.fine_tuning import n_epochs
+    >>> params = dict(finetune_epochs=None, finetune_batch_size=64)
+    >>> n_epochs(params, range(36)), n_epochs(params, range(1000))
     (60, 30)
     """
-    return max(EPOCHS, math.ceil(STEPS / max(1, math.ceil(n_windows / batch_size))))
+    epochs = params["finetune_epochs"]
+    if epochs is None and train is not None:
+        steps_per_epoch = max(1, math.ceil(len(train) / params["finetune_batch_size"]))
+        return max(EPOCHS, math.ceil(STEPS / steps_per_epoch))
+    return epochs or EPOCHS
 
 
 def _objective(
@@ -206,6 +203,12 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
 #: Minimum number of labeled subjects for which a pretrained encoder is fine-tuned by default, see
 #: docs/results/development.rst.
 MIN_SUBJECTS = 24
+
+
+def chosen_settings(params: Mapping[str, Any], train: Windows) -> dict[str, Any]:
+    """Return the settings of :func:`fine_tuning_of` for training windows."""
+    subjects = cards.unique_subjects(train.corpus_subjects)
+    return fine_tuning_of(params, subjects, n_epochs(params, train))
 
 
 def fine_tuning_of(

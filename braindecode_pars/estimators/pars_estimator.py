@@ -20,10 +20,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, model_files, names, training
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import embedder, fine_tuning, windows_classifier, windows_estimator
+from braindecode_pars.estimators import (
+    embedder,
+    encoder_start,
+    fine_tuning,
+    windows_classifier,
+    windows_estimator,
+)
 from braindecode_pars.models import PARSNet, electrodes
 from braindecode_pars.pretrained import cards
-from braindecode_pars.windows import Windows, amplitudes, convert, labels, transitions
+from braindecode_pars.windows import Windows, amplitudes, convert, labels
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +77,7 @@ class PARSEstimator(embedder.EncoderEstimator):
             start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             # Pretrain the encoder
-            start.pretrain(self.encoder_, parts, seeds.pretraining, valid)
+            self._pretrain(start, self.encoder_, parts, seeds.pretraining, valid)
             # Fine-tune the network. The card is set before, so that it is complete after Ctrl-C.
             subjects = [part.corpus_subjects for part in (train, valid) if part is not None]
             self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *subjects)
@@ -87,7 +93,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         unlabeled: Any = None,
         *,
         seeds: windows_estimator.Seeds,
-    ) -> tuple[embedder.EncoderStart, Windows, Windows | None, list[Windows]]:
+    ) -> tuple[encoder_start.EncoderStart, Windows, Windows | None, list[Windows]]:
         """Read the windows and build the net.
 
         Returns
@@ -105,7 +111,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
         windows, labeled = self._read(X, y, groups, any_montage=not has_positions)
         # Load a pretrained encoder, or build a new one
-        start = embedder.load_or_build_encoder(self, windows)
+        start = self._start(windows)
         unlabeled_parts = embedder.further_windows(self, unlabeled, windows)
         if not labeled.all():
             unlabeled_parts = [windows[~labeled], *unlabeled_parts]
@@ -118,8 +124,8 @@ class PARSEstimator(embedder.EncoderEstimator):
         parts = [train, *(part for part in not_held_out if part is not None)]
         # Build the network
         module = self._network(start)
+        self.fine_tuning_ = fine_tuning.chosen_settings(vars(self), train) | {"head": module.head}
         self.net_ = fine_tuning.fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
-        self.fine_tuning_["head"] = module.head
         if self.verbose and self.encoder is not None:
             logged = dict(self.fine_tuning_)
             if logged["freeze_encoder"]:  # the other entries have no effect
@@ -132,7 +138,7 @@ class PARSEstimator(embedder.EncoderEstimator):
             )
         return start, train, valid, parts
 
-    def _network(self, start: embedder.EncoderStart) -> PARSNet:
+    def _network(self, start: encoder_start.EncoderStart) -> PARSNet:
         """Return a new network; log the choice of electrode_position="auto"."""
         # The list is empty if recordings have different channels. A single channel cannot be
         # filtered spatially.
@@ -277,21 +283,20 @@ class PARSEstimator(embedder.EncoderEstimator):
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
+        super()._restore(described, loaded, tensors)
         montages = {"one": loaded._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
         self.encoder_card_ = cards.read_card(described["pretraining"])
         self.n_chans_, self.n_times_ = loaded.n_chans, loaded.n_times
         self.load_report_ = loaded.load_report
-        if "classes" in described:
-            self.transitions_ = transitions.Transitions.from_json(described["transitions"])
         # The skorch net of the loaded module, which is not trained again
         self.pretraining_history_ = described["history"]["pretraining"]
         settings = described["fine_tuning"].items()
         self.fine_tuning_ = {k: tuple(v) if isinstance(v, list) else v for k, v in settings}
         class_weights = described["class_weights"]  # None in a regressor
         class_weights = None if class_weights is None else torch.FloatTensor(class_weights)
-        self.net_ = fine_tuning.fine_tuning_net(self, loaded, class_weights=class_weights)
         self.fine_tuning_["head"] = loaded.head
+        self.net_ = fine_tuning.fine_tuning_net(self, loaded, class_weights=class_weights)
         self.net_.history.extend(described["history"]["fine-tuning"])
 
 
@@ -589,7 +594,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     def _read(
         self, X: Any, y: Any, groups: Any, *, any_montage: bool
     ) -> tuple[Windows, np.ndarray]:
-        windows = windows_classifier.read_labeled(self, X, y, groups, any_montage=any_montage)
+        windows = self._read_labeled(X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
 
 
@@ -744,6 +749,13 @@ amplitudes_, n_chans_, n_times_, chs_info_
                 # In single precision, because some GPUs do not support double precision
                 parts[i] = part.with_labels(standardized.astype(np.float32))
         return parts[0], parts[1]
+
+    def _restore(
+        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
+    ) -> None:
+        super()._restore(described, loaded, tensors)
+        self.target_mean_ = described["target_mean"]
+        self.target_scale_ = described["target_scale"]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Predict the target of each window.

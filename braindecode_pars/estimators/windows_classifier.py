@@ -1,21 +1,163 @@
-"""Base class of classifiers of windows: decision function, probabilities, predict_raw."""
+"""Base classes of classifiers of windows.
+
+LabelPredictor has predictions and a score. WindowsClassifier reads labels, and predicts windows and
+continuous recordings from logits.
+"""
 
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.utils import validation
 from torch import Tensor
 
 from braindecode_pars._common import checks, names
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.windows import Windows, labels, transitions
+from braindecode_pars.windows import Windows, convert, labels, transitions
 
 
-class WindowsClassifier(windows_estimator.LabelPredictor):
+class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
+    """Base class of classifiers of windows: predict, predict_proba and score."""
+
+    unlabeled_label: Any
+
+    # With scikit-learn's metadata routing, groups are passed to the predictions, for subject-wise
+    # centering.
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
+
+    @abstractmethod
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return labels, shape (n_windows,), and probabilities, (n_windows, n_classes)."""
+
+    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : windows
+            Windows of any type that ``fit`` accepts. Channels are matched by name to the channels
+            of ``fit``, and reordered to the order of ``fit``.
+
+            PARSClassifier accepts windows of any length of at least one patch. If channels of
+            ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the remaining channels,
+            with a warning. If all channels of ``fit`` are missing, PARSClassifier uses all EEG
+            channels, with a warning. A model with electrode positions uses the positions of the
+            channels in ``X``, and warns if none of them is known. Windows without channel names
+            are assumed to have the channels of ``fit``.
+
+            A FewLabelsClassifier with subject-wise centering requires all windows of a subject in
+            one call.
+        groups : array-like, shape (n_windows,) | None
+            Subject of each window, for a FewLabelsClassifier; other classifiers ignore it. If
+            None, the subjects of the windows are used.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_classes)
+            Class probabilities; the columns are in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            When there are no windows, when their sampling rate or their channels differ from those
+            of the model, when a window is too short, or when windows contain NaN. In a
+            FewLabelsClassifier with subject-wise centering, also when the subject of a window is
+            unknown, or when a subject has fewer than 10 windows.
+        """
+        return self._predictions(X, groups)[1]
+
+    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
+        """Return the most probable label of each window.
+
+        Parameters
+        ----------
+        X, groups
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        ndarray, shape (n_windows,)
+            Predicted labels, with the values that were passed to ``fit``.
+        """
+        return self._predictions(X, groups)[0]
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> float:
+        """Return the accuracy on the labeled windows.
+
+        For another metric, call a scorer of scikit-learn with windows that are all labeled:
+        ``get_scorer("balanced_accuracy")(clf, X, y)``.
+
+        Parameters
+        ----------
+        X : windows
+            As in ``predict_proba``.
+        y : array-like, shape (n_windows,) | None
+            Labels. If None, the labels of the dataset are used. Windows with ``unlabeled_label``
+            are ignored. Windows with a label that did not occur in ``fit`` are counted as errors,
+            and a warning lists these labels.
+        sample_weight : array-like, shape (n_windows,) | None
+            Weight of each window.
+        groups : array-like, shape (n_windows,) | None
+            As in ``predict_proba``.
+
+        Returns
+        -------
+        float
+            Accuracy between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            When windows, labels or weights are malformed, or when no window is labeled.
+        """
+        validation.check_is_fitted(self)
+        windows = convert.as_windows(X, y, groups)
+        labeled, y, sample_weight = labels.to_score(
+            windows, self.unlabeled_label, self.classes_, sample_weight
+        )
+        # All windows are predicted, because the subject mean includes unlabeled windows.
+        return float(np.average(self.predict(windows)[labeled] == y, weights=sample_weight))
+
+
+class WindowsClassifier(LabelPredictor):
     """Base class of classifiers that predict windows and recordings from logits (``_outputs``)."""
 
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
+    class_weight: str | dict | None
+
+    def _read_labeled(self, X: Any, y: Any, groups: Any, *, any_montage: bool = False) -> Windows:
+        """Validate X and y of ``fit``, and set classes_, class_names_ and transitions_.
+
+        The labels of the returned windows are class indices, and -1 for unlabeled windows.
+        """
+        windows = windows_estimator.read_windows(self, X, y, groups, any_montage=any_montage)
+        labeled = labels.where_labeled(windows, self.unlabeled_label)
+        codes = np.full(len(windows), -1)
+        self.classes_, codes[labeled] = labels.training_classes(
+            windows.labels[labeled], windows.label_names
+        )
+        self.class_names_ = labels.names_of_classes(self.classes_, windows.label_names)
+        windows = windows.with_labels(codes)
+        if windows.groups is not None:
+            subjects = windows.groups[labeled].tolist()
+            pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
+            if len(pairs) == len(self.classes_) == len({*subjects}):
+                checks.warn_user(
+                    "Class and subject are confounded: all windows of a class come from one "
+                    "subject. Add labeled subjects to each class. To predict a number such as age, "
+                    "use PARSRegressor."
+                )
+        self.transitions_ = transitions.Transitions.of(
+            windows[codes >= 0], self.classes_, self.class_weight
+        )
+        return windows
 
     @abstractmethod
     def _outputs(self, X: Any, groups: Any = None) -> Tensor:
@@ -146,33 +288,3 @@ class WindowsClassifier(windows_estimator.LabelPredictor):
         return names.lazy("estimators.predict_raw")(
             self, raw, overlap=overlap, preprocess=preprocess, smooth=smooth, rescale=rescale
         )
-
-
-def read_labeled(
-    estimator: Any, X: Any, y: Any, groups: Any, *, any_montage: bool = False
-) -> Windows:
-    """Validate X and y of a classifier, and set classes_, class_names_ and transitions_.
-
-    The labels of the returned windows are class indices, and -1 for unlabeled windows.
-    """
-    windows = windows_estimator.read_windows(estimator, X, y, groups, any_montage=any_montage)
-    labeled = labels.where_labeled(windows, estimator.unlabeled_label)
-    codes = np.full(len(windows), -1)
-    estimator.classes_, codes[labeled] = labels.training_classes(
-        windows.labels[labeled], windows.label_names
-    )
-    estimator.class_names_ = labels.names_of_classes(estimator.classes_, windows.label_names)
-    windows = windows.with_labels(codes)
-    if windows.groups is not None:
-        subjects = windows.groups[labeled].tolist()
-        pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
-        if len(pairs) == len(estimator.classes_) == len({*subjects}):
-            checks.warn_user(
-                "Class and subject are confounded: all windows of a class come from one subject. "
-                "Add labeled subjects to each class. To predict a number such as age, use "
-                "PARSRegressor."
-            )
-    estimator.transitions_ = transitions.Transitions.of(
-        windows[codes >= 0], estimator.classes_, estimator.class_weight
-    )
-    return windows

@@ -7,7 +7,6 @@ the model and labels as class indices.
 import math
 import os
 import warnings
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ import mne
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
 
@@ -213,113 +212,6 @@ class WindowsEstimator(BaseEstimator):
         return tags
 
 
-class LabelPredictor(ClassifierMixin, WindowsEstimator):
-    """Base class of classifiers of windows: predict, predict_proba and score."""
-
-    unlabeled_label: Any
-
-    # With scikit-learn's metadata routing, groups are passed to the predictions, for subject-wise
-    # centering.
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
-    __metadata_request__predict = {"groups": True}  # noqa: RUF012
-    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
-
-    @abstractmethod
-    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return labels, shape (n_windows,), and probabilities, (n_windows, n_classes)."""
-
-    def predict_proba(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : windows
-            Windows of any type that ``fit`` accepts. Channels are matched by name to the channels
-            of ``fit``, and reordered to the order of ``fit``.
-
-            PARSClassifier accepts windows of any length of at least one patch. If channels of
-            ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the remaining channels,
-            with a warning. If all channels of ``fit`` are missing, PARSClassifier uses all EEG
-            channels, with a warning. A model with electrode positions uses the positions of the
-            channels in ``X``, and warns if none of them is known. Windows without channel names
-            are assumed to have the channels of ``fit``.
-
-            A FewLabelsClassifier with subject-wise centering requires all windows of a subject in
-            one call.
-        groups : array-like, shape (n_windows,) | None
-            Subject of each window, for a FewLabelsClassifier; other classifiers ignore it. If
-            None, the subjects of the windows are used.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_windows, n_classes)
-            Class probabilities; the columns are in the order of ``classes_``.
-
-        Raises
-        ------
-        ValueError
-            When there are no windows, when their sampling rate or their channels differ from those
-            of the model, when a window is too short, or when windows contain NaN. In a
-            FewLabelsClassifier with subject-wise centering, also when the subject of a window is
-            unknown, or when a subject has fewer than 10 windows.
-        """
-        return self._predictions(X, groups)[1]
-
-    def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
-        """Return the most probable label of each window.
-
-        Parameters
-        ----------
-        X, groups
-            As in ``predict_proba``.
-
-        Returns
-        -------
-        ndarray, shape (n_windows,)
-            Predicted labels, with the values that were passed to ``fit``.
-        """
-        return self._predictions(X, groups)[0]
-
-    def score(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
-    ) -> float:
-        """Return the accuracy on the labeled windows.
-
-        For another metric, call a scorer of scikit-learn with windows that are all labeled:
-        ``get_scorer("balanced_accuracy")(clf, X, y)``.
-
-        Parameters
-        ----------
-        X : windows
-            As in ``predict_proba``.
-        y : array-like, shape (n_windows,) | None
-            Labels. If None, the labels of the dataset are used. Windows with ``unlabeled_label``
-            are ignored. Windows with a label that did not occur in ``fit`` are counted as errors,
-            and a warning lists these labels.
-        sample_weight : array-like, shape (n_windows,) | None
-            Weight of each window.
-        groups : array-like, shape (n_windows,) | None
-            As in ``predict_proba``.
-
-        Returns
-        -------
-        float
-            Accuracy between 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            When windows, labels or weights are malformed, or when no window is labeled.
-        """
-        validation.check_is_fitted(self)
-        windows = convert.as_windows(X, y, groups)
-        labeled, y, sample_weight = labels.to_score(
-            windows, self.unlabeled_label, self.classes_, sample_weight
-        )
-        # All windows are predicted, because the subject mean includes unlabeled windows.
-        return float(np.average(self.predict(windows)[labeled] == y, weights=sample_weight))
-
-
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
     """Return the parameters with this name of an estimator and its components, such as ``svc__C``.
 
@@ -425,8 +317,8 @@ _MAX_WINDOW_SECONDS = 300.0
 _ASSUMED_SFREQ = 500.0
 
 
-def remember_windows(estimator: Any, windows: Windows) -> None:
-    """Validate the windows of ``fit``, and set n_chans_, n_times_ and chs_info_ of the estimator.
+def check_fit_windows(windows: Windows) -> tuple[int, int]:
+    """Validate the windows of ``fit``; return their numbers of channels and of samples.
 
     In the context of :func:`features_computed_once`, each window is read only once for this.
     """
@@ -439,8 +331,6 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
     # Windows of several fits may differ in shape. windows.check then raises an error with the
     # number of the window.
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
-    estimator.n_chans_, estimator.n_times_ = n_chans, n_times
-    estimator.chs_info_ = windows.chs_info
     seconds = n_times / (windows.sfreq or _ASSUMED_SFREQ)
     if seconds > _MAX_WINDOW_SECONDS:
         checks.warn_user(
@@ -461,6 +351,7 @@ def remember_windows(estimator: Any, windows: Windows) -> None:
             )
     if n_bad:
         findings.warn(Finding("bad_windows", dict(n=n_bad, n_windows=len(windows))))
+    return n_chans, n_times
 
 
 def read_to_predict(

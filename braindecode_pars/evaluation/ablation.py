@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from braindecode_pars._common import checks, files, names, training
-from braindecode_pars.estimators import embedder, fine_tuning, windows_estimator
+from braindecode_pars.estimators import encoder_start, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import cache, protocols, splitting
 from braindecode_pars.evaluation.splitters import LabeledSubjects
 
@@ -299,8 +299,7 @@ def share_encoders(
     # A pretext task that does not fit the windows fails before any encoder is pretrained.
     for fold in {fold.method: fold for fold in first_folds}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
-            start = embedder.load_or_build_encoder(unfitted, corpora[fold.dataset].X)
-            start.make_task(start.new_encoder())
+            encoder_start.load_or_build_encoder(unfitted, corpora[fold.dataset].X).make_task()
     shared = list(folds)
     for group in training.ProgressBar(
         members.values(), "pretraining", unit=" encoders", disable=not verbose

@@ -20,7 +20,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from braindecode_pars._common import checks, computing, files, tables, training
 from braindecode_pars._common.findings import collected, warn_once
 from braindecode_pars._common.names import METRICS
-from braindecode_pars.estimators.windows_estimator import LabelPredictor, parameters_called
+from braindecode_pars.estimators.windows_classifier import LabelPredictor
+from braindecode_pars.estimators.windows_estimator import parameters_called
 from braindecode_pars.evaluation import cache, leaks
 from braindecode_pars.evaluation.metrics import (
     PROBABILITY_METRICS,

@@ -49,6 +49,7 @@ def make_net(**arguments) -> FineTuningNet:
     module = PARSNet(
         2, chs_info=chs_info, n_times=300, sfreq=100.0, electrode_position=True, **TINY
     )
+    estimator.fine_tuning_ = fine_tuning_of(estimator.get_params(), None)
     return fine_tuning_net(estimator, module, class_weights=None)
 
 

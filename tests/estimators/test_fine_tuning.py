@@ -16,7 +16,7 @@ from torch import nn
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net
+from braindecode_pars.estimators.fine_tuning import fine_tune, fine_tuning_net, fine_tuning_of
 from braindecode_pars.windows.convert import as_windows
 
 KINDS = [PARSClassifier, NetworkClassifier]
@@ -41,6 +41,7 @@ class Model(nn.Module):
 
 def net_of(estimator, *, class_weights=WEIGHTS, **arguments):
     estimator.classes_ = np.arange(3)
+    estimator.fine_tuning_ = fine_tuning_of(estimator.get_params(), None)
     torch.manual_seed(0)
     return fine_tuning_net(estimator, Model(), class_weights=class_weights, **arguments)
 

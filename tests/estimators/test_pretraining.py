@@ -9,7 +9,7 @@ import torch
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators.embedder import EncoderStart
+from braindecode_pars.estimators.encoder_start import pretraining_settings
 from braindecode_pars.estimators.windows_estimator import check_estimator
 from braindecode_pars.pretraining import PretrainingSettings
 
@@ -51,7 +51,7 @@ def test_every_parameter_of_pretraining_reaches_its_setting():
         device="cpu",
     )
     for estimator in (PARSClassifier(**given), PARSEmbedder(**given)):
-        assert EncoderStart(estimator, {}, None).settings == expected
+        assert pretraining_settings(estimator) == expected
 
 
 def test_an_unknown_sampling_rate_makes_a_patch_a_share_of_the_window():

@@ -12,7 +12,6 @@ import torch
 from braindecode_pars import PARSEmbedder
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.embedder import further_windows
-from braindecode_pars.estimators.windows_classifier import read_labeled
 from braindecode_pars.estimators.windows_estimator import (
     batches,
     check_finite,
@@ -45,7 +44,7 @@ def read_further(estimator, windows):
 
 def test_labels_become_indices_of_the_sorted_classes():
     clf = NetworkClassifier(sfreq=100.0, unlabeled_label="?")
-    windows = read_labeled(clf, ARRAY, ["W", "N", "?", "W", "N", "?"], None)
+    windows = clf._read_labeled(ARRAY, ["W", "N", "?", "W", "N", "?"], None)
     assert clf.classes_.tolist() == ["N", "W"]
     assert windows.y.tolist() == [1, 0, -1, 1, 0, -1]
     assert windows.sfreq == 100.0

@@ -48,6 +48,11 @@ def rhythm():
 
 
 @pytest.fixture(scope="module")
+def nights(half_nights):
+    return half_nights
+
+
+@pytest.fixture(scope="module")
 def depth(nights):
     """A target of each window of simulated sleep."""
     return as_sklearn(nights)[1].astype(float)
@@ -60,7 +65,7 @@ def fitted(nights, depth):
 
 def test_fit_and_predict_a_windows_dataset(fitted, nights, depth):
     predicted = fitted.predict(nights)
-    assert (predicted.shape, predicted.dtype) == ((96,), np.float64)
+    assert (predicted.shape, predicted.dtype) == ((48,), np.float64)
     assert fitted.score(nights, depth) == r2_score(depth, predicted)
     assert is_regressor(fitted)
     assert fitted.history_["phase"].tolist() == ["pretraining", "fine-tuning"]

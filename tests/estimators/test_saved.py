@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 
@@ -16,8 +17,14 @@ from support.small_estimators import classifier, embedder, same_weights
 from torch import nn
 
 from braindecode_pars import PARSClassifier, PARSNet, as_sklearn, datasets
+from braindecode_pars.estimators.saved_estimator import parameters_to_json
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
+
+
+@pytest.fixture(scope="module")
+def nights(half_nights):
+    return half_nights
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +79,13 @@ def test_a_loaded_classifier_has_all_fitted_attributes(fitted, folder, nights):
     assert torch.equal(clf.net_.criterion_.weight, fitted.net_.criterion_.weight)
     y = np.array(["W", "N1", "N2", "N3", "R"])[as_sklearn(nights)[1]]
     # The loaded classifier can be fitted again.
-    again, first = clf.fit(nights, y), classifier(**fitted.get_params()).fit(nights, y)
-    assert same_weights(again.net_.module_, first.net_.module_)
+    assert same_weights(clf.fit(nights, y).net_.module_, fitted.net_.module_)
 
 
 @pytest.mark.parametrize("labels", [[0, 7], [False, True], ["left", "right"], [0.0, 1.0]])
 def test_labels_keep_their_type(nights, tmp_path, labels):
     X, _, groups = as_sklearn(nights)
-    X, groups = X[::4], groups[::4]
+    X, groups = X[::2], groups[::2]
     clf = classifier(pretext=None).fit(X, np.array(labels)[groups % 2])
     loaded = PARSClassifier.load(clf.save(tmp_path))
     assert loaded.classes_.dtype == clf.classes_.dtype
@@ -106,27 +112,22 @@ def test_two_files_and_no_pickle(folder):
     assert subjects == load_encoder(folder).card.subjects
 
 
-def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights):
+def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights, caplog):
     net = PARSNet.from_pretrained(folder)
     assert same_weights(net, fitted.net_.module_)
     encoder, card, report = load_encoder(folder)
     assert same_weights(encoder, fitted.encoder_)
     assert card.finetune_subjects == [1, 2, 3, 4]
     assert report.complete
-    other = classifier(encoder=folder, freeze_encoder=True).fit(nights)
-    assert same_weights(other.encoder_, fitted.encoder_)
-
-
-def test_the_load_report_is_logged(folder, nights, caplog):
     caplog.set_level("INFO")
-    clf = classifier(encoder=folder, verbose=1, finetune_epochs=1).fit(nights)
-    assert f"Encoder from {folder}: {clf.load_report_}" in caplog.text
-    assert clf.load_report_.complete
+    other = classifier(encoder=folder, freeze_encoder=True, verbose=1).fit(nights)
+    assert same_weights(other.encoder_, fitted.encoder_)
+    assert f"Encoder from {folder}: {other.load_report_}" in caplog.text
 
 
-def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
+def test_objects_are_not_saved_and_loading_warns(fitted_embedder, nights, tmp_path):
     task = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
-    clf = classifier(pretext=task, encoder=embedder().fit(nights)).fit(nights)
+    clf = classifier(pretext=task, encoder=fitted_embedder).fit(nights)
     clf.save(tmp_path)
     with pytest.warns(UserWarning, match="encoder=PARSEmbedder"):
         loaded = PARSClassifier.load(tmp_path)
@@ -134,8 +135,7 @@ def test_objects_are_not_saved_and_loading_warns(nights, tmp_path):
     assert loaded.pretext == "pars"
     np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
     # A task class is saved by its name.
-    by_class = classifier(pretext=PARS).fit(nights).save(tmp_path / "class")
-    assert PARSClassifier.load(by_class).pretext == "pars"
+    assert parameters_to_json(classifier(pretext=PARS))["kept"]["pretext"] == "pars"
 
 
 @pytest.mark.filterwarnings("ignore:Fine-tuning", "ignore:.*reference as recorded, but average in ")
@@ -156,8 +156,8 @@ def test_an_encoder_of_the_package_is_saved_by_its_name(tmp_path, monkeypatch):
         assert PARSClassifier.load("model").encoder is None
 
 
-def test_a_file_does_not_decide_where_a_refit_reads_and_writes(nights, tmp_path):
-    clf = classifier(checkpoint_dir=tmp_path / "mine").fit(nights)
+def test_a_file_does_not_decide_where_a_refit_reads_and_writes(fitted, tmp_path):
+    clf = copy.copy(fitted).set_params(checkpoint_dir=tmp_path / "mine")
     folder = clf.save(tmp_path / "model")
     assert PARSClassifier.load(folder).checkpoint_dir is None
 
@@ -241,14 +241,13 @@ def test_a_file_where_the_folder_should_be(fitted, tmp_path):
         PARSClassifier.load(tmp_path / "model")
 
 
-@pytest.mark.filterwarnings("ignore:Class and subject are confounded")
-def test_bytes_as_labels_and_nan_weights_cannot_be_saved(nights, tmp_path):
-    X, _, groups = as_sklearn(nights)
-    clf = classifier(pretext=None, validation=0).fit(X, groups.astype("S"))
+def test_bytes_as_labels_and_nan_weights_cannot_be_saved(fitted, tmp_path):
+    clf = copy.deepcopy(fitted)
+    clf.classes_ = clf.classes_.astype("S")
     with pytest.raises(ValueError, match="type bytes"):
         clf.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    clf = classifier(pretext=None, validation=0).fit(X, groups)
+    clf = copy.deepcopy(fitted)
     nn.init.constant_(clf.net_.module_.final_layer.bias, float("nan"))
     with pytest.raises(ValueError, match=r"final_layer\.bias"):
         clf.save(tmp_path)

@@ -60,9 +60,23 @@ def plain(name):
     return MODELS[name]().fit(X, Y)
 
 
-#: Each model in two states, and one model in each: all that a model does is in one context.
-PAIRS = [(name, state) for name in MODELS for state in (default_double, torch.inference_mode)]
-PAIRS += [("pretrained", state) for state in STATES if ("pretrained", state) not in PAIRS]
+@contextmanager
+def double_inference():
+    with default_double(), torch.inference_mode():
+        yield
+
+
+#: Each model in two states at once, and one model in each: all of a model is in one context.
+PAIRS = [(name, double_inference) for name in MODELS]
+PAIRS += [("pretrained", state) for state in STATES]
+
+
+def modes() -> tuple:
+    return (
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+    )
 
 
 @pytest.mark.parametrize(("name", "state"), PAIRS)
@@ -70,20 +84,10 @@ def test_fit_and_predict_are_those_of_any_state(name, state):
     expected = plain(name)
     with state():
         found = MODELS[name]().fit(X, Y)
-        predicted = found.predict(X)
-        before = (
-            torch.get_default_dtype(),
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-        )
+        predicted, left = found.predict(X), modes()
     np.testing.assert_array_equal(predicted, expected.predict(X))
     with state():  # it is left as it was
-        after = (
-            torch.get_default_dtype(),
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-        )
-    assert before == after
+        assert modes() == left
     np.testing.assert_array_equal(expected.predict(X), found.predict(X))
 
 
@@ -102,7 +106,7 @@ def test_fits_in_threads_are_those_of_one_thread(name):
 
 @pytest.mark.parametrize("state", STATES)
 def test_saved_models_load_in_any_state(state, tmp_path):
-    fitted = classifier(**QUICK).fit(X, Y)
+    fitted = plain("pretrained")
     fitted.save(tmp_path / "model")
     with state():
         loaded = PARSClassifier.load(tmp_path / "model")

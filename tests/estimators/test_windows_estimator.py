@@ -12,13 +12,14 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_windows_from_events
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from support.small_estimators import classifier, embedder
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
+from braindecode_pars import PARSEmbedder, as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.windows_estimator import (
     WindowsEstimator,
+    check_fit_windows,
     fresh_fit,
-    remember_windows,
     seeded_fit,
 )
 
@@ -68,33 +69,27 @@ def weights(estimator) -> list[torch.Tensor]:
     return list(trained.state_dict().values())
 
 
-@pytest.fixture(scope="module")
-def encoder(nights, tmp_path_factory):
-    """The folder of a pretrained encoder."""
-    embedder = PARSEmbedder(embed_dim=16, num_layers=1, num_heads=2, pretrain_epochs=1, verbose=0)
-    return embedder.fit(nights).save(tmp_path_factory.mktemp("encoder") / "encoder")
+X = 1e-5 * np.random.default_rng(0).normal(size=(12, 2, 300)).astype(np.float32)
+RANDOM = embedder(sfreq=100.0, pretext=None).fit(X)
+MODELS = {
+    "classifier": lambda: classifier(sfreq=100.0),
+    "embedder": lambda: embedder(sfreq=100.0),
+    "given encoder": lambda: classifier(sfreq=100.0, encoder=RANDOM),
+    "network": lambda: NetworkClassifier(
+        "EEGNet", sfreq=100.0, finetune_epochs=1, random_state=0, verbose=0
+    ),
+}
 
 
-@pytest.fixture(params=["classifier", "embedder", "given encoder", "network"])
-def estimator(request, tiny, encoder):
-    shared = dict(random_state=0, verbose=0, device="cpu")
-    if request.param == "network":
-        return NetworkClassifier("EEGNet", finetune_epochs=1, **shared)
-    if request.param == "given encoder":
-        return PARSClassifier(encoder=encoder, finetune_epochs=1, **shared)
-    if request.param == "embedder":
-        return PARSEmbedder(pretrain_epochs=2, **tiny, **shared)
-    return PARSClassifier(pretrain_epochs=1, finetune_epochs=1, **tiny, **shared)
-
-
-def test_a_fit_neither_reads_nor_changes_global_states(estimator, nights):
-    before = global_states()
-    expected = weights(clone(estimator).fit(nights))
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_neither_reads_nor_changes_global_states(name):
+    before, estimator, y = global_states(), MODELS[name](), np.arange(12) % 2
+    expected = weights(clone(estimator).fit(X, y))
     assert global_states() == before
     torch.manual_seed(99)
     check_random_state(None).seed(99)
     random.seed(99)
-    for found, one in zip(weights(estimator.fit(nights)), expected, strict=True):
+    for found, one in zip(weights(estimator.fit(X, y)), expected, strict=True):
         assert torch.equal(found, one)
 
 
@@ -106,13 +101,12 @@ def test_windows_of_braindecode_in_bad_times_are_counted(subset):
     recording = RawDataset(raw.set_annotations(notes), {"subject": 1})
     cut = dict(window_size_samples=500, window_stride_samples=500, mapping={"a": 0, "b": 1})
     windows = create_windows_from_events(BaseConcatDataset([recording]), **cut)
-    estimator = Learner()
     X = as_sklearn(windows)[0]
     with pytest.warns(UserWarning, match='3 of 8 windows .*"BAD"' if not subset else "2 of 4"):
-        remember_windows(estimator, X[:4] if subset else X)
+        check_fit_windows(X[:4] if subset else X)
     if not subset:
         good = create_windows_from_events(
             BaseConcatDataset([recording]), use_mne_epochs=True, preload=True, **cut
         )
-        remember_windows(estimator, as_sklearn(good)[0])
+        check_fit_windows(as_sklearn(good)[0])
         assert len(good) == 5

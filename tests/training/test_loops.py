@@ -26,7 +26,7 @@ from braindecode_pars._common.tables import LOSSES, RELATIVE, loss_columns, part
 from braindecode_pars._common.training import history_frame, history_row
 from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.estimators import NetworkClassifier
-from braindecode_pars.estimators.fine_tuning import default_epochs
+from braindecode_pars.estimators.fine_tuning import n_epochs
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
 
@@ -317,7 +317,8 @@ def few_steps(monkeypatch):
     [(0, 60), (1, 60), (32, 60), (33, 30), (64, 30), (100, 30), (10_000, 30)],
 )
 def test_at_least_thirty_epochs_and_at_least_60_steps(n_windows, expected):
-    assert default_epochs(n_windows, batch_size=32) == expected
+    params = dict(finetune_epochs=None, finetune_batch_size=32)
+    assert n_epochs(params, range(n_windows)) == expected
     assert expected * max(1, math.ceil(n_windows / 32)) >= 60
 
 

@@ -24,8 +24,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from braindecode_pars import PARSNet
-from braindecode_pars._common import computing
-from braindecode_pars._common.computing import CapturedStep, StepGraphs
+from braindecode_pars._common import computing, step_graphs
+from braindecode_pars._common.step_graphs import CapturedStep, StepGraphs
 from braindecode_pars._common.training import WarmupCosine
 from braindecode_pars.pretext import (
     MAE,
@@ -163,14 +163,14 @@ def on_cpu(monkeypatch):
             before = [weight.grad for weight in weights]
             for weight in weights:
                 weight.grad = None
-            outputs = computing._detached(step(batch))
+            outputs = step_graphs._detached(step(batch))
             gradients = [weight.grad for weight in weights]
             for weight, gradient in zip(weights, before, strict=True):
                 weight.grad = gradient
             return outputs, gradients
 
         graph = GraphOfCPU(once)
-        return CapturedStep(graph, computing._tensors_of(batch), graph.outputs, graph.gradients)
+        return CapturedStep(graph, step_graphs._tensors_of(batch), graph.outputs, graph.gradients)
 
     replay = CapturedStep.replay
 
@@ -320,7 +320,7 @@ def test_a_step_of_another_kind_has_a_graph_of_its_own(on_cpu):
 
 
 def log_of(caplog):
-    return [r.getMessage() for r in caplog.records if r.name == computing.__name__]
+    return [r.getMessage() for r in caplog.records if r.name == step_graphs.__name__]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")

@@ -1,0 +1,168 @@
+"""Encoder of a fit before training: loaded or new, with the settings of its pretraining."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from braindecode_pars import pretraining
+from braindecode_pars._common import checks, training
+from braindecode_pars._common.settings import PretrainingSettings
+from braindecode_pars.encoder import PatchEncoder
+from braindecode_pars.estimators import windows_estimator
+from braindecode_pars.models import patch_size_for
+from braindecode_pars.models.space_time import build_encoder
+from braindecode_pars.pretext import base
+from braindecode_pars.pretrained import cards, saved
+from braindecode_pars.windows import Windows
+from braindecode_pars.windows.preprocessing import Preprocessing
+
+#: Arguments of a new encoder that are parameters of the estimators.
+SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
+
+
+@dataclass(frozen=True)
+class EncoderStart:
+    """Encoder of a fit before training, and the settings of its pretraining.
+
+    Attributes
+    ----------
+    n_chans, n_times : int
+        Shape of the windows of ``fit``.
+    sfreq : float | None
+        Sampling rate of the windows, or of the encoder that was loaded.
+    card : EncoderCard
+        Card of the encoder.
+    sizes : dict
+        Arguments of the encoder, and its kind.
+    loaded_encoder : Pretrained | None
+        Pretrained encoder that was loaded; None for a new encoder.
+    settings : PretrainingSettings | None
+        Settings of pretraining; None if the fit does not pretrain.
+    """
+
+    n_chans: int
+    n_times: int
+    sfreq: float | None
+    card: cards.EncoderCard
+    sizes: dict[str, Any]
+    loaded_encoder: cards.Pretrained | None
+    settings: PretrainingSettings | None
+
+    def n_steps(self, n_windows: int) -> float:
+        """Return the maximum number of pretraining steps, including those of a loaded encoder.
+
+        NaN when the number is unknown.
+        """
+        steps = 0 if self.loaded_encoder is None else _steps_of_card(self.card)
+        if (plan := self.settings) is not None:
+            steps_per_epoch = math.ceil(n_windows / plan.batch_size)
+            steps += plan.step_limit if plan.epochs is None else plan.epochs * steps_per_epoch
+        return steps
+
+    def new_encoder(self) -> PatchEncoder:
+        """Return an encoder with initial weights."""
+        return build_encoder(**self.sizes)
+
+    def make_task(self) -> base.PretextTask:
+        """Return the pretext task of this pretraining, with a new encoder."""
+        plan: Any = self.settings
+        shape: Any = dict(n_times=self.n_times, sfreq=self.sfreq, encoder=self.new_encoder())
+        return base.make_task(plan.task, task_params=plan.task_params, **shape)
+
+    def pretrained_card(
+        self,
+        net: pretraining.PretrainingNet,
+        history: list[dict[str, Any]],
+        parts: list[Windows],
+        preprocessing: Preprocessing,
+    ) -> cards.EncoderCard:
+        """Return the card of the encoder after its pretraining on the parts."""
+        plan: Any = self.settings
+        batches = [batch for row in net.history for batch in row["batches"]]
+        # The batch that was interrupted by Ctrl-C has no size.
+        sizes = [batch["train_batch_size"] for batch in batches if "train_batch_size" in batch]
+        card = cards.EncoderCard(
+            sfreq=self.sfreq,
+            task=net.task_.name,
+            task_params=dict(plan.task_params),
+            subjects=cards.unique_subjects(*(part.corpus_subjects for part in parts)),
+            n_windows=sum(map(len, parts)),
+            epochs=len(history),
+            n_times=net.task_.n_times,
+            n_steps=len(sizes),
+            n_examples=sum(sizes),
+            **training.card_losses(history),
+            sham=plan.sham,
+            preprocessing=preprocessing,
+        )
+        return card if self.loaded_encoder is None else card.continues(self.card)
+
+
+def _steps_of_card(card: cards.EncoderCard) -> float:
+    if card.subjects == [] and card.task is None:  # never pretrained
+        return 0
+    steps = math.nan if card.n_steps is None else card.n_steps
+    earlier = card.continued_from
+    return steps + (_steps_of_card(cards.read_card(earlier)) if earlier else 0)
+
+
+def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
+    """Load the encoder of an estimator, or determine the sizes of a new encoder.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Estimator with the parameter ``encoder``. If ``encoder`` is None or is trained further, also
+        with the parameters of a new encoder and of pretraining.
+    windows : Windows
+        Windows of ``fit``.
+
+    Raises
+    ------
+    ValueError
+        When the windows are malformed, have another sampling rate than the pretrained encoder, or
+        are shorter than a patch of the encoder.
+    """
+    n_chans, n_times = windows_estimator.check_fit_windows(windows)
+    loaded = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
+    if loaded is None:
+        patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, n_times)
+        sizes = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
+        sizes["encoder_kind"] = base.encoder_kind_of(estimator.pretext)
+        card = cards.EncoderCard(sfreq=windows.sfreq)
+    else:
+        sizes, card = loaded.encoder.config, loaded.card
+        patch_size = loaded.encoder.patch_size
+        remedy = "resample the recordings, for example with raw.resample({expected:g})"
+        whose = "The windows are", "the encoder was pretrained at"
+        checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
+        if n_times < patch_size:
+            raise ValueError(
+                f"Windows must have at least {patch_size} samples, the length of a patch of the "
+                f"encoder, got {n_times} samples. Use longer windows."
+            )
+    if windows.sfreq is None:
+        assumption = f"using patches of {patch_size} samples"
+        if card.sfreq is not None:
+            assumption = f"assuming {card.sfreq:g} Hz, the sampling rate of the encoder"
+        checks.warn_user(
+            f"The sampling rate of X is unknown; {assumption}. Pass sfreq (in Hz) to "
+            f"{type(estimator).__name__}, or pass the X of as_sklearn to fit, which also contains "
+            "channel names and subjects. (scikit-learn converts a windows dataset to a list "
+            "without these.)"
+        )
+    sfreq = card.sfreq if windows.sfreq is None else windows.sfreq
+    plan = pretraining_settings(estimator)
+    return EncoderStart(n_chans, n_times, sfreq, card, sizes, loaded, plan)
+
+
+def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
+    """Return the settings of the pretraining in ``fit``; None if ``fit`` does not pretrain."""
+    params = vars(estimator)
+    if params.get("pretext") is None or params["pretrain_epochs"] == 0:  # or a FewLabelsClassifier
+        return None
+    if params["encoder"] is not None and not params["continue_pretraining"]:
+        return None
+    task_params = base.params_of(params["pretext"], params["pretext_params"])
+    shared = {name.removeprefix("pretrain_"): value for name, value in params.items()}
+    return PretrainingSettings.of(shared, task=params["pretext"], task_params=task_params)
