@@ -294,26 +294,26 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         """Return "subject" if the subject means are subtracted, else None; log the choice."""
         if self.recenter is None:
             return None
-        is_auto, objection = self.recenter == checks.AUTO, ""
+        is_auto = self.recenter == checks.AUTO
         try:
-            if labels.one_class_each(windows.labels, _subjects_of(windows)):
-                objection = _ONE_CLASS
+            is_one_class = labels.one_class_each(windows.labels, _subjects_of(windows))
+            objection = _ONE_CLASS if is_one_class else ""
         except ValueError as error:
             if not is_auto:
                 raise
             objection = str(error)
-        chosen = None if is_auto and objection else "subject"
-        if is_auto and self.verbose:
+        if not is_auto:
             if objection:
-                log.info("recenter='auto': not using subject-wise centering. %s", objection)
-            else:
-                log.info(
-                    "recenter='auto': using subject-wise centering, because the subject of every "
-                    "window is known."
-                )
-        elif objection and not is_auto:
-            checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
-        return chosen
+                checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
+            return "subject"
+        if self.verbose:
+            decision = (
+                f"not using subject-wise centering. {objection}"
+                if objection
+                else "using subject-wise centering, because the subject of every window is known."
+            )
+            log.info("recenter='auto': %s", decision)
+        return None if objection else "subject"
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Return each feature set before centering, and a mask of ``flat`` channels."""
@@ -437,16 +437,25 @@ class FewLabelsClassifier(saved.SavedEstimator, windows_classifier.WindowsClassi
         'all unlabeled'
         """
         check_is_fitted(self)
-        adapted, windows = copy.copy(self), convert.as_windows(X, labels)
+        adapted, is_centered = copy.copy(self), self.recenter_ is not None
         adapted.recenter_ = None
-        adapted.views_, adapted.test_subject_data_ = new_subject.adapted_classifiers(
-            self,
-            windows_estimator.read_to_predict(self, windows, any_montage=bool(self.chs_info_)),
-            labels,
-            {name: (clf, self.prior_strength_[name]) for name, clf in self.views_.items()},
-            adapted._features,
-            is_centered=self.recenter_ is not None,
+        windows = windows_estimator.read_to_predict(
+            self, convert.as_windows(X, labels), any_montage=bool(self.chs_info_)
         )
+        codes, adapted.test_subject_data_ = new_subject.codes_to_adapt(
+            self, windows, labels, is_centered=is_centered
+        )
+        adapted.views_ = {
+            name: new_subject.adapted(
+                self,
+                self.views_[name],
+                self.prior_strength_[name],
+                features,
+                codes,
+                is_centered=is_centered,
+            )
+            for name, features in adapted._features(windows).items()
+        }
         adapted.one_class_recordings_ &= windows.table["recording"].nunique() == 1
         return adapted
 

@@ -208,15 +208,13 @@ class LinearProbe(windows_estimator.LabelPredictor):
         adapted = copy.copy(self)
         if is_centered := type(self.transformer_) is transformers.SubjectCentering:
             adapted.transformer_ = self.transformer_.transformer_
-        classifiers, adapted.test_subject_data_ = new_subject.adapted_classifiers(
-            self,
-            convert.as_windows(X, labels),
-            labels,
-            {"": (self.classifier_, self.prior_strength_)},
-            lambda windows: {"": np.asarray(adapted.transformer_.transform(windows))},
-            is_centered=is_centered,
+        windows = convert.as_windows(X, labels)
+        codes, adapted.test_subject_data_ = new_subject.codes_to_adapt(
+            self, windows, labels, is_centered=is_centered
         )
-        adapted.classifier_ = classifiers[""]
+        features = np.asarray(adapted.transformer_.transform(windows))
+        arguments = self, self.classifier_, self.prior_strength_, features, codes
+        adapted.classifier_ = new_subject.adapted(*arguments, is_centered=is_centered)
         return adapted
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:

@@ -315,7 +315,7 @@ def test_weights_of_another_model_raise(tmp_path):
         torch.save({**tensors, lost: broken}, tmp_path / "broken.pt")
         with pytest.raises(ValueError, match=rf"finite.*: {lost}\."):
             classifier("CBraMod", tmp_path / "broken.pt").fit(windows)
-    with pytest.raises(ValueError, match=r"CBraMod.*PARSClassifier\(encoder='small'\)"):
+    with pytest.raises(FileNotFoundError, match=r"CBraMod.*PARSClassifier\(encoder='small'\)"):
         classifier("CBraMod", "small").fit(windows)
     (tmp_path / "weights.safetensors").write_bytes(b"not tensors")
     with pytest.raises(ValueError, match="corrupt"):
