@@ -257,8 +257,9 @@ def control_gains(
     :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with a 95 %
     confidence interval. The tests are the same as in
     :func:`~braindecode_pars.evaluation.paired_tests`: subjects and draws are crossed random
-    effects; with a single draw, and in a cross-validation, the corrected t-test is used. The
-    proportion of the difference that remains (``share``) is :math:`\bar g' / \bar g`.
+    effects; with a single draw, and in a cross-validation, the corrected t-test is used; with at
+    most two subjects, there is no test. The proportion of the difference that remains (``share``)
+    is :math:`\bar g' / \bar g`.
 
     Parameters
     ----------
@@ -339,14 +340,14 @@ def control_gains(
     gains = []
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
         chance = tables.chance_level(group)
-        averages_draws = in_folds[group.index].any()
+        kind = paired_tests.kind_of(group, "auto")
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
         for method, control in product(*names.values()):
             if control != UNCHANGED and (method != against or control == "labels"):
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                gains.append(key | _gain_row(values, key, chance, averages_draws))
+                gains.append(key | _gain_row(values, key, chance, kind))
     if not gains:
         raise ValueError(
             "control_gains requires scores of at least one control and of a method other than "
@@ -357,15 +358,14 @@ def control_gains(
 
 
 def _gain_row(
-    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages_draws: bool
+    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, kind: str
 ) -> dict[str, Any]:
     """Return one row of the table of gains; ``values`` has subjects as rows."""
 
     def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of shape (n_subjects, n_draws)."""
-        if averages_draws or min(cells.shape) < 2:
-            return random_effects.corrected_mean(cells.mean(axis=1), int(key["n_train_subjects"]))
-        return random_effects.crossed_mean(cells)
+        n_train = int(key["n_train_subjects"])
+        return paired_tests.tested_mean(cells[:, :, None], False, n_train, kind)[0]
 
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]
@@ -375,7 +375,8 @@ def _gain_row(
     score = test(scores)
     row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])
     for name, differences in {"gain": gain, "without": without, "lost": gain - without}.items():
-        mean = test(np.full_like(differences, np.nan) if method == against else differences)
+        # A method is not compared with itself.
+        mean = random_effects.MeanTest.of(math.nan) if method == against else test(differences)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
     is_improvement = row["gain_p"] < LEVEL and row["gain"] > 0
@@ -522,6 +523,8 @@ def _kind(row: pd.Series) -> str:
 
 
 def _interval(row: pd.Series, name: str) -> str:
+    if math.isnan(row[f"{name}_low"]):
+        return "requires at least 3 subjects"
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
 
 

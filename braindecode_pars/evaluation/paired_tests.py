@@ -165,7 +165,7 @@ def paired_tests(
     rows = []
     for part in parts:
         selected, pairs = pairs_of(part, metric, against)
-        n_train, kind = int(selected["n_train_subjects"].min()), _kind_of(selected, test)
+        n_train, kind = int(selected["n_train_subjects"].min()), kind_of(selected, test)
         amounts = {name: selected[name].iloc[0] for name in varied if name != "n_train_subjects"}
         rows += [_test(selected, pair, n_train, kind) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
@@ -233,8 +233,8 @@ def mean_interval(
     means = []
     for key, part in rows.groupby(by, sort=False, dropna=False):
         values, nested = _crossed([*_by_pretraining(part).values()])
-        n_train, kind = int(part["n_train_subjects"].min()), _kind_of(part, "auto")
-        test, kind = _tested_mean(values, nested, n_train, kind)
+        n_train, kind = int(part["n_train_subjects"].min()), kind_of(part, "auto")
+        test, kind = tested_mean(values, nested, n_train, kind)
         row = dict(zip(by, key, strict=True), mean=test.mean)
         row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
         means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
@@ -323,7 +323,7 @@ def _crossed(parts: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
     return values[n_draws == (1 if nested else len(seeds))], nested
 
 
-def _kind_of(rows: pd.DataFrame, test: str) -> str:
+def kind_of(rows: pd.DataFrame, test: str) -> str:
     """Return the kind of test for the protocols of the scores; ``test`` as in ``paired_tests``."""
     protocols = {*rows.get("protocol", ())}
     if protocols == {WITHIN}:  # training sets do not overlap
@@ -331,10 +331,29 @@ def _kind_of(rows: pd.DataFrame, test: str) -> str:
     return "corrected" if test == "auto" and protocols & {*CROSS_VALIDATION} else test
 
 
-def _tested_mean(
+def tested_mean(
     values: np.ndarray, nested: bool, n_train: int, test: str
 ) -> tuple[random_effects.MeanTest, str]:
-    """Test the mean of crossed values, and return the kind of test."""
+    """Test the mean of crossed values: the only test and interval of scores and of differences.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
+        Scores, or differences between scores.
+    nested : bool
+        Whether each subject has one draw, and NaN for other draws.
+    n_train : int
+        Number of training subjects of a fit.
+    test : str
+        Kind of test, see :func:`kind_of`.
+
+    Returns
+    -------
+    result : MeanTest
+        Result of the test; all attributes except the mean are NaN for at most two subjects.
+    kind : str
+        Kind of test that was used, as in :func:`paired_tests`.
+    """
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     # With two subjects, the variance estimate is so poor that the error rate would be near 10 %.
     if len(means) <= 2:
@@ -362,7 +381,7 @@ def _test(
             "or use test='corrected', which tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    mean_test, kind = _tested_mean(values, nested, n_train, test)
+    mean_test, kind = tested_mean(values, nested, n_train, test)
     return dict(
         method_a=pair[0],
         method_b=pair[1],

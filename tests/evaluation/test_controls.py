@@ -303,6 +303,13 @@ def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
         assert row["chance_p"] == pytest.approx(expected.p)
 
 
+def test_two_subjects_are_too_few_for_a_gain(values):
+    gains = control_gains(scores_of({key: array[:2] for key, array in values.items()}), against="B")
+    assert gains[["gain", "without", "score"]].notna().all(axis=None)
+    assert gains[["gain_low", "without_p", "lost_p", "score_high"]].isna().all(axis=None)
+    assert "CI requires at least 3 subjects" in describe_controls(gains)
+
+
 def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_path):
     scores = scores_of(values).assign(dataset="")
     expected = control_gains(scores, against="B")
