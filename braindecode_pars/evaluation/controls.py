@@ -464,7 +464,8 @@ analysis 'time-shuffled' (+0.041, CI 0.020 to 0.060).
             "which signal properties an improvement depends on."
         )
     paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
-    return "\n".join([*paragraphs, *_describe_labels(gains[gains["control"] == "labels"])])
+    paragraphs.append(_describe_labels(gains[gains["control"] == "labels"]))
+    return "\n".join(filter(None, paragraphs))
 
 
 def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
@@ -533,30 +534,30 @@ def join_with_last(texts: Sequence[str], last: str) -> str:
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def _describe_labels(rows: pd.DataFrame) -> list[str]:
-    """Return a list with the sentence about scores with permuted labels, if there are any."""
+def _describe_labels(rows: pd.DataFrame) -> str:
+    """Return the sentences about scores with permuted labels, or an empty text."""
     if rows.empty:
-        return []
+        return ""
     if rows["chance_p"].isna().all():
-        return [
+        return (
             "The chance level of this metric is unknown, so the scores with permuted labels were "
             "not tested."
-        ]
+        )
     leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
-        return [
+        return (
             "With labels permuted within each subject, no score differs significantly from chance "
             "level (Holm-corrected; mean scores "
             f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
-        ]
+        )
     leaked_methods = [
         f"{row['method']} with {row['n_train_subjects']:g} training subjects "
         f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
         for _, row in leaked.iterrows()
     ]
-    return [
+    return (
         "With labels permuted within each subject, these scores differ significantly from chance "
         f"level (Holm-corrected): {'; '.join(leaked_methods)}. This indicates data leakage, so the "
         "scores with the original labels cannot be trusted. Check whether the methods have access "
         "to labels of test windows."
-    ]
+    )
