@@ -539,10 +539,10 @@ def _describe_labels(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     if rows["chance_p"].isna().all():
-        return (
-            "The chance level of this metric is unknown, so the scores with permuted labels were "
-            "not tested."
-        )
+        reason = "The chance level of this metric is unknown"
+        if rows["score_low"].isna().all():
+            reason = "A test requires at least 3 subjects"
+        return f"{reason}, so the scores with permuted labels were not tested."
     leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
         return (
