@@ -64,15 +64,6 @@ def test_windows_without_features_raise(features, epochs):
         features(sfreq=100).transform(array)
 
 
-def test_a_sine_fills_its_band():
-    times = np.arange(3000) / 100
-    for number, hz in enumerate((2, 6, 10, 14, 18, 25, 40)):
-        sine = np.sqrt(2) * 7e-6 * np.sin(2 * np.pi * hz * times)
-        powers = LogBandPower(sfreq=100, power="absolute").transform(sine[None, None])[0]
-        assert powers.argmax() == number
-        assert powers.max() == pytest.approx(np.log(49e-12), abs=0.05)  # volts squared
-
-
 def plain_welch(signal: np.ndarray, sfreq: int) -> np.ndarray:
     """Return the mean of periodograms of 2 s, half overlapping, with Hann windows."""
     n = 2 * sfreq

@@ -156,12 +156,13 @@ def test_a_ridge_towards_weights_has_the_lowest_loss(n_classes):
     np.testing.assert_allclose(coef, linear.coef_, atol=1e-6)
 
 
-def test_a_strength_is_searched_with_three_subjects_or_more(data):
+def test_a_strength_is_searched_with_three_subjects_or_more(data, monkeypatch):
     X, y, groups = data
-    two = groups < 3
+    y, two = y % 2, groups < 3
+    monkeypatch.setattr(new_subject, "DEFAULT_STRENGTH", 7.0)
     searching = LinearProbe(LogBandPower(), C=0.1, prior_strength=None)
-    strength = searching.fit(X[two], y[two]).prior_strength_
-    assert strength == new_subject.DEFAULT_STRENGTH
+    assert searching.fit(X[two], y[two]).prior_strength_ == 7.0
+    assert searching.fit(X, y).prior_strength_ in new_subject.STRENGTHS
     assert LinearProbe(LogBandPower(), C=0.1, prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
 
 

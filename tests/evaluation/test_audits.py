@@ -90,7 +90,7 @@ def test_one_row_for_each_encoder_features_and_property(audit):
 
 def test_linear_properties_are_decoded():
     """Slope and curvature are linear in a signal, and tokens of one linear patch too."""
-    windows = dataset(n_subjects=6, n_windows=20)
+    windows = dataset(n_subjects=4, n_windows=15)
     source = with_card()
     result = audit_encoder(source, windows)
     for name in ("slope", "curvature"):
