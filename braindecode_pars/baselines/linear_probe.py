@@ -171,14 +171,9 @@ class LinearProbe(windows_estimator.LabelPredictor):
             self.classes_ = classes
             # Data of the test subject that the transformer, or a step of a pipeline, uses
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
-            data_used = [
-                step.test_subject_data_ for _, step in steps if hasattr(step, "test_subject_data_")
-            ]
-            self.test_subject_data_ = max(
-                data_used,
-                key=list(tables.TestSubjectData).index,
-                default=tables.TestSubjectData.NONE,
-            )
+            none = tables.TestSubjectData.NONE
+            data_used = [getattr(step, "test_subject_data_", none) for _, step in steps]
+            self.test_subject_data_ = max(data_used, key=list(tables.TestSubjectData).index)
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:

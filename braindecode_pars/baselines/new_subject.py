@@ -268,10 +268,8 @@ def chosen_strength(
                     ridge_towards(linear.coef_, linear.intercept_, *labeled, strength)
                     for strength in STRENGTHS
                 ]
-                logits = [
-                    _logits_of_all_classes(subject_features[~first] @ coef.T + intercept)
-                    for coef, intercept in weights
-                ]
+                remaining = subject_features[~first]
+                logits = [_logits_of_all_classes(remaining @ w.T + b) for w, b in weights]
                 predicted = [class_logits.argmax(axis=1) for class_logits in logits]
                 scores.append([balanced_accuracy_score(labels[~first], y) for y in predicted])
     return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH
