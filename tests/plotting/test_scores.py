@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from braindecode_pars import plotting
 from braindecode_pars._common.names import METRICS
 from braindecode_pars.evaluation import mean_interval
-from braindecode_pars.evaluation.score_figures import select, sorted_values, summarized
+from braindecode_pars.evaluation.score_figures import sorted_values, summarized
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
@@ -44,11 +44,6 @@ def test_tables_that_cannot_be_drawn_are_refused(figure, make_scores):
     scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
     with pytest.raises(ValueError, match="night, day"):
         figure(scores)
-
-
-def test_only_one_metric_is_selected(make_scores):
-    scores = make_scores(lambda row: len(row["metric"]), metric=["f1", "kappa"])
-    assert set(select(scores, "f1", ())["value"]) == {2}
 
 
 def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
@@ -324,20 +319,14 @@ def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
     assert ax.get_xlabel() == "(dots: held-out subjects; bars: mean over subjects)"
 
 
-def test_lines_join_the_dots_of_one_subject(of_three):
-    ax = plotting.subject_dots(of_three)
+def test_lines_join_subjects_and_bars_are_means_over_those_with_a_value(of_three):
+    ax = plotting.subject_dots(of_three, label="Cohen's kappa")
     lines = [line.get_ydata() for line in ax.lines if line.get_marker() == "None"]
     np.testing.assert_allclose(lines[:3], np.array([[0.5, 0.3], [0.7, 0.8], [np.nan, 0.1]]) + 0.02)
 
-
-def test_bars_are_means_over_the_subjects_that_have_a_value(of_three):
-    ax = plotting.subject_dots(of_three)
     means = [bars.get_segments()[0][0, 1] for bars in ax.collections]
     np.testing.assert_allclose(means, [0.62, 0.42, 0.68, 0.48])
 
-
-def test_groups_are_in_the_order_of_their_numbers_and_methods_are_named_once(of_three):
-    ax = plotting.subject_dots(of_three, label="Cohen's kappa")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "8"]
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
         "PARS",
