@@ -188,10 +188,16 @@ def drifting():
     return BaseConcatDataset(recordings)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Folder of a small encoder."""
+    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
+    card = EncoderCard(sfreq=100.0, subjects=[])
+    return str(save_encoder(encoder, card, tmp_path_factory.mktemp("encoder") / "run"))
+
+
 @pytest.mark.slow
-def test_every_method_is_compared_by_name(drifting, tmp_path):
-    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
-    folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path / "run")
+def test_every_method_is_compared_by_name(drifting, folder):
     sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
     given = dict(encoder=folder, pretrain_epochs=1, finetune_epochs=1, **sizes)
     # The encoder of all channels has more weights than the others, and is compared on purpose.
@@ -236,10 +242,8 @@ def test_an_encoder_adds_a_method():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one epoch
 def test_a_frozen_encoder_has_an_untrained_twin_and_a_trained_one_is_trained_as_scratch(
-    drifting, tmp_path
+    drifting, folder
 ):
-    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16)
-    folder = save_encoder(encoder, EncoderCard(sfreq=100.0, subjects=[]), tmp_path)
     methods = make_methods(["scratch"], encoder=folder, finetune_epochs=1, random_state=0)
     for name, clf in methods.items():
         how = clf.fit(drifting).fine_tuning_
@@ -271,15 +275,13 @@ def test_all_encoders_have_the_size_of_the_given_one(tmp_path):
     assert make_methods(["scratch"], encoder=folder, embed_dim=24)["from scratch"].embed_dim == 24
 
 
-def test_few_labels_votes_with_each_encoder(tmp_path):
+def test_few_labels_votes_with_each_encoder(folder):
     """Without one it is that of the package, and other methods have its size."""
     methods = make_methods(["few-labels", "scratch"], C=0.1, channels=["C3"])
     vote, scratch = methods.values()
     assert [*methods] == ["feature ensemble", "from scratch"]
     assert (vote.encoder, vote.C, vote.channels, vote.recenter) == ("small", 0.1, ["C3"], None)
     assert scratch.embed_dim == 128
-    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
-    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
     one = make_methods(["few-labels", "scratch"], encoder=folder)
     assert [*one][:2] == ["feature ensemble", "from scratch"]
     assert (one["feature ensemble"].encoder, one["from scratch"].embed_dim) == (folder, 16)
@@ -287,9 +289,7 @@ def test_few_labels_votes_with_each_encoder(tmp_path):
     assert [*two][:2] == ["A, feature ensemble", "B, feature ensemble"]
 
 
-def test_sizes_may_differ_on_purpose(tmp_path):
-    encoder = PatchEncoder(50, 16, num_layers=1, num_heads=2, mlp_dim=16, tokenizer="linear")
-    folder = str(save_encoder(encoder, EncoderCard(sfreq=100.0), tmp_path / "run"))
+def test_sizes_may_differ_on_purpose(folder):
     given = dict(encoder={"PARS": "small", "MAE": folder}, equal_sizes=False)
     methods = make_methods(["scratch", "probe"], embed_dim=24, **given)
     assert methods["from scratch"].embed_dim == 24
