@@ -431,36 +431,18 @@ def describe_differences(tests: pd.DataFrame) -> str:
 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
 subjects as crossed random effects.
     """
-    # Significant differences first, then differences that are not significant
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
     has_several_numbers = numbers.nunique() > 1
     has_several_tests = len(tests) > 1
-    ci_name = "uncorrected 95 % CI" if has_several_tests else "95 % CI"
-    p_name = "Holm-corrected p" if has_several_tests else "p"
     sentences, not_significant = [], []
     for _, pair in tests.iterrows():
         at = f" with {pair['n_train_subjects']} labeled subjects" if has_several_numbers else ""
-        p = f"{p_name} = {pair['p_holm']:.2g}"
         if pair["p_holm"] < 0.05:  # False for NaN
-            sign = -1 if pair["mean_difference"] < 0 else 1
-            better, worse = [pair["method_a"], pair["method_b"]][::sign]
-            low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
-            sentences.append(
-                f"{better} scores significantly higher than {worse}{in_metric}{at} by "
-                f"{abs(pair['mean_difference']):.3f} ({ci_name} {low:.3f} to {high:.3f}, {p}; "
-                f"{pair['method_a']} scores higher in {pair['wins']} of {pair['n_subjects']} "
-                "subjects)."
-            )
-            continue
-        n = pair["n_subjects"]
-        outcome = f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
-        if not math.isnan(pair["p_holm"]):
-            low, high = f"{pair['ci_low']:+.3f}", f"{pair['ci_high']:+.3f}"
-            outcome = f"difference {pair['mean_difference']:+.3f}, {ci_name} {low} to {high}, {p}"
-            if not math.isnan(pair["detectable"]):  # undefined if all differences are equal
-                outcome += f", minimum detectable difference {pair['detectable']:.3f}"
-        not_significant.append(f"{pair['method_a']} vs. {pair['method_b']}{at} ({outcome})")
+            sentences.append(_describe_significant(pair, in_metric + at, has_several_tests))
+        else:
+            outcome = _describe_not_significant(pair, has_several_tests)
+            not_significant.append(f"{pair['method_a']} vs. {pair['method_b']}{at} ({outcome})")
     if not_significant:
         sentences.append(
             f"Not significant{in_metric}: {'; '.join(not_significant)}. The minimum detectable "
@@ -479,6 +461,40 @@ subjects as crossed random effects.
             "in at least one draw."
         )
     return " ".join(sentences)
+
+
+def _names_of(is_one_of_several: bool) -> tuple[str, str]:
+    """Return the names of the confidence interval and of the p-value."""
+    return ("uncorrected 95 % CI", "Holm-corrected p") if is_one_of_several else ("95 % CI", "p")
+
+
+def _describe_significant(pair: pd.Series, where: str, is_one_of_several: bool) -> str:
+    """Return the sentence about a significant difference, with the better method first."""
+    ci_name, p_name = _names_of(is_one_of_several)
+    sign = -1 if pair["mean_difference"] < 0 else 1
+    better, worse = [pair["method_a"], pair["method_b"]][::sign]
+    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
+    return (
+        f"{better} scores significantly higher than {worse}{where} by "
+        f"{abs(pair['mean_difference']):.3f} ({ci_name} {low:.3f} to {high:.3f}, {p_name} = "
+        f"{pair['p_holm']:.2g}; {pair['method_a']} scores higher in {pair['wins']} of "
+        f"{pair['n_subjects']} subjects)."
+    )
+
+
+def _describe_not_significant(pair: pd.Series, is_one_of_several: bool) -> str:
+    """Return the difference, interval and power of a pair, or why there is no test."""
+    if math.isnan(pair["p_holm"]):
+        n = pair["n_subjects"]
+        return f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
+    ci_name, p_name = _names_of(is_one_of_several)
+    text = (
+        f"difference {pair['mean_difference']:+.3f}, {ci_name} {pair['ci_low']:+.3f} to "
+        f"{pair['ci_high']:+.3f}, {p_name} = {pair['p_holm']:.2g}"
+    )
+    if not math.isnan(pair["detectable"]):  # undefined if all differences are equal
+        text += f", minimum detectable difference {pair['detectable']:.3f}"
+    return text
 
 
 #: Description of each kind of test.
