@@ -2,6 +2,7 @@
 
 import copy
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -247,11 +248,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentering(windows)
-            self.test_subject_data_ = (
-                tables.TestSubjectData.ALL_UNLABELED
-                if self.recenter_
-                else tables.TestSubjectData.NONE
-            )
+            kinds = tables.TestSubjectData
+            self.test_subject_data_ = kinds.ALL_UNLABELED if self.recenter_ else kinds.NONE
             has_several_windows = windows.table["recording"].duplicated(keep=False).to_numpy()
             recordings = windows.table["recording"][has_several_windows]
             self.one_class_recordings_ = labels.one_class_each(
@@ -262,58 +260,56 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             if "tangent_space" in self._feature_sets:
                 tangentspace = extra_module("pyriemann.tangentspace")
                 self.tangent_space_ = tangentspace.TangentSpace().fit(measured["tangent_space"])
-            features = self._features(windows, measured)
-            # Fit one classifier per feature set
-            weights = linear_probe.weights_of_codes(
-                windows.labels, self.classes_, self.class_weight
-            )
-            folds = linear_probe.folds_of_subjects(windows)
-            unfitted = linear_probe.logistic_regression(self.C, weights)
-            folds_for_c = folds if self.C is None else []
-            self.views_ = {
-                name: linear_probe.fit_searched(unfitted, values, windows.labels, folds_for_c)
-                for name, values in features.items()
-            }
-            self.prior_strength_ = {
-                name: self.prior_strength
-                or new_subject.chosen_strength(self.views_[name], values, windows, folds)
-                for name, values in features.items()
-            }
-            self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
-            if self.verbose and self.C is None:
-                c_values = ", ".join(f"{c:g} ({name})" for name, c in self.C_.items())
-                reason = (
-                    f"selected by cross-validation with {len(folds)} folds of subjects"
-                    if folds
-                    else _NOT_SEARCHED
-                )
-                log.info("C=None: using C = %s; %s.", c_values, reason)
+            self._fit_classifiers(self._features(windows, measured), windows)
         return self
+
+    def _fit_classifiers(self, features: dict[str, np.ndarray], windows: table.Windows) -> None:
+        """Fit one classifier per feature set, with the searches of C and of the prior strength."""
+        weights = linear_probe.weights_of_codes(windows.labels, self.classes_, self.class_weight)
+        folds = linear_probe.folds_of_subjects(windows)
+        folds_for_c = folds if self.C is None else []
+        unfitted = linear_probe.logistic_regression(self.C, weights)
+        self.views_, self.prior_strength_ = {}, {}
+        for name, values in features.items():
+            clf = linear_probe.fit_searched(unfitted, values, windows.labels, folds_for_c)
+            self.views_[name] = clf
+            self.prior_strength_[name] = self.prior_strength or new_subject.chosen_strength(
+                clf, values, windows, folds
+            )
+        self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
+        if self.verbose and self.C is None:
+            c_values = ", ".join(f"{c:g} ({name})" for name, c in self.C_.items())
+            reason = (
+                f"selected by cross-validation with {len(folds)} folds of subjects"
+                if folds
+                else _NOT_SEARCHED
+            )
+            log.info("C=None: using C = %s; %s.", c_values, reason)
 
     def _chosen_recentering(self, windows: table.Windows) -> str | None:
         """Return "subject" if the subject means are subtracted, else None; log the choice."""
         if self.recenter is None:
             return None
-        is_auto, objection = self.recenter == checks.AUTO, ""
+        is_auto = self.recenter == checks.AUTO
         try:
-            if labels.one_class_each(windows.labels, _subjects_of(windows)):
-                objection = _ONE_CLASS
+            is_one_class = labels.one_class_each(windows.labels, _subjects_of(windows))
+            objection = _ONE_CLASS if is_one_class else ""
         except ValueError as error:
             if not is_auto:
                 raise
             objection = str(error)
-        chosen = None if is_auto and objection else "subject"
-        if is_auto and self.verbose:
+        if not is_auto:
             if objection:
-                log.info("recenter='auto': not using subject-wise centering. %s", objection)
-            else:
-                log.info(
-                    "recenter='auto': using subject-wise centering, because the subject of every "
-                    "window is known."
-                )
-        elif objection and not is_auto:
-            checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
-        return chosen
+                checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
+            return "subject"
+        if self.verbose:
+            decision = (
+                f"not using subject-wise centering. {objection}"
+                if objection
+                else "using subject-wise centering, because the subject of every window is known."
+            )
+            log.info("recenter='auto': %s", decision)
+        return None if objection else "subject"
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Return each feature set before centering, and a mask of ``flat`` channels."""
@@ -329,46 +325,43 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         """Compute all feature sets, reading each window once. Missing channels have NaN."""
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
-        covariance = window_features.SpatialCovariance()
         transformers_by_name = {
+            "tangent_space": window_features.SpatialCovariance(),
             "band_power": window_features.LogBandPower(),
             "hand_crafted": window_features.ChannelFeatures(),
         }
         parts: dict[str, list] = {name: [] for name in (*self._feature_sets, "flat")}
-        fitted_names = [ch["ch_name"] for ch in self.chs_info_ or ()]
         n_fitted = int(self.n_chans_ or 0)
         with computing.usual_torch(gradients=False):
             for batch, montage in windows_estimator.batches(windows, encoder.patch_size, device):
-                if not fitted_names or not montage.names:
-                    windows_estimator.check_n_chans(self, batch.shape[1])
-                    indices = np.arange(batch.shape[1])
-                elif set(montage.names) <= set(fitted_names):
-                    indices = np.array([fitted_names.index(name) for name in montage.names])
-                else:  # all EEG channels of the window, because it has no channel of fit
-                    raise ValueError(
-                        f"X has none of the channels of fit ({checks.format_list(fitted_names)}). "
-                        "Pass windows with at least one of these channels, or rename the channels."
-                    )
-                n = len(batch)
+                indices = self._indices_in_fit(montage.names, batch.shape[1])
                 signals = batch.cpu().numpy().astype(float)
-                for name in (name for name in self._feature_sets if name != "tangent_space"):
+                for name in self._feature_sets:
                     if name == "encoder":
                         positions = electrodes.positions_of(montage.chs_info, batch)
-                        features = embed_channels(encoder, batch, positions)
+                        features = embed_channels(encoder, batch, positions).flatten(1)
                         values = windows_estimator.check_finite(features).cpu().numpy()
                     else:
                         values = transformers_by_name[name].measure(signals, self.sfreq_)
-                    filled = np.full((n, n_fitted, values.size // (n * len(indices))), np.nan)
-                    filled[:, indices] = values.reshape(n, len(indices), -1)
-                    parts[name].append(filled.reshape(n, -1))
-                if "tangent_space" in self._feature_sets:
-                    filled = np.full((n, n_fitted, n_fitted), np.nan)
-                    filled[:, indices[:, None], indices] = covariance.measure(signals, None)
-                    parts["tangent_space"].append(filled)
-                flat = np.zeros((n, n_fitted), dtype=bool)
+                    parts[name].append(_with_all_channels(values, indices, n_fitted))
+                flat = np.zeros((len(batch), n_fitted), dtype=bool)
                 flat[:, indices] = amplitudes.flat_channels(signals)
                 parts["flat"].append(flat)
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+    def _indices_in_fit(self, names: Sequence[str], n_chans: int) -> np.ndarray:
+        """Return the index of each channel of a window among the channels of ``fit``."""
+        fitted_names = [ch["ch_name"] for ch in self.chs_info_ or ()]
+        if not fitted_names or not names:
+            windows_estimator.check_n_chans(self, n_chans)
+            return np.arange(n_chans)
+        if not set(names) <= set(fitted_names):
+            # All EEG channels of the window, because it has no channel of fit
+            raise ValueError(
+                f"X has none of the channels of fit ({checks.format_list(fitted_names)}). "
+                "Pass windows with at least one of these channels, or rename the channels."
+            )
+        return np.array([fitted_names.index(name) for name in names])
 
     def _features(
         self, windows: table.Windows, measured: dict[str, np.ndarray] | None = None
@@ -437,16 +430,25 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         'all unlabeled'
         """
         check_is_fitted(self)
-        adapted, windows = copy.copy(self), convert.as_windows(X, labels)
+        adapted, is_centered = copy.copy(self), self.recenter_ is not None
         adapted.recenter_ = None
-        adapted.views_, adapted.test_subject_data_ = new_subject.adapted_classifiers(
-            self,
-            windows_estimator.read_to_predict(self, windows, any_montage=bool(self.chs_info_)),
-            labels,
-            {name: (clf, self.prior_strength_[name]) for name, clf in self.views_.items()},
-            adapted._features,
-            is_centered=self.recenter_ is not None,
+        windows = windows_estimator.read_to_predict(
+            self, convert.as_windows(X, labels), any_montage=bool(self.chs_info_)
         )
+        codes, adapted.test_subject_data_ = new_subject.codes_to_adapt(
+            self, windows, labels, is_centered=is_centered
+        )
+        adapted.views_ = {
+            name: new_subject.adapted(
+                self,
+                self.views_[name],
+                self.prior_strength_[name],
+                features,
+                codes,
+                is_centered=is_centered,
+            )
+            for name, features in adapted._features(windows).items()
+        }
         adapted.one_class_recordings_ &= windows.table["recording"].nunique() == 1
         return adapted
 
@@ -557,6 +559,28 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
             regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
+
+
+def _with_all_channels(values: np.ndarray, indices: np.ndarray, n_chans: int) -> np.ndarray:
+    """Return features, or covariances, of all channels of ``fit``; other channels have NaN.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_windows, n_indices * n_features) or (n_windows, n_indices, n_indices)
+        Features, ordered by channel, or covariances.
+    indices : ndarray of int, shape (n_indices,)
+        Indices of their channels among the channels of ``fit``.
+    n_chans : int
+        Number of channels of ``fit``.
+    """
+    n = len(values)
+    if values.ndim == 3:
+        filled = np.full((n, n_chans, n_chans), np.nan)
+        filled[:, indices[:, None], indices] = values
+        return filled
+    filled = np.full((n, n_chans, values.shape[1] // len(indices)), np.nan)
+    filled[:, indices] = values.reshape(n, len(indices), -1)
+    return filled.reshape(n, -1)
 
 
 def _without_channels(features: np.ndarray, is_missing: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ If the conversion is not possible, an error is raised.
 
 import inspect
 import json
-import math
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -257,11 +256,10 @@ class Prepare(nn.Module):
             x = x - x.mean(dim=1, keepdim=True)
         x = self.resample(x)
         if self.input_format.percentile is not None:
-            # torch.quantile does not support large batches.
-            ordered = x.abs().sort(dim=-1).values
-            position = self.input_format.percentile / 100 * (x.shape[-1] - 1)
-            low, high = ordered[..., int(position)], ordered[..., math.ceil(position)]
-            x = x / (torch.lerp(low, high, position % 1)[..., None] + 1e-8)
+            # torch.quantile does not support large batches, so it gets one window at a time.
+            level = self.input_format.percentile / 100
+            scale = [window.abs().quantile(level, dim=-1, keepdim=True) for window in x]
+            x = x / (torch.stack(scale) + 1e-8)
         return x
 
     def __str__(self) -> str:
@@ -370,10 +368,16 @@ def read_weights(
     Raises
     ------
     FileNotFoundError
-        When the file, folder or model does not exist.
+        When the file, folder or model does not exist, or the folder contains no weights, like the
+        folder of an encoder of this package.
     ValueError
-        When the file is corrupt or contains other objects than tensors, or when ``source`` is a
-        bundled encoder of this package.
+        When the file is corrupt or contains other objects than tensors.
+
+    Notes
+    -----
+    ``from_pretrained`` of braindecode is not used: it loads most models only for windows of the
+    shape in their configuration, leaves missing tensors at random values without a warning, and
+    imports and calls any function that the configuration names.
     """
     file = Path(source).expanduser()
     if file.suffix in _ENDINGS and not file.is_file():
@@ -381,14 +385,11 @@ def read_weights(
     if file.is_file():
         return _tensors_in(file), {}
     folder = model_files.model_folder(source)
-    if folder == model_files.bundled_folder(str(source)):
-        raise ValueError(
-            f"weights={source!r} is an encoder of this package, not weights of {network.__name__}. "
-            f"Use PARSClassifier(encoder={source!r})."
-        )
     if not (folder / "model.safetensors").is_file():
         raise FileNotFoundError(
-            f"{folder} does not contain model.safetensors. Pass the path of the weights file."
+            f"{folder} does not contain model.safetensors, the weights of {network.__name__}. Pass "
+            f"the path of the weights file. For an encoder of this package, use "
+            f"PARSClassifier(encoder={source!r})."
         )
     config, params = folder / "config.json", {}
     for name, value in (json.loads(config.read_bytes()) if config.is_file() else {}).items():

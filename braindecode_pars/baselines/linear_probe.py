@@ -171,14 +171,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
             self.classes_ = classes
             # Data of the test subject that the transformer, or a step of a pipeline, uses
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
-            data_used = [
-                step.test_subject_data_ for _, step in steps if hasattr(step, "test_subject_data_")
-            ]
-            self.test_subject_data_ = max(
-                data_used,
-                key=list(tables.TestSubjectData).index,
-                default=tables.TestSubjectData.NONE,
-            )
+            none = tables.TestSubjectData.NONE
+            data_used = [getattr(step, "test_subject_data_", none) for _, step in steps]
+            self.test_subject_data_ = max(data_used, key=list(tables.TestSubjectData).index)
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
@@ -208,15 +203,13 @@ class LinearProbe(windows_classifier.LabelPredictor):
         adapted = copy.copy(self)
         if is_centered := type(self.transformer_) is transformers.SubjectCentering:
             adapted.transformer_ = self.transformer_.transformer_
-        classifiers, adapted.test_subject_data_ = new_subject.adapted_classifiers(
-            self,
-            convert.as_windows(X, labels),
-            labels,
-            {"": (self.classifier_, self.prior_strength_)},
-            lambda windows: {"": np.asarray(adapted.transformer_.transform(windows))},
-            is_centered=is_centered,
+        windows = convert.as_windows(X, labels)
+        codes, adapted.test_subject_data_ = new_subject.codes_to_adapt(
+            self, windows, labels, is_centered=is_centered
         )
-        adapted.classifier_ = classifiers[""]
+        features = np.asarray(adapted.transformer_.transform(windows))
+        arguments = self, self.classifier_, self.prior_strength_, features, codes
+        adapted.classifier_ = new_subject.adapted(*arguments, is_centered=is_centered)
         return adapted
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:

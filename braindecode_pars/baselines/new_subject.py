@@ -7,7 +7,7 @@ arXiv:2604.16926).
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,40 +36,29 @@ _N_LABELED = (2, 8)
 _N_SUBJECTS = 3
 
 
-def adapted_classifiers(
-    estimator: Any,
-    windows: Windows,
-    labels: Any,
-    classifiers: Mapping[str, tuple[Pipeline, float]],
-    features_of: Callable[[Windows], Mapping[str, np.ndarray]],
-    *,
-    is_centered: bool,
-) -> tuple[dict[str, Pipeline], tables.TestSubjectData]:
-    """Adapt the classifier of each feature set to the windows of one new subject.
+def codes_to_adapt(
+    estimator: Any, windows: Windows, labels: Any, *, is_centered: bool
+) -> tuple[np.ndarray | None, tables.TestSubjectData]:
+    """Validate the windows of one new subject, and convert its labels to class indices.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted classifier with ``classes_``, ``class_weight`` and ``unlabeled_label``.
+        Fitted classifier with ``classes_`` and ``unlabeled_label``.
     windows : Windows
         Windows of the new subject, with labels unless ``labels`` is None.
     labels : Any
         Labels as passed by the user; None for windows without labels.
-    classifiers : mapping of str to tuple
-        Pipeline of a StandardScaler and a linear classifier, and prior strength, for each feature
-        set.
-    features_of : callable
-        Function that returns the features of each feature set, not centered.
     is_centered : bool
         Whether ``fit`` centered the features, so that the subject mean is needed in addition to
         labels.
 
     Returns
     -------
-    classifiers : dict of str to Pipeline
-        Adapted classifier for each feature set.
+    codes : ndarray of int, shape (n_windows,) | None
+        Class index of each window, -1 for unlabeled windows. None if ``labels`` is None.
     test_subject_data : TestSubjectData
-        Data of the subject that the classifiers use.
+        Data of the subject that the adapted classifier uses.
 
     Raises
     ------
@@ -96,33 +85,26 @@ def adapted_classifiers(
             f"imprecise; at least {transformers.MIN_WINDOWS} windows are recommended. Pass more "
             f"windows of the subject, including unlabeled windows{alternative}."
         )
-    codes: np.ndarray | None = None
-    if labels is not None:
-        classes = estimator.classes_.tolist()
-        unlabeled, _ = label_of_unlabeled(estimator.unlabeled_label)
-        code_of = {**{label: code for code, label in enumerate(classes)}, unlabeled: -1}
-        passed_labels = windows.labels.tolist()
-        if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
-            raise ValueError(
-                f"adapt expects the labels of fit, {classes}, or {unlabeled!r} for unlabeled "
-                f"windows, but labels contains {checks.format_list(unknown, 3)}. Use the "
-                "labels that were passed to fit."
-            )
-        codes = np.array([code_of[label] for label in passed_labels])
-        if len(present := {*codes.tolist()} - {-1}) < 2:
-            raise ValueError(
-                "adapt expects labels of at least two classes, got labels of "
-                f"{[classes[i] for i in present]}. Add labeled windows of another class, or pass "
-                "labels=None."
-            )
-    adapted_by_name = {
-        name: adapted(estimator, *classifiers[name], features, codes, is_centered=is_centered)
-        for name, features in features_of(windows).items()
-    }
-    return (
-        adapted_by_name,
-        tables.TestSubjectData.ALL_UNLABELED if codes is None else tables.TestSubjectData.LABELED,
-    )
+    if labels is None:
+        return None, tables.TestSubjectData.ALL_UNLABELED
+    classes = estimator.classes_.tolist()
+    unlabeled, _ = label_of_unlabeled(estimator.unlabeled_label)
+    code_of = {**{label: code for code, label in enumerate(classes)}, unlabeled: -1}
+    passed_labels = windows.labels.tolist()
+    if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
+        raise ValueError(
+            f"adapt expects the labels of fit, {classes}, or {unlabeled!r} for unlabeled "
+            f"windows, but labels contains {checks.format_list(unknown, 3)}. Use the "
+            "labels that were passed to fit."
+        )
+    codes = np.array([code_of[label] for label in passed_labels])
+    if len(present := {*codes.tolist()} - {-1}) < 2:
+        raise ValueError(
+            "adapt expects labels of at least two classes, got labels of "
+            f"{[classes[i] for i in present]}. Add labeled windows of another class, or pass "
+            "labels=None."
+        )
+    return codes, tables.TestSubjectData.LABELED
 
 
 def adapted(
@@ -286,10 +268,8 @@ def chosen_strength(
                     ridge_towards(linear.coef_, linear.intercept_, *labeled, strength)
                     for strength in STRENGTHS
                 ]
-                logits = [
-                    _logits_of_all_classes(subject_features[~first] @ coef.T + intercept)
-                    for coef, intercept in weights
-                ]
+                remaining = subject_features[~first]
+                logits = [_logits_of_all_classes(remaining @ w.T + b) for w, b in weights]
                 predicted = [class_logits.argmax(axis=1) for class_logits in logits]
                 scores.append([balanced_accuracy_score(labels[~first], y) for y in predicted])
     return STRENGTHS[np.mean(scores, axis=0).argmax()] if scores else DEFAULT_STRENGTH

@@ -67,13 +67,13 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
         values_by_encoder = {
             name: table[name, features].to_numpy() for name in encoders if (name, features) in table
         }
-        all_values = list(values_by_encoder.values())
-        if features == "encoder":
-            columns |= {str(name): column for name, column in values_by_encoder.items()}
-        elif all(np.array_equal(all_values[0], v, equal_nan=True) for v in all_values):
-            columns[str(features)] = all_values[0]
+        first, *others = values_by_encoder.values()
+        is_encoder = features == "encoder"
+        if not is_encoder and all(np.array_equal(first, v, equal_nan=True) for v in others):
+            columns[str(features)] = first
         else:
-            columns |= {f"{features}, {name}": column for name, column in values_by_encoder.items()}
+            prefix = "" if is_encoder else f"{features}, "
+            columns |= {f"{prefix}{name}": column for name, column in values_by_encoder.items()}
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     normalized = np.clip((values - chance) / (1 - chance), 0, 1)

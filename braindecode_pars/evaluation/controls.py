@@ -257,8 +257,9 @@ def control_gains(
     :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with a 95 %
     confidence interval. The tests are the same as in
     :func:`~braindecode_pars.evaluation.paired_tests`: subjects and draws are crossed random
-    effects; with a single draw, and in a cross-validation, the corrected t-test is used. The
-    proportion of the difference that remains (``share``) is :math:`\bar g' / \bar g`.
+    effects; with a single draw, and in a cross-validation, the corrected t-test is used; with at
+    most two subjects, there is no test. The proportion of the difference that remains (``share``)
+    is :math:`\bar g' / \bar g`.
 
     Parameters
     ----------
@@ -339,14 +340,14 @@ def control_gains(
     gains = []
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
         chance = tables.chance_level(group)
-        averages_draws = in_folds[group.index].any()
+        kind = paired_tests.kind_of(group, "auto")
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
         for method, control in product(*names.values()):
             if control != UNCHANGED and (method != against or control == "labels"):
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                gains.append(key | _gain_row(values, key, chance, averages_draws))
+                gains.append(key | _gain_row(values, key, chance, kind))
     if not gains:
         raise ValueError(
             "control_gains requires scores of at least one control and of a method other than "
@@ -357,15 +358,14 @@ def control_gains(
 
 
 def _gain_row(
-    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, averages_draws: bool
+    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, kind: str
 ) -> dict[str, Any]:
     """Return one row of the table of gains; ``values`` has subjects as rows."""
 
     def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of shape (n_subjects, n_draws)."""
-        if averages_draws or min(cells.shape) < 2:
-            return random_effects.corrected_mean(cells.mean(axis=1), int(key["n_train_subjects"]))
-        return random_effects.crossed_mean(cells)
+        n_train = int(key["n_train_subjects"])
+        return paired_tests.tested_mean(cells[:, :, None], False, n_train, kind)[0]
 
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]
@@ -375,7 +375,8 @@ def _gain_row(
     score = test(scores)
     row: dict[str, Any] = dict(n_subjects=int(complete.sum()), n_draws=gain.shape[1])
     for name, differences in {"gain": gain, "without": without, "lost": gain - without}.items():
-        mean = test(np.full_like(differences, np.nan) if method == against else differences)
+        # A method is not compared with itself.
+        mean = random_effects.MeanTest.of(math.nan) if method == against else test(differences)
         row |= {name: mean.mean, f"{name}_low": mean.ci_low, f"{name}_high": mean.ci_high}
         row[f"{name}_p"] = mean.p
     is_improvement = row["gain_p"] < LEVEL and row["gain"] > 0
@@ -463,7 +464,8 @@ analysis 'time-shuffled' (+0.041, CI 0.020 to 0.060).
             "which signal properties an improvement depends on."
         )
     paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
-    return "\n".join([*paragraphs, *_describe_labels(gains[gains["control"] == "labels"])])
+    paragraphs.append(_describe_labels(gains[gains["control"] == "labels"]))
+    return "\n".join(filter(None, paragraphs))
 
 
 def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
@@ -522,6 +524,8 @@ def _kind(row: pd.Series) -> str:
 
 
 def _interval(row: pd.Series, name: str) -> str:
+    if math.isnan(row[f"{name}_low"]):
+        return "requires at least 3 subjects"
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
 
 
@@ -530,30 +534,30 @@ def join_with_last(texts: Sequence[str], last: str) -> str:
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def _describe_labels(rows: pd.DataFrame) -> list[str]:
-    """Return a list with the sentence about scores with permuted labels, if there are any."""
+def _describe_labels(rows: pd.DataFrame) -> str:
+    """Return the sentences about scores with permuted labels, or an empty text."""
     if rows.empty:
-        return []
+        return ""
     if rows["chance_p"].isna().all():
-        return [
-            "The chance level of this metric is unknown, so the scores with permuted labels were "
-            "not tested."
-        ]
+        reason = "The chance level of this metric is unknown"
+        if rows["score_low"].isna().all():
+            reason = "A test requires at least 3 subjects"
+        return f"{reason}, so the scores with permuted labels were not tested."
     leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
-        return [
+        return (
             "With labels permuted within each subject, no score differs significantly from chance "
             "level (Holm-corrected; mean scores "
             f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
-        ]
+        )
     leaked_methods = [
         f"{row['method']} with {row['n_train_subjects']:g} training subjects "
         f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
         for _, row in leaked.iterrows()
     ]
-    return [
+    return (
         "With labels permuted within each subject, these scores differ significantly from chance "
         f"level (Holm-corrected): {'; '.join(leaked_methods)}. This indicates data leakage, so the "
         "scores with the original labels cannot be trusted. Check whether the methods have access "
         "to labels of test windows."
-    ]
+    )

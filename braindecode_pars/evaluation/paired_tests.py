@@ -165,7 +165,7 @@ def paired_tests(
     rows = []
     for part in parts:
         selected, pairs = pairs_of(part, metric, against)
-        n_train, kind = int(selected["n_train_subjects"].min()), _kind_of(selected, test)
+        n_train, kind = int(selected["n_train_subjects"].min()), kind_of(selected, test)
         amounts = {name: selected[name].iloc[0] for name in varied if name != "n_train_subjects"}
         rows += [_test(selected, pair, n_train, kind) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
@@ -233,8 +233,8 @@ def mean_interval(
     means = []
     for key, part in rows.groupby(by, sort=False, dropna=False):
         values, nested = _crossed([*_by_pretraining(part).values()])
-        n_train, kind = int(part["n_train_subjects"].min()), _kind_of(part, "auto")
-        test, kind = _tested_mean(values, nested, n_train, kind)
+        n_train, kind = int(part["n_train_subjects"].min()), kind_of(part, "auto")
+        test, kind = tested_mean(values, nested, n_train, kind)
         row = dict(zip(by, key, strict=True), mean=test.mean)
         row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
         means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
@@ -323,7 +323,7 @@ def _crossed(parts: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
     return values[n_draws == (1 if nested else len(seeds))], nested
 
 
-def _kind_of(rows: pd.DataFrame, test: str) -> str:
+def kind_of(rows: pd.DataFrame, test: str) -> str:
     """Return the kind of test for the protocols of the scores; ``test`` as in ``paired_tests``."""
     protocols = {*rows.get("protocol", ())}
     if protocols == {WITHIN}:  # training sets do not overlap
@@ -331,10 +331,29 @@ def _kind_of(rows: pd.DataFrame, test: str) -> str:
     return "corrected" if test == "auto" and protocols & {*CROSS_VALIDATION} else test
 
 
-def _tested_mean(
+def tested_mean(
     values: np.ndarray, nested: bool, n_train: int, test: str
 ) -> tuple[random_effects.MeanTest, str]:
-    """Test the mean of crossed values, and return the kind of test."""
+    """Test the mean of crossed values: the only test and interval of scores and of differences.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
+        Scores, or differences between scores.
+    nested : bool
+        Whether each subject has one draw, and NaN for other draws.
+    n_train : int
+        Number of training subjects of a fit.
+    test : str
+        Kind of test, see :func:`kind_of`.
+
+    Returns
+    -------
+    result : MeanTest
+        Result of the test; all attributes except the mean are NaN for at most two subjects.
+    kind : str
+        Kind of test that was used, as in :func:`paired_tests`.
+    """
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     # With two subjects, the variance estimate is so poor that the error rate would be near 10 %.
     if len(means) <= 2:
@@ -362,7 +381,7 @@ def _test(
             "or use test='corrected', which tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    mean_test, kind = _tested_mean(values, nested, n_train, test)
+    mean_test, kind = tested_mean(values, nested, n_train, test)
     return dict(
         method_a=pair[0],
         method_b=pair[1],
@@ -412,36 +431,18 @@ def describe_differences(tests: pd.DataFrame) -> str:
 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
 subjects as crossed random effects.
     """
-    # Significant differences first, then differences that are not significant
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
     has_several_numbers = numbers.nunique() > 1
     has_several_tests = len(tests) > 1
-    ci_name = "uncorrected 95 % CI" if has_several_tests else "95 % CI"
-    p_name = "Holm-corrected p" if has_several_tests else "p"
     sentences, not_significant = [], []
     for _, pair in tests.iterrows():
         at = f" with {pair['n_train_subjects']} labeled subjects" if has_several_numbers else ""
-        p = f"{p_name} = {pair['p_holm']:.2g}"
         if pair["p_holm"] < 0.05:  # False for NaN
-            sign = -1 if pair["mean_difference"] < 0 else 1
-            better, worse = [pair["method_a"], pair["method_b"]][::sign]
-            low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
-            sentences.append(
-                f"{better} scores significantly higher than {worse}{in_metric}{at} by "
-                f"{abs(pair['mean_difference']):.3f} ({ci_name} {low:.3f} to {high:.3f}, {p}; "
-                f"{pair['method_a']} scores higher in {pair['wins']} of {pair['n_subjects']} "
-                "subjects)."
-            )
-            continue
-        n = pair["n_subjects"]
-        outcome = f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
-        if not math.isnan(pair["p_holm"]):
-            low, high = f"{pair['ci_low']:+.3f}", f"{pair['ci_high']:+.3f}"
-            outcome = f"difference {pair['mean_difference']:+.3f}, {ci_name} {low} to {high}, {p}"
-            if not math.isnan(pair["detectable"]):  # undefined if all differences are equal
-                outcome += f", minimum detectable difference {pair['detectable']:.3f}"
-        not_significant.append(f"{pair['method_a']} vs. {pair['method_b']}{at} ({outcome})")
+            sentences.append(_describe_significant(pair, in_metric + at, has_several_tests))
+        else:
+            outcome = _describe_not_significant(pair, has_several_tests)
+            not_significant.append(f"{pair['method_a']} vs. {pair['method_b']}{at} ({outcome})")
     if not_significant:
         sentences.append(
             f"Not significant{in_metric}: {'; '.join(not_significant)}. The minimum detectable "
@@ -460,6 +461,40 @@ subjects as crossed random effects.
             "in at least one draw."
         )
     return " ".join(sentences)
+
+
+def _names_of(is_one_of_several: bool) -> tuple[str, str]:
+    """Return the names of the confidence interval and of the p-value."""
+    return ("uncorrected 95 % CI", "Holm-corrected p") if is_one_of_several else ("95 % CI", "p")
+
+
+def _describe_significant(pair: pd.Series, where: str, is_one_of_several: bool) -> str:
+    """Return the sentence about a significant difference, with the better method first."""
+    ci_name, p_name = _names_of(is_one_of_several)
+    sign = -1 if pair["mean_difference"] < 0 else 1
+    better, worse = [pair["method_a"], pair["method_b"]][::sign]
+    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
+    return (
+        f"{better} scores significantly higher than {worse}{where} by "
+        f"{abs(pair['mean_difference']):.3f} ({ci_name} {low:.3f} to {high:.3f}, {p_name} = "
+        f"{pair['p_holm']:.2g}; {pair['method_a']} scores higher in {pair['wins']} of "
+        f"{pair['n_subjects']} subjects)."
+    )
+
+
+def _describe_not_significant(pair: pd.Series, is_one_of_several: bool) -> str:
+    """Return the difference, interval and power of a pair, or why there is no test."""
+    if math.isnan(pair["p_holm"]):
+        n = pair["n_subjects"]
+        return f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
+    ci_name, p_name = _names_of(is_one_of_several)
+    text = (
+        f"difference {pair['mean_difference']:+.3f}, {ci_name} {pair['ci_low']:+.3f} to "
+        f"{pair['ci_high']:+.3f}, {p_name} = {pair['p_holm']:.2g}"
+    )
+    if not math.isnan(pair["detectable"]):  # undefined if all differences are equal
+        text += f", minimum detectable difference {pair['detectable']:.3f}"
+    return text
 
 
 #: Description of each kind of test.

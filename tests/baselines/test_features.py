@@ -4,17 +4,15 @@ import mne
 import numpy as np
 import pytest
 import torch
-from pyriemann.estimation import Covariances
 from pyriemann.tangentspace import TangentSpace
 from scipy.signal import butter, filtfilt
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.features import FEATURES
 
-from braindecode_pars import SubjectCentering, as_sklearn
+from braindecode_pars import SubjectCentering
 from braindecode_pars.baselines.window_features import BANDS
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -64,15 +62,6 @@ def test_windows_without_features_raise(features, epochs):
     array[2, 1, 5] = np.nan
     with pytest.raises(ValueError, match=r"Window 2 .* channel 1"):
         features(sfreq=100).transform(array)
-
-
-def test_a_sine_fills_its_band():
-    times = np.arange(3000) / 100
-    for number, hz in enumerate((2, 6, 10, 14, 18, 25, 40)):
-        sine = np.sqrt(2) * 7e-6 * np.sin(2 * np.pi * hz * times)
-        powers = LogBandPower(sfreq=100, power="absolute").transform(sine[None, None])[0]
-        assert powers.argmax() == number
-        assert powers.max() == pytest.approx(np.log(49e-12), abs=0.05)  # volts squared
 
 
 def plain_welch(signal: np.ndarray, sfreq: int) -> np.ndarray:
@@ -186,14 +175,6 @@ def test_a_band_is_that_of_a_zero_phase_filter(nights, array):
     np.testing.assert_allclose(found, [shrunk(window) for window in filtered], rtol=1e-5)
 
 
-def test_the_pipeline_equals_pyriemann_called_directly(nights, array):
-    X, y, _ = as_sklearn(nights)
-    ours = make_pipeline(SpatialCovariance(), TangentSpace(), LogisticRegression(max_iter=1000))
-    theirs = clone(ours).set_params(spatialcovariance=Covariances("oas")).fit(array[:72], y[:72])
-    found = ours.fit(X[:72], y[:72]).predict_proba(X[72:])
-    np.testing.assert_allclose(found, theirs.predict_proba(array[72:]), rtol=1e-4)
-
-
 @pytest.mark.parametrize("kind", ["average reference", "flat channel", "flat window", "short"])
 def test_covariances_of_any_rank_have_a_tangent_space(array, kind):
     windows = np.concatenate([array, array[::-1] ** 3 * 1e9], axis=1)[:40]  # 6 channels
@@ -299,6 +280,7 @@ def test_channel_features_at_low_rates(array):
 
 
 def test_many_channels_are_measured_in_parts(array):
+    array = array[:, :, :300]
     many = np.tile(array[:20], (1, 20, 1))  # 1,200 signals
     found = ChannelFeatures(sfreq=100).transform(many).reshape(20, 20, 93)
     expected = ChannelFeatures(sfreq=100).transform(array[:20])
@@ -313,13 +295,6 @@ def test_amplitudes_against_a_plain_recomputation(nights, array):
         geometric_mean = np.prod(deviations) ** (1 / 3)
         expected = [[np.log(s), np.log(s / geometric_mean)] for s in deviations]
         np.testing.assert_allclose(found[i], np.ravel(expected), rtol=1e-5, atol=1e-5)
-
-
-def test_amplitudes_hold_nothing_of_the_waveform(array):
-    """Samples in another order, and another sign, have the same features."""
-    plain = LogAmplitude().transform(array)
-    shuffled = np.random.default_rng(0).permuted(array, axis=-1)
-    np.testing.assert_allclose(LogAmplitude().transform(-shuffled), plain, rtol=1e-6)
     assert np.isfinite(LogAmplitude().transform(np.zeros((2, 3, 10)))).all()
 
 

@@ -59,6 +59,11 @@ def vote(encoder, **arguments):
     return FewLabelsClassifier(encoder, **{"verbose": 0, "device": "cpu", **arguments})
 
 
+def band_power(encoder, **arguments):
+    """A vote of one feature set, for what does not depend on the features."""
+    return vote(encoder, **{"C": 0.1, "views": ["band_power"], **arguments})
+
+
 @pytest.fixture(scope="module")
 def fitted(donor, nights):
     return vote(donor, C=0.1).fit(nights)
@@ -133,12 +138,6 @@ def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transfor
     np.testing.assert_allclose(loaded.predict_proba(X[test]), found, atol=1e-6)
 
 
-@pytest.mark.parametrize("views", [[], ["encoder", "encoder"], ["power"]])
-def test_feature_sets_that_are_unknown_or_there_twice_are_refused(donor, nights, views):
-    with pytest.raises(ValueError, match="views"):
-        vote(donor, views=views).fit(nights)
-
-
 def test_no_subject_is_on_both_sides_of_a_fold(nights):
     groups = np.array([1, "1", "b", "c", 2, 3, 4] * 4, dtype=object)
     windows = as_windows(np.zeros((28, 1, 10)), np.arange(28) % 2, groups)
@@ -159,7 +158,7 @@ def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
     y = y % 2
     caplog.set_level("INFO")
     monkeypatch.setattr(linear_probe, "GRID", GRID[2:])
-    clf = vote(donor, C=None, verbose=1)
+    clf = band_power(donor, C=None, verbose=1)
     for part, recenter, reason, n_folds in (
         (groups > 0, "subject", "known", 4),
         (groups < 2, "subject", "known", 0),
@@ -175,22 +174,20 @@ def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
         assert (f"{n_folds} folds" if n_folds else "default") in c_message
         assert {*clf.C_.values()} <= ({*GRID[2:]} if n_folds else {0.01})
     with pytest.raises(ValueError, match=r"recenter='subject'.* 10 .*subject 4 has 9"):
-        vote(donor, recenter="subject").fit(X[part], y[part])
+        band_power(donor, recenter="subject").fit(X[part], y[part])
 
 
 def test_a_class_of_a_subject_is_not_centered_away(donor, data, caplog):
     caplog.set_level("INFO")
     X, _, groups = data
-    clf = vote(donor, C=0.1, verbose=1).fit(X, groups % 2)
+    clf = band_power(donor, verbose=1).fit(X, groups % 2)
     assert (clf.recenter_, clf.test_subject_data_) == (None, TestSubjectData.NONE)
     assert "recenter='auto'" in caplog.text
     assert "one class" in caplog.text
-    assert (
-        vote(donor, C=0.1).fit(X, np.arange(96) % 2).test_subject_data_
-        is TestSubjectData.ALL_UNLABELED
-    )
+    several = band_power(donor).fit(X, np.arange(96) % 2)
+    assert several.test_subject_data_ is TestSubjectData.ALL_UNLABELED
     with pytest.warns(UserWarning, match="one class"):
-        vote(donor, C=0.1, recenter="subject").fit(X, groups % 2)
+        band_power(donor, recenter="subject").fit(X, groups % 2)
 
 
 @pytest.mark.parametrize(
@@ -203,13 +200,13 @@ def test_a_class_of_a_subject_is_not_centered_away(donor, data, caplog):
 def test_classes_that_are_none_are_a_warning(donor, data, names, message):
     X, _, groups = data
     with pytest.warns(UserWarning, match=message):
-        vote(donor, C=0.1).fit(X, np.array(names)[groups - 1])
+        band_power(donor).fit(X, np.array(names)[groups - 1])
 
 
 def test_a_class_of_a_recording_that_is_centered_alone_is_a_finding(donor, data, nights, tmp_path):
     X, _, numbers = data
     y, subjects = numbers % 2, (numbers - 1) // 2
-    clf = vote(donor, C=0.1).fit(X, y, groups=subjects)
+    clf = band_power(donor).fit(X, y, groups=subjects)
     with pytest.warns(UserWarning, match="not saved"):
         clf = FewLabelsClassifier.load(clf.save(tmp_path / "model"), device="cpu")
     raw = nights.datasets[0].raw
@@ -226,17 +223,17 @@ def test_recordings_of_one_window_say_nothing_of_the_classes_of_recordings(donor
     """Two nights of several classes, and 48 recordings of one window, which have one class."""
     X, y, _ = data
     groups = np.r_[np.repeat([1, 2], 24), np.arange(48) + 3]
-    clf = vote(donor, C=0.1, recenter=None).fit(X, y % 2, groups=groups)
+    clf = band_power(donor, recenter=None).fit(X, y % 2, groups=groups)
     assert not clf.one_class_recordings_
-    assert vote(donor, C=0.1, recenter=None).fit(X, groups > 1, groups=groups).one_class_recordings_
+    assert band_power(donor, recenter=None).fit(X, groups > 1, groups=groups).one_class_recordings_
 
 
-def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):
+def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights, fitted):
     X, y, groups = data
     array = np.stack([nights[i][0] for i in range(96)])
     named = vote(donor, C=0.1, sfreq=100).fit(array, y, groups=groups)
-    expected = vote(donor, C=0.1).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(named.predict_proba(array, groups=groups), expected, atol=1e-6)
+    found, expected = named.predict_proba(array, groups=groups), fitted.predict_proba(X)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     with pytest.raises(ValueError, match=r"recenter='subject'.* groups"):
         named.predict(array)
     with pytest.raises(ValueError, match="subject 1 has 3"):
@@ -256,27 +253,27 @@ def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights):
 def test_labels_of_any_kind_and_windows_without_one(donor, data):
     X, y = data[0][::2], data[1][::2]
     names = np.array(["sleep", "wake"])[(y == 0).astype(int)]
-    clf = vote(donor, C=0.1).fit(X, names)
+    clf = band_power(donor).fit(X, names)
     assert clf.classes_.tolist() == ["sleep", "wake"]
     assert set(clf.predict(X)) <= {"sleep", "wake"}
     assert np.all((clf.decision_function(X) > 0) == (clf.predict(X) == "wake"))
     # Unlabeled windows are left out.
     known, y = np.arange(48) % 2 == 0, (y == 0).astype(int)
-    partly = vote(donor, C=0.1, unlabeled_label=-1).fit(X, np.where(known, y, -1))
-    alone = vote(donor, C=0.1).fit(X[known], y[known])
+    partly = band_power(donor, unlabeled_label=-1).fit(X, np.where(known, y, -1))
+    alone = band_power(donor).fit(X[known], y[known])
     np.testing.assert_array_equal(partly.predict_proba(X), alone.predict_proba(X))
     # Weights by label.
-    heavy = vote(donor, C=0.1, class_weight={"wake": 50.0}).fit(X, names)
+    heavy = band_power(donor, class_weight={"wake": 50.0}).fit(X, names)
     assert heavy.predict_proba(X)[:, 1].mean() > clf.predict_proba(X)[:, 1].mean() + 0.1
     # Numbers in an array of objects, and weights of labels that are digits.
-    digits = vote(donor, C=0.1, class_weight={"1": 50.0}).fit(X, y.astype(str))
-    objects = vote(donor, C=0.1, class_weight={1: 50.0}).fit(X, y.astype(object))
+    digits = band_power(donor, class_weight={"1": 50.0}).fit(X, y.astype(str))
+    objects = band_power(donor, class_weight={1: 50.0}).fit(X, y.astype(object))
     for one in (digits, objects):
         np.testing.assert_array_equal(one.predict_proba(X), heavy.predict_proba(X))
     with pytest.raises(ValueError, match=r"class_weight .*'asleep'"):
-        vote(donor, class_weight={"asleep": 2.0}).fit(X, names)
+        band_power(donor, class_weight={"asleep": 2.0}).fit(X, names)
     with pytest.raises(ValueError, match="one class"):
-        vote(donor).fit(X, np.ones(48))
+        band_power(donor).fit(X, np.ones(48))
 
 
 @pytest.mark.parametrize(
@@ -289,6 +286,9 @@ def test_labels_of_any_kind_and_windows_without_one(donor, data):
         (dict(C=0), ValueError, "C must be a positive number, or None, got 0"),
         (dict(class_weight="even"), ValueError, "class_weight"),
         (dict(channels=["Oz"]), ValueError, "Oz"),
+        (dict(views=[]), ValueError, "views"),
+        (dict(views=["encoder", "encoder"]), ValueError, "views"),
+        (dict(views=["power"]), ValueError, "views"),
     ],
 )
 def test_wrong_parameters_are_refused(donor, nights, arguments, error, message):
@@ -347,15 +347,14 @@ def test_the_channels_that_are_there_vote(donor, data, recenter):
     np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
 
 
-def test_windows_with_and_without_a_channel_in_one_call(donor, nights):
-    clf = vote(donor, C=0.1).fit(nights)
+def test_windows_with_and_without_a_channel_in_one_call(fitted, nights):
     lacking = copy.deepcopy(nights.datasets[1])
     lacking.raw.drop_channels(["C4"])
     with pytest.warns(UserWarning, match=r"C4 is missing .* 24 of 48 windows.*\(2, 3 of 3\)"):
-        found = clf.predict_proba(BaseConcatDataset([nights.datasets[0], lacking]))
-    np.testing.assert_allclose(found[:24], clf.predict_proba(nights.datasets[0]), atol=1e-6)
+        found = fitted.predict_proba(BaseConcatDataset([nights.datasets[0], lacking]))
+    np.testing.assert_allclose(found[:24], fitted.predict_proba(nights.datasets[0]), atol=1e-6)
     with pytest.warns(UserWarning, match="C4 is missing"):
-        np.testing.assert_allclose(found[24:], clf.predict_proba(lacking), atol=1e-6)
+        np.testing.assert_allclose(found[24:], fitted.predict_proba(lacking), atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:y contains labels that did not occur in fit.* 3")
@@ -369,9 +368,9 @@ def test_the_method_of_that_name_in_the_protocols(donor, nights, tmp_path):
         "feature ensemble, subject-centered (transductive)",
         "subject",
     )
-    arguments = dict(metrics=["accuracy"], test_subjects=[1, 2], verbose=0)
+    arguments = dict(metrics=["accuracy"], test_subjects=[1], verbose=0)
     scores = leave_one_subject_out({plain: clf, shown: centering}, nights, **arguments)
-    assert len(set(scores["value"])) > 3
+    assert len(set(scores["value"])) > 1
     costs = cost_table({"feature ensemble": centering}, nights).set_index("method")
     assert costs.loc["feature ensemble", "finetuning_steps"] == 0
 
@@ -390,8 +389,8 @@ def test_test_subjects_on_the_card_are_announced(donor, nights):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"C": None, "recenter": None, "channels": ["C4"]}])
-def test_a_loaded_model_is_the_same(donor, nights, tmp_path, arguments):
-    clf = vote(donor, **{"C": 0.1, **arguments}).fit(nights)
+def test_a_loaded_model_is_the_same(donor, fitted, nights, tmp_path, arguments):
+    clf = vote(donor, **arguments).fit(nights) if arguments else fitted
     folder = clf.save(tmp_path / "model")
     with pytest.warns(UserWarning, match="not saved.*encoder=PARSEmbedder"):
         loaded = FewLabelsClassifier.load(folder, device="cpu")

@@ -9,7 +9,6 @@ import pytest
 from pyriemann.geometry.distance import distance
 from pyriemann.geometry.mean import gmean
 from scipy.optimize import approx_fprime, minimize
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
@@ -23,54 +22,6 @@ from braindecode_pars.baselines import linear_probe, new_subject
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, RiemannianCentering
 from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
 from braindecode_pars.windows.convert import as_windows
-
-
-class Means(TransformerMixin, BaseEstimator):
-    """The mean of each channel: features that a simulation can choose."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return np.asarray(X).mean(axis=2)
-
-
-def simulated_subjects(n_subjects, *, offset, turn, seed, n_windows=80, n_features=20):
-    """Windows of subjects with different offsets and class directions of the features."""
-    rng = np.random.default_rng(seed)
-    common = np.arange(n_features) < 4
-    windows, labels = [], []
-    for _ in range(n_subjects):
-        direction = common + turn * rng.standard_normal(n_features) * np.sqrt(4 / n_features)
-        direction *= 1.5 / np.linalg.norm(direction)
-        y = rng.permutation(n_windows) % 2
-        features = rng.standard_normal((n_windows, n_features)) + (2 * y[:, None] - 1) * direction
-        windows.append(features + offset * rng.standard_normal(n_features))
-        labels.append(y)
-    wave = 1e-3 * np.array([-1, 1])  # no flat channel
-    X = np.concatenate(windows)[:, :, None] + wave
-    return X, np.concatenate(labels), np.repeat(np.arange(n_subjects), n_windows)
-
-
-@pytest.mark.parametrize(("offset", "turn"), [(1, 1), (0, 0)], ids=["different", "similar"])
-def test_a_prior_is_not_worse_than_training_subjects_only_or_new_subject_only(offset, turn):
-    X, y, groups = simulated_subjects(20, offset=offset, turn=turn, seed=2)
-    Z, t, new_groups = simulated_subjects(25, offset=offset, turn=turn, seed=3)
-    probe = LinearProbe(Means(), prior_strength=None).fit(X, y, groups=groups)
-    clf = probe.classifier_
-    for n in (1, 4, 16):
-        scores = []
-        for subject in range(25):
-            features, labels = Z[new_groups == subject].mean(axis=2), t[new_groups == subject]
-            first, skipped = (new_subject.first_of_each_class(labels, k) for k in (n, 16))
-            train = features[first], labels[first]
-            subject_only = linear_probe.logistic_regression(1.0, "balanced").fit(*train)
-            arguments = probe, clf, probe.prior_strength_, *train
-            prior = new_subject.adapted(*arguments, is_centered=False)
-            test = features[~skipped], labels[~skipped]
-            scores.append([model.score(*test) for model in (clf, subject_only, prior)])
-        training_score, subject_score, prior_score = np.mean(scores, axis=0)
-        assert prior_score > max(training_score, subject_score) - 0.02, n
 
 
 @pytest.fixture(scope="module")
@@ -205,18 +156,14 @@ def test_a_ridge_towards_weights_has_the_lowest_loss(n_classes):
     np.testing.assert_allclose(coef, linear.coef_, atol=1e-6)
 
 
-def test_the_prior_is_weak_if_subjects_differ():
-    strengths = []
-    for turn in (0, 3):
-        X, y, groups = simulated_subjects(12, offset=0, turn=turn, seed=6)
-        searching = LinearProbe(Means(), prior_strength=None)
-        strengths.append(searching.fit(X, y, groups=groups).prior_strength_)
-    similar_subjects, different_subjects = strengths
-    assert different_subjects < similar_subjects
-    two = groups < 2
-    unknown = searching.fit(X[two], y[two], groups=groups[two])
-    assert unknown.prior_strength_ == new_subject.DEFAULT_STRENGTH
-    assert LinearProbe(Means(), prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
+def test_a_strength_is_searched_with_three_subjects_or_more(data, monkeypatch):
+    X, y, groups = data
+    y, two = y % 2, groups < 3
+    monkeypatch.setattr(new_subject, "DEFAULT_STRENGTH", 7.0)
+    searching = LinearProbe(LogBandPower(), C=0.1, prior_strength=None)
+    assert searching.fit(X[two], y[two]).prior_strength_ == 7.0
+    assert searching.fit(X, y).prior_strength_ in new_subject.STRENGTHS
+    assert LinearProbe(LogBandPower(), C=0.1, prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
 
 
 def uneven_features(uneven, seed):
@@ -325,18 +272,17 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
     features = LogBandPower() if kind == "probe" else SubjectCentering(LogBandPower())
     clf = vote if kind == "vote" else LinearProbe(features, C=0.01).fit(X, y)
     own, labels = of_first_subject(data)
-    before, predicted = pickle.dumps(clf), clf.predict_proba(X)
+    before = pickle.dumps(clf)
     adapted = clf.adapt(own, labels if given == "labels" else None)
     assert pickle.dumps(clf) == before
-    np.testing.assert_array_equal(clf.predict_proba(X), predicted)
     assert type(adapted) is type(clf)
     is_labeled = given == "labels"
     assert adapted.test_subject_data_ is (
         TestSubjectData.LABELED if is_labeled else TestSubjectData.ALL_UNLABELED
     )
-    alone = np.concatenate([adapted.predict_proba(own[[i]]) for i in range(len(own))])
     together = adapted.predict_proba(own)
-    np.testing.assert_allclose(alone, together, atol=1e-6)  # the mean is that of adapt
+    for i in (0, 9, 23):  # the mean is that of adapt
+        np.testing.assert_allclose(adapted.predict_proba(own[[i]])[0], together[i], atol=1e-6)
     if kind != "probe" and not is_labeled:  # the same mean as in the call
         np.testing.assert_allclose(together, clf.predict_proba(own), atol=1e-6)
     if kind == "centered probe":
