@@ -20,14 +20,13 @@ from scipy.signal import resample
 from braindecode_pars._common.channel_names import (
     electrode_name,
     electrode_pair,
-    is_eeg,
     is_eeg_by_type,
     match_channels,
     other_system,
     with_types,
 )
 from braindecode_pars._common.checks import check_same_rate, format_list
-from braindecode_pars.recordings import preparation
+from braindecode_pars.recordings import channel_facts, preparation
 from braindecode_pars.windows import marks, recorded_steps
 from braindecode_pars.windows.picking import Derivation, find_channels
 from braindecode_pars.windows.preprocessing import (
@@ -449,8 +448,9 @@ def prepare_as_trained(
     # Compare the preprocessing.
     actual, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
-    eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
-    eeg_names = [ch["ch_name"] for ch in eeg]
+    chs = with_types(raw.info["chs"])
+    eeg_names = channel_facts.good_eeg(chs, raw.info["bads"])
+    eeg = [ch for ch in chs if ch["ch_name"] in eeg_names]
     if actual.reference == CHANGED and len(eeg_names) > 1:
         first = raw.n_times // 2
         block = raw.get_data(eeg_names, first, first + 1000, verbose="error")
@@ -477,7 +477,7 @@ def prepare_as_trained(
             )
         )
     if not chs_info:
-        preparation.warn_of_other_names(raw.info["chs"])
+        channel_facts.warn_of_other_names(raw.info["chs"])
     derived = [derivation for derivation, _ in matches]
     changed = [rereferenced(d, to_apply.reference, eeg_names, names) for d in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]

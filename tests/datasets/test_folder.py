@@ -12,7 +12,7 @@ import pytest
 
 from braindecode_pars import FewLabelsClassifier, as_sklearn, datasets
 from braindecode_pars.datasets import folder
-from braindecode_pars.recordings.loading import read_table
+from braindecode_pars.recordings.side_tables import read_table
 from braindecode_pars.study.data_check import check_data
 
 SFREQ = 100.0

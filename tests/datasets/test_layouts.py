@@ -19,7 +19,7 @@ from braindecode_pars.datasets import folder
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.predictions.recording import prepare_recording
 from braindecode_pars.recordings.first_look import shared_channels
-from braindecode_pars.recordings.readers import read_recording
+from braindecode_pars.recordings.readers import read_with_tables
 from braindecode_pars.study.data_check import check_confounds, check_data
 
 SFREQ = 100.0
@@ -221,9 +221,9 @@ def test_signals_are_read_once(tmp_path, monkeypatch):
 
     def counting(file, *, preload):
         read.append(preload)
-        return read_recording(file, preload=preload)
+        return read_with_tables(file, preload=preload)
 
-    monkeypatch.setattr(folder.readers, "read_recording", counting)
+    monkeypatch.setattr(folder.readers, "read_with_tables", counting)
     load(tmp_path / "data", [recording(i, SCALP) for i in range(4)])
     assert sorted(read) == [False] * 4 + [True] * 4
 

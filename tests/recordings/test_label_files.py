@@ -25,7 +25,7 @@ from braindecode_pars.recordings.label_files import (
     labels_of_files,
     labels_within,
 )
-from braindecode_pars.recordings.loading import read_table
+from braindecode_pars.recordings.side_tables import read_table
 
 
 def test_labels_in_a_table_or_its_path(tmp_path):

@@ -11,9 +11,8 @@ from support.small_estimators import classifier
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import folder
 from braindecode_pars.predictions.recording import prepare_recording
-from braindecode_pars.recordings.loading import read_table
 from braindecode_pars.recordings.readers import open_recording, read_with_tables
-from braindecode_pars.recordings.search import table_beside
+from braindecode_pars.recordings.side_tables import read_table, table_beside
 from braindecode_pars.signal_store import SignalStore
 
 SFREQ = 100.0

@@ -20,9 +20,9 @@ from braindecode_pars.recordings.search import (
     list_files,
     signal_files,
     subject_finder,
-    table_beside,
     why_unreadable,
 )
+from braindecode_pars.recordings.side_tables import table_beside
 
 
 def is_edf(name: str) -> bool:
