@@ -63,9 +63,8 @@ READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbo
 @pytest.mark.filterwarnings("ignore:Data leakage")
 @pytest.mark.filterwarnings("ignore:.*share 4 channels")
 @pytest.mark.parametrize("ending", ["edf", pytest.param("vhdr", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("place", ["own", "root"])
-def test_all_functions_read_the_same_data(tmp_path, ending, place):
-    root = bids(tmp_path / "data", ending=ending, channels=place, events=place)
+def test_all_functions_read_the_same_data(tmp_path, ending):
+    root = bids(tmp_path / "data", ending=ending, channels="root", events="root")
     windows = folder.load(root, reference="average", **READING)
     clf = classifier(finetune_epochs=1).fit(windows)
     X, _, _ = as_sklearn(windows)
