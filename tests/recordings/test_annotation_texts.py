@@ -33,7 +33,8 @@ def bids(root, rows, columns="onset\tduration\ttrial_type"):
     eeg = root / "sub-01" / "eeg"
     eeg.mkdir(parents=True)
     noise = 1e-5 * np.random.default_rng(0).normal(size=(2, 3000))
-    raw = mne.io.RawArray(noise, mne.create_info(["C3", "C4"], 100.0, "eeg"), verbose="error")
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    raw = mne.io.RawArray(noise, info, first_samp=500, verbose="error")
     raw.save(eeg / "sub-01_task-rest_eeg.fif", verbose="error")
     lines = "\n".join("\t".join(map(str, row)) for row in rows)
     (eeg / "sub-01_task-rest_events.tsv").write_text(f"{columns}\n{lines}\n")

@@ -66,11 +66,6 @@ def test_without_computing_channels_are_only_found():
     assert formulas(["C3-M2", "Fpz-Cz"], found, compute=False) == ["C3", None]
 
 
-def test_formula_of_a_reference():
-    names = tuple(f"E{i}" for i in range(19))
-    assert Derivation("E0", "E0", names).formula == "E0 - mean of 19 channels"
-
-
 @pytest.mark.parametrize(
     ("channel", "reference", "found", "expected"),
     [

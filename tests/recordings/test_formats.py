@@ -67,16 +67,16 @@ def test_labels_mark_other_kinds_of_signals(tmp_path):
 
 @pytest.mark.parametrize("unit", ["", "uVolt", "UV", "mV/cm", "?"])
 def test_a_signal_of_an_unknown_unit_is_excluded(tmp_path, unit):
-    """MNE would take the numbers as volts. The ECG may have any unit."""
-    signals = np.tile(np.arange(200), (3, 1))
-    labels, units = ["C3", "C4", "ECG"], ["uV", unit, unit]
+    """MNE would take the numbers as volts. The ECG may have any unit, and X1 is no EEG."""
+    signals = np.tile(np.arange(200), (4, 1))
+    labels, units = ["C3", "C4", "ECG", "X1"], ["uV", unit, unit, "%"]
     file = write_edf_records(
         tmp_path / "a.edf", signals, [0, 1], labels=labels, units=units, kind="EDF+C"
     )
     message = rf"C4 \({re.escape(unit or 'no unit')}\)"
-    with pytest.warns(UserWarning, match=rf"a\.edf: 1 of 3 signals .*{message}"):
+    with pytest.warns(UserWarning, match=rf"a\.edf: 1 of 4 signals .*{message}"):
         raw, _ = open_recording(file)
-    assert kinds(raw) == {"C3": "eeg", "C4": "misc", "ECG": "misc"}
+    assert kinds(raw) == {"C3": "eeg", "C4": "misc", "ECG": "misc", "X1": "misc"}
     with pytest.raises(ValueError, match=r"C4 .*, ECG"):
         read_edf(file)
     assert read_edf(file, lambda name: name == "C3").ch_names == labels

@@ -88,16 +88,6 @@ def test_a_subject_or_a_class_without_windows_is_an_error(recordings):
     assert "1 of 3 recordings  shorter" in str(warned[0].message)
 
 
-def test_long_lists_of_excluded_items_are_shortened(recordings):
-    def read_odd(recording):
-        for i in range(20):
-            record_excluded("labels", f"odd {i}", 1, 1)
-        return read(recording)
-
-    with pytest.warns(UserWarning, match="and 8 more reasons"):
-        read_corpus(recordings * 4, read_odd, NAME, (), (), verbose=0)
-
-
 def test_choosing_subjects(recordings, tmp_path):
     assert [r.subject for r in choose_subjects(recordings, [2, 3], tmp_path)] == [3, 2]
     assert choose_subjects(recordings, None, tmp_path) == recordings

@@ -179,6 +179,15 @@ def test_a_table_of_channels_may_lack_a_column(tmp_path, column):
     assert raw.get_channel_types() == ["eeg"] * 6
 
 
+def test_a_channel_that_the_file_marks_is_bad_unless_the_table_has_a_status(tmp_path):
+    raw = recording()
+    raw.info["bads"] = ["Fz", "C3"]
+    raw.save(tmp_path / "a_eeg.fif", verbose="error")
+    rows = ["name\tstatus", "Fz\tn/a", "C3\tgood", "Pz\tbad"]
+    (tmp_path / "a_channels.tsv").write_text("\n".join(rows))
+    assert read_with_tables(tmp_path / "a_eeg.fif").info["bads"] == ["Fz", "Pz"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -266,6 +275,8 @@ def test_a_raw_is_used_as_it_is(tmp_path, preload, signals):
     with pytest.warns(UserWarning, match=r"Lid, T8 .*1 bad segment.*pass the path"):
         assert open_recording(raw)[0] is raw
     raw.set_channel_types({"Lid": "eog"}, verbose="error").info["bads"] = ["T8"]
+    with pytest.warns(UserWarning, match="tables of .* contain 1 bad segment"):
+        open_recording(raw)
     raw.set_annotations(mne.Annotations(2, 3, "BAD_movement"))
     assert open_recording(raw)[0] is raw
 

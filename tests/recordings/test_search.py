@@ -16,7 +16,6 @@ from braindecode_pars.recordings.search import (
     check_guessed_subjects,
     find_named,
     header_of,
-    is_recording,
     list_files,
     signal_files,
     subject_finder,
@@ -104,14 +103,6 @@ def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(t
     touch(tmp_path / "copy/P2.edf")
     with pytest.raises(ValueError, match=r"P2\.edf"):
         find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
-
-
-def test_a_header_that_cannot_be_opened_is_a_recording(tmp_path):
-    """Reading it reports why."""
-    (tmp_path / "a.hea").symlink_to("absent")
-    (tmp_path / "b.hea").mkdir()
-    assert is_recording(tmp_path / "a.hea")
-    assert is_recording(tmp_path / "b.hea")
 
 
 def test_a_table_belongs_to_the_whole_name(tmp_path):
