@@ -102,7 +102,7 @@ def test_choosing_subjects(recordings, tmp_path):
 SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}
 
 
-def test_splits_of_subjects():
+def test_sizes_of_the_splits_in_the_paper():
     """The sizes are those of the paper; only the seed decides, no order and no repetition."""
     subjects = [f"tr{i}" for i in range(994)]
     splits = split_subjects(subjects, SHARES, seed=4)
