@@ -35,7 +35,7 @@ from braindecode_pars.predictions.results import (
     Results,
     write_summary,
 )
-from braindecode_pars.recordings import folders, label_files, loading, readers, search
+from braindecode_pars.recordings import folders, label_files, readers, search, side_tables
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -170,7 +170,7 @@ def _labeled_segments(
     """Return the labeled segments of recordings in a table. Rows of other files are ignored."""
     if labels is None:
         return {}
-    table = loading.read_table(labels, Path())
+    table = side_tables.read_table(labels, Path())
     if "file" not in table:
         raise ValueError(
             f"--labels {labels} has the columns {checks.format_list([*table])}, but requires a "

@@ -33,6 +33,7 @@ from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.checks import format_list
 from braindecode_pars._common.sleep_stages import stage_of
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
+from braindecode_pars.recordings.side_tables import read_table, times_in
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -199,7 +200,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
         )
 
     # The column is staging or scoring in scoring files, and trial_type in other events.
-    table = loading.read_table(source, source.parent)
+    table = read_table(source, source.parent)
     column = next((c for c in table if c.startswith(("staging", "scoring"))), "trial_type")
     if not {"onset", column} <= set(table):
         raise ValueError(
@@ -213,11 +214,11 @@ def _read_scoring(file: Path) -> mne.Annotations:
             f"only {format_list(sorted(set(codes.dropna())))}."
         )
 
-    onsets, durations = loading.times_in(table.fillna({"onset": "none"}), source.name)
+    onsets, durations = times_in(table.fillna({"onset": "none"}), source.name)
     if source == scoring and events.is_file():
         # The first scored window starts at lights off. If its onset is closer to 0 than to lights
         # off, onsets are relative to lights off.
-        event_table = loading.read_table(events, events.parent)
+        event_table = read_table(events, events.parent)
         event_table = event_table.reindex(columns=["onset", "trial_type"], fill_value="0")
         is_off = event_table["trial_type"].str.lower() == "lights off"
         lights_off = float(next(iter(event_table["onset"][is_off]), 0.0))

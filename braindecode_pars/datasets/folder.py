@@ -26,6 +26,7 @@ from braindecode_pars._common.subjects import (
 )
 from braindecode_pars.recordings import (
     as_trained,
+    channel_facts,
     cutting,
     first_look,
     folders,
@@ -34,6 +35,7 @@ from braindecode_pars.recordings import (
     preparation,
     readers,
     search,
+    side_tables,
 )
 from braindecode_pars.windows import (
     amplitudes,
@@ -413,7 +415,7 @@ def _corpus_subjects(root: Path) -> pd.DataFrame:
     """Read the table of participants of a BIDS dataset; empty if it cannot be read."""
     table = root / "participants.tsv"
     try:
-        return loading.read_table(table, root) if table.is_file() else pd.DataFrame()
+        return side_tables.read_table(table, root) if table.is_file() else pd.DataFrame()
     except ValueError as error:
         checks.warn_user(f"Sites and splits of subjects are unknown: {error}")
         return pd.DataFrame()
@@ -517,7 +519,7 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
 
     Channels are not renamed if a name indicates another reference, unless ``is_referenced``.
     """
-    eeg = readers.good_eeg(raw.info["chs"], raw.info["bads"])
+    eeg = channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])
     indices = channel_names.match_channels(channels, eeg)
     missing = [name for name, index in zip(channels, indices, strict=True) if index is None]
     if missing:

@@ -2,7 +2,8 @@
 
 These are the building blocks of :mod:`braindecode_pars.datasets`.
 ``folders`` searches a folder for recordings, and ``search`` finds the files and the subject of each
-recording. ``readers`` opens a recording with its BIDS tables, ``preparation`` preprocesses it,
+recording. ``readers`` opens a recording with its BIDS tables, which ``side_tables`` reads;
+``channel_facts`` decides which channels are EEG. ``preparation`` preprocesses the recording,
 ``cutting`` cuts it into windows, and ``label_files`` reads labels from annotations or tables.
 ``loading`` reads all recordings of a corpus in parallel. A ``recipe`` defines these steps for a
 corpus. ``as_trained`` preprocesses a recording like the training data of a model.

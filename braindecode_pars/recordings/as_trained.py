@@ -20,14 +20,13 @@ from scipy.signal import resample
 from braindecode_pars._common.channel_names import (
     electrode_name,
     electrode_pair,
-    is_eeg,
     is_eeg_by_type,
     match_channels,
     other_system,
     with_types,
 )
 from braindecode_pars._common.checks import check_same_rate, format_list
-from braindecode_pars.recordings import preparation
+from braindecode_pars.recordings import channel_facts, preparation
 from braindecode_pars.windows import marks, recorded_steps
 from braindecode_pars.windows.picking import Derivation, find_channels
 from braindecode_pars.windows.preprocessing import (
@@ -302,18 +301,11 @@ def flat_clipped_durations(
     durations = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        segment_values = []
-        for start, stop in segments:
-            # raw[name, start:stop] would also create an array of the times.
-            samples = raw.get_data([channel], start, stop, verbose="error")[0]
-            limits = [samples.min(), samples.max()]
-            segment_values.append((*_constant_values(samples), limits))
-        if not segment_values:
-            durations[name] = FlatClippedDuration(0.0, 0.0)
-            continue
-        arrays = zip(*segment_values, strict=True)
-        values, lengths, all_limits = (np.concatenate(array) for array in arrays)
-        low, high = all_limits.min(), all_limits.max()
+        # raw[name, start:stop] would also create an array of the times.
+        parts = [raw.get_data([channel], *segment, verbose="error")[0] for segment in segments]
+        constant = [_constant_values(samples) for samples in parts] or [(np.empty(0), np.empty(0))]
+        values, lengths = map(np.concatenate, zip(*constant, strict=True))
+        low, high = min(map(np.min, parts), default=0.0), max(map(np.max, parts), default=0.0)
         is_clipped = ((values == low) | (values == high)) & (low < high)
         is_flat = ~is_clipped & (lengths >= _MIN_FLAT_SECONDS * sfreq)
         durations[name] = FlatClippedDuration(
@@ -449,8 +441,9 @@ def prepare_as_trained(
     # Compare the preprocessing.
     actual, trained = recorded_steps.recorded(raw.info), replace(trained, sfreq=sfreq)
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
-    eeg = [ch for ch in with_types(raw.info["chs"]) if ch["ch_name"] in names and is_eeg(ch)]
-    eeg_names = [ch["ch_name"] for ch in eeg]
+    chs = with_types(raw.info["chs"])
+    eeg_names = channel_facts.good_eeg(chs, raw.info["bads"])
+    eeg = [ch for ch in chs if ch["ch_name"] in eeg_names]
     if actual.reference == CHANGED and len(eeg_names) > 1:
         first = raw.n_times // 2
         block = raw.get_data(eeg_names, first, first + 1000, verbose="error")
@@ -477,7 +470,7 @@ def prepare_as_trained(
             )
         )
     if not chs_info:
-        preparation.warn_of_other_names(raw.info["chs"])
+        channel_facts.warn_of_other_names(raw.info["chs"])
     derived = [derivation for derivation, _ in matches]
     changed = [rereferenced(d, to_apply.reference, eeg_names, names) for d in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.signal import welch
 
 from braindecode_pars._common import channel_names, checks
+from braindecode_pars.recordings import channel_facts
 from braindecode_pars.recordings.loading import table_text
 
 log = logging.getLogger(__name__)
@@ -78,10 +79,10 @@ def shared_channels(
     rows = []
     for i, (info, info_keys) in enumerate(zip(infos.values(), keys, strict=True)):
         names = channel_names.system_names(info["ch_names"])
+        good_eeg = channel_facts.good_eeg(info["chs"], info["bads"])
         for ch, name, key in zip(info["chs"], names, info_keys, strict=True):
             why = channel_names.why_no_electrode({**ch, "ch_name": name})
-            is_good = channel_names.is_eeg(ch) and ch["ch_name"] not in info["bads"]
-            rows.append((i, key, ch["ch_name"], why, is_good))
+            rows.append((i, key, ch["ch_name"], why, ch["ch_name"] in good_eeg))
     table = pd.DataFrame(rows, columns=["recording", "key", "name", "why", "is_good"])
     channels = table.drop_duplicates("key").set_index("key")
     # Whether a recording contains a channel, shape (n_keys, n_recordings)
@@ -183,8 +184,9 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     """
     sfreq, middle = raw.info["sfreq"], raw.n_times // 2
     start, stop = (round(middle + side * _SECONDS / 2 * sfreq) for side in (-1, 1))
-    eeg = [i for i, ch in enumerate(raw.info["chs"]) if channel_names.is_eeg(ch)]
-    signals = raw.get_data(eeg, max(start, 0), min(stop, raw.n_times), verbose="error")
+    eeg = channel_facts.good_eeg(raw.info["chs"], bads=())
+    places = [raw.ch_names.index(name) for name in eeg]  # a name may also be a type
+    signals = raw.get_data(places, max(start, 0), min(stop, raw.n_times), verbose="error")
     freqs, power = welch(signals, sfreq, nperseg=min(round(4 * sfreq), signals.shape[1]))
     power = power[power.min(axis=1) > 0]  # without flat channels
     peaks = {}

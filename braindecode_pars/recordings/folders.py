@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from braindecode_pars._common import checks
-from braindecode_pars.recordings import label_files, search
+from braindecode_pars.recordings import label_files, search, side_tables
 
 #: Extensions of unsupported recording formats. Some of these recordings are folders.
 _OTHER_ENDINGS = (
@@ -86,7 +86,8 @@ def recordings_below(root: Path) -> list[Path]:
         checks.warn_user(text)
     # Tables without recordings, such as sub-01_run-01_events.tsv next to sub-01_run-1_eeg.edf.
     above = {folder for file in named for folder in file.parents if folder.is_relative_to(root)}
-    tables = {t for name in search.TABLES for folder in above for t in folder.glob(f"*_{name}.tsv")}
+    names = side_tables.TABLES
+    tables = {table for n in names for folder in above for table in folder.glob(f"*_{n}.tsv")}
     unused_tables = [table for table in tables if table.absolute() not in used_files]
     if unused_names := sorted(table.relative_to(root).as_posix() for table in unused_tables):
         checks.warn_user(
@@ -114,7 +115,7 @@ def _is_copy(file: Path, root: Path) -> bool:
 def _tables_and_labels(recording: Path) -> list[Path]:
     """Return the BIDS tables and the label files of a recording."""
     sources = (find(recording) for find, _ in label_files.LABEL_SOURCES)
-    return [*search.tables_beside(recording), *filter(None, sources)]
+    return [*side_tables.tables_beside(recording), *filter(None, sources)]
 
 
 def files_beside(recording: Path) -> list[Path]:

@@ -21,7 +21,7 @@ import pandas as pd
 
 from braindecode_pars._common import checks, subjects
 from braindecode_pars._common.tables import label_text
-from braindecode_pars.recordings import cutting, loading, readers, search
+from braindecode_pars.recordings import cutting, loading, readers, search, side_tables
 from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
@@ -122,10 +122,10 @@ def labels_of_files(
             f"labels must be the path of a .csv or .tsv file, got {where!r}. To pass a list of "
             f"labels, use labels=[{where!r}]."
         )
-    table = labels if isinstance(labels, pd.DataFrame) else loading.read_table(where, root)
-    table = loading.with_plain_columns(table.reset_index(drop=True), where)
+    table = labels if isinstance(labels, pd.DataFrame) else side_tables.read_table(where, root)
+    table = side_tables.with_plain_columns(table.reset_index(drop=True), where)
     column = label_text(column).casefold()
-    is_timed = len([name for name in table if loading.TIME.fullmatch(name)]) > 1
+    is_timed = len([name for name in table if side_tables.TIME.fullmatch(name)]) > 1
     keys = ["file"] if is_timed else ["file", "participant_id", "subject"]
     key = next((name for name in keys if name in table), None)
     if key is None or column not in table:
@@ -348,7 +348,7 @@ def _labels_by_file(table: pd.DataFrame, files: Sequence[Path], where: str) -> l
             f"{where} contains the file name {label_text(absent[0])!r}, but the folder contains no "
             "such recording. Correct or remove the row."
         )
-    onsets, durations = loading.times_in(table, where)
+    onsets, durations = side_tables.times_in(table, where)
     rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
     file_rows = dict(list(rows.groupby("file", sort=False)))
     return [
@@ -512,12 +512,12 @@ def _delayed(annotations: mne.Annotations, seconds: float) -> mne.Annotations:
 
 def find_events(recording: Path) -> Path | None:
     """Return the BIDS table ``_events.tsv`` of a recording; None if there is none."""
-    return search.table_beside(recording, "events")
+    return side_tables.table_beside(recording, "events")
 
 
 def read_events(table: Path, open_recording: Opener) -> mne.Annotations:
     """Return the events of a BIDS table as annotations, from the column ``trial_type``."""
-    return loading.events_in(table)
+    return side_tables.events_in(table)
 
 
 def find_hypnogram(recording: Path) -> Path | None:

@@ -13,13 +13,9 @@ from typing import Any
 import mne
 import numpy as np
 
-from braindecode_pars._common.channel_names import (
-    is_eeg,
-    is_eeg_by_type,
-    match_channels,
-    other_system,
-)
-from braindecode_pars._common.checks import check_positive, format_list, instance, warn_user
+from braindecode_pars._common.channel_names import match_channels, other_system
+from braindecode_pars._common.checks import check_positive, instance
+from braindecode_pars.recordings import channel_facts
 from braindecode_pars.windows import marks
 from braindecode_pars.windows.preprocessing import AVERAGE
 from braindecode_pars.windows.recorded_steps import remember_steps, rename_channels
@@ -117,25 +113,14 @@ def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
     >>> drop_other_signals(mne.io.RawArray(np.zeros((2, 400)), info, verbose="error")).ch_names
     ['C3']
     """
-    eeg = [ch["ch_name"] for ch in raw.info["chs"] if is_eeg(ch)]
+    eeg = channel_facts.good_eeg(raw.info["chs"], bads=())
     if not eeg:
         raise ValueError(
             f"the recording contains no EEG channel, only {', '.join(raw.ch_names)}. Set the type "
             "of EEG channels with raw.set_channel_types."
         )
-    warn_of_other_names(raw.info["chs"])
+    channel_facts.warn_of_other_names(raw.info["chs"])
     return raw.pick(eeg, verbose="error")
-
-
-def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
-    """Warn if channels have the type EEG but another name; ``chs`` as in ``mne.Info["chs"]``."""
-    names = [ch["ch_name"] for ch in chs if is_eeg_by_type(ch) and not is_eeg(ch)]
-    if names:
-        warn_user(
-            f"{format_list(names)}: the channel type is EEG, but the name indicates another "
-            "signal. These channels are not used. Rename channels that are EEG, and set the "
-            "channel type of channels that are not EEG."
-        )
 
 
 def check_filters(

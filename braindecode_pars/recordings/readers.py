@@ -1,13 +1,12 @@
 """Read recordings (EDF, BDF, WFDB and formats of MNE) together with their BIDS tables.
 
-Channels that are not EEG are recognized by their labels and units. Channel types and bad channels
-are read from the table ``_channels.tsv``, bad segments from ``_events.tsv``. Labels are read by
-``label_files``.
+Module ``channel_facts`` decides which channels are EEG, from the header of the file and the table
+``_channels.tsv``. Bad segments are read from ``_events.tsv``, and labels by ``label_files``.
 """
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from os import PathLike
@@ -19,22 +18,12 @@ import numpy as np
 import pandas as pd
 import wfdb
 
-from braindecode_pars._common import channel_names, checks, subjects
-from braindecode_pars.recordings import cutting, loading, search
+from braindecode_pars._common import checks
+from braindecode_pars.recordings import channel_facts, cutting, search, side_tables
 from braindecode_pars.windows import marks, recorded_steps
 
 #: Extensions that MNE and wfdb do not accept in upper case.
 _ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
-
-#: Conversion factors to volts. MNE reads any other unit of an EDF or BDF file as volts.
-VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
-
-#: Units of other quantities, such as oxygen saturation or pulse, of signals that are not EEG.
-_OTHER_UNITS = {
-    *("%", "bpm", "BPM", "1/min", "Hz", "s", "ms", "deg", "dB", "lux", "g", "m/s^2", "NU"),
-    *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
-    *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
-}
 
 
 def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
@@ -80,6 +69,12 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     ...     read_recording(file).ch_names
     ['C3']
     """
+    raw, facts = _read(file, preload=preload)
+    return channel_facts.set_types(raw, facts)
+
+
+def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.Facts]:
+    """Read a recording in any format, and return the facts about its channels."""
     if problem := search.why_unreadable(file):
         raise ValueError(problem)
     if not file.stat().st_size:
@@ -95,9 +90,11 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
             "its labels as a table."
         )
     if suffix in (".edf", ".bdf"):
-        return _mark_signals(*_read_edf(file, preload=preload))
+        raw, facts = _read_edf(file, preload=preload)
+        return raw, channel_facts.without_unknown_units(facts)
     if suffix == ".hea":
-        return _mark_signals(*_read_wfdb(file, preload=preload))
+        raw, facts = _read_wfdb(file, preload=preload)
+        return raw, channel_facts.without_unknown_units(facts)
     with short_errors(file):
         raw = mne.io.read_raw(file, preload=preload, verbose="warning")
     if search.refers_to_split_part(file, 1):
@@ -105,7 +102,7 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
             "the file is a later part of a recording that was split into several files. Pass the "
             "first file under its original name; MNE reads the other files together with it."
         )
-    return raw
+    return raw, channel_facts.facts_of(raw.info["chs"])
 
 
 def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
@@ -144,13 +141,15 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     ...         print(str(error)[:41])
     the file is damaged, truncated or missing
     """
-    raw, signals = _read_edf(file)
-    _check_voltages(signals[[wanted is None or wanted(name) for name in raw.ch_names]])
+    raw, facts = _read_edf(file)
+    channel_facts.check_voltages({n: f for n, f in facts.items() if wanted is None or wanted(n)})
     return raw
 
 
-def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
-    """Read an EDF or BDF file, and return the header information of each channel as a table.
+def _read_edf(
+    file: Path, *, preload: bool = True
+) -> tuple[mne.io.BaseRaw, dict[str, channel_facts.ChannelFacts]]:
+    """Read an EDF or BDF file, and return the facts about its channels.
 
     MNE resamples all channels to the highest sampling rate. Therefore, signals that are not EEG
     and have a higher sampling rate than the EEG are not read.
@@ -158,7 +157,7 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors(file):
         signals, has_gaps = edf_signals(file)
-        others = _other_kinds(signals["label"], signals["unit"])
+        others = channel_facts.other_signals(signals["label"].tolist(), signals["unit"].tolist())
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         fast = signals["label"][signals["sfreq"] > rates.max()].unique().tolist()
         read_kwargs: dict[str, Any] = dict(exclude=fast, preload=preload, verbose="warning")
@@ -171,9 +170,9 @@ def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, pd.D
             "the file is discontinuous (EDF+D, or the times of its data records have gaps), which "
             "MNE does not support. Convert it to continuous files, for example with EDFbrowser."
         )
-    edges = signals[["highpass", "lowpass"]].astype(object).where(lambda edge: edge > 0, None)
-    recorded_steps.remember_edges(raw.info, edges.T.to_dict("list"))
-    return raw, signals
+    facts = channel_facts.facts_in_header(signals)
+    recorded_steps.remember_edges(raw.info, {name: f.edges for name, f in facts.items()})
+    return raw, facts
 
 
 def annotations_in(file: Path) -> mne.Annotations:
@@ -307,46 +306,6 @@ def _edge(text: str, name: str) -> float:
     return float(edges[-1].replace(",", ".")) if edges else np.nan
 
 
-def _are_volts(signals: pd.DataFrame) -> pd.Series:
-    """Return whether the header of each signal contains a unit of voltage and a valid range."""
-    return signals["unit"].isin(VOLTS) & signals["is_scaled"]
-
-
-def _check_voltages(signals: pd.DataFrame) -> None:
-    """Check that all signals are voltages."""
-    if names := _with_units(signals[~_are_volts(signals)]):
-        raise ValueError(
-            "EEG signals must have the unit uV, mV or V and a valid physical and digital range, "
-            f"got {checks.format_list(names, max_items=5)}. Correct the header. If you know the "
-            "unit of an EDF file, read it with mne.io.read_raw_edf(file, units='uV') and pass the "
-            "Raw object."
-        )
-
-
-def _with_units(signals: pd.DataFrame) -> list[str]:
-    units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
-    units = units.where(signals["is_scaled"], "no valid range")
-    return [f"{name} ({unit})" for name, unit in units.items()]
-
-
-def _mark_signals(raw: mne.io.BaseRaw, signals: pd.DataFrame) -> mne.io.BaseRaw:
-    """Set channel types by label and unit. EEG must have a unit of voltage.
-
-    If at least one EEG signal has a unit of voltage, signals with an unknown unit are not EEG.
-    """
-    others = _other_kinds(raw.ch_names, signals["unit"])
-    eeg = signals[~signals.index.isin(others)]
-    unknown = eeg[~_are_volts(eeg)]
-    if len(unknown) == len(eeg):
-        _check_voltages(unknown)
-    names = checks.format_list(_with_units(unknown), 5)
-    reason = f"no known unit of voltage: {names}"
-    cutting.record_excluded("signals", reason, len(unknown), len(signals))
-    not_volts = signals.index[~_are_volts(signals)].tolist()
-    raw.info["temp"] = {**(raw.info.get("temp") or {}), _NOT_VOLTS: not_volts}
-    return mark_as_other(raw, [*others, *unknown.index])
-
-
 def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.BaseRaw:
     """Read the voltages of a WFDB record as an MNE Raw object.
 
@@ -382,17 +341,17 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     ...     read_wfdb(Path(folder, "P01.hea")).ch_names
     ['C3']
     """
-    raw, signals = _read_wfdb(file, wanted)
-    volts = signals.index[_are_volts(signals)].tolist()
+    raw, facts = _read_wfdb(file, wanted)
+    volts = [name for name, f in facts.items() if f.is_voltage]
     if wanted is not None or not volts:
-        _check_voltages(signals)
-    return _mark_signals(raw, signals).pick(volts)
+        channel_facts.check_voltages(facts)
+    return channel_facts.set_types(raw, channel_facts.without_unknown_units(facts)).pick(volts)
 
 
 def _read_wfdb(
     file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
-) -> tuple[mne.io.BaseRaw, pd.DataFrame]:
-    """Read a WFDB record, and return the header information of each channel as a table.
+) -> tuple[mne.io.BaseRaw, dict[str, channel_facts.ChannelFacts]]:
+    """Read a WFDB record, and return the facts about its channels.
 
     Only signals with the sampling rate of the EEG are read.
     """
@@ -426,7 +385,8 @@ def _read_wfdb(
         raise ValueError(
             f"the record contains none of the requested signals, only {', '.join(names)}."
         )
-    rates = signals["n"][~signals.index.isin(_other_kinds(signals.index, signals["unit"]))]
+    others = channel_facts.other_signals(signals.index.tolist(), signals["unit"].tolist())
+    rates = signals["n"][~signals.index.isin(others)]
     if rates.nunique() > 1:
         raise ValueError(
             "the EEG signals have different sampling rates: "
@@ -443,28 +403,10 @@ def _read_wfdb(
             places = signals["place"].tolist()
             read = wfdb.rdrecord(record, channels=places, smooth_frames=False)
         for row, values, unit in zip(data, read.e_p_signal, read.units, strict=True):
-            row[:] = values[: len(row)] * VOLTS.get(unit, 1.0)
+            row[:] = values[: len(row)] * channel_facts.VOLTS.get(unit, 1.0)
     info = mne.create_info(signals.index.tolist(), float(header.fs) * n, "eeg")
     raw = mne.io.RawArray(data, info, verbose="error")
-    return raw, signals.set_axis(raw.ch_names)
-
-
-def _other_kinds(labels: Iterable[str], units: Iterable[str]) -> list[str]:
-    """Return the labels of signals that are not EEG, by label and unit."""
-    labels = list(labels)
-    # If some labels begin with "EEG", as required by EDF+ ("EEG Fp1"), all other signals are not
-    # EEG.
-    eeg = [label for label in labels if label.upper().startswith("EEG")] or labels
-    others = [label for label in labels if channel_names.is_other_kind(label) or label not in eeg]
-    return others + [la for la, u in zip(labels, units, strict=True) if u in _OTHER_UNITS]
-
-
-def mark_as_other(raw: mne.io.BaseRaw, others: Iterable[str]) -> mne.io.BaseRaw:
-    """Set the type of channels that are not EEG to "misc", or to "bio" if there is no EEG."""
-    # If all channels are "misc", their types are considered unknown.
-    kind = "misc" if {*others} < {*raw.ch_names} else "bio"
-    kinds = dict.fromkeys(others, kind)
-    return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+    return raw, channel_facts.facts_in_header(signals)
 
 
 #: Warnings of MNE that are not passed on, because this module handles their causes: channel names,
@@ -552,66 +494,21 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     ...     read_with_tables(file).info["bads"]
     ['C4']
     """
-    return _apply_tables(read_recording(file, preload=preload), file)
+    raw, facts = _read(file, preload=preload)
+    facts, raw.info["bads"], bad = _read_tables(file, facts, raw.info["bads"])
+    raw.annotations.append(bad.onset + raw.first_time, bad.duration, bad.description)
+    return channel_facts.set_types(raw, facts)
 
 
-def _apply_tables(raw: mne.io.BaseRaw, file: Path) -> mne.io.BaseRaw:
-    """Set channel types, bad channels and bad segments according to the BIDS tables."""
-    if table := search.table_beside(file, "channels"):
-        rows = _read_channels_table(table, raw.ch_names)
-        types = rows["type"][rows["type"].isin(_BRAIN)].str.lower()
-        no_eeg = [*(raw.info.get("temp") or {}).get(_NOT_VOLTS, ())]
-        no_eeg += [n for n, t in types.items() if t == "eeg" and channel_names.is_other_kind(n)]
-        types = types[~types.index.isin(no_eeg)].to_dict()
-        raw.set_channel_types(types, on_unit_change="ignore")
-        mark_as_other(raw, rows.index[rows["type"].notna() & ~rows["type"].isin(_BRAIN)])
-        is_bad_in_raw = rows.index.isin(raw.info["bads"]) & rows["status"].isna()
-        raw.info["bads"] = rows.index[(rows["status"] == "BAD") | is_bad_in_raw].tolist()
-    table = search.table_beside(file, "events")
-    if table and len(bad := loading.events_in(table, marks_only=True)):
-        raw.annotations.append(bad.onset + raw.first_time, bad.duration, bad.description)
-    return raw
-
-
-#: Key in ``info["temp"]`` of a recording for the list of channels that are not voltages.
-_NOT_VOLTS = "braindecode_pars_not_volts"
-#: BIDS channel types of brain signals.
-_BRAIN = ("EEG", "ECOG", "SEEG", "DBS")
-
-
-def _read_channels_table(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
-    """Read type and status of channels from a BIDS table, in upper case; NaN if missing."""
-    table = loading.read_table(file, file.parent)
-    if "name" not in table:
-        raise ValueError(
-            f"{file} must have a column 'name', got the columns {checks.format_list(list(table))}."
-        )
-    table = table.dropna(subset=["name"]).set_index("name")
-    rows = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
-    rows = rows.apply(lambda column: column.str.upper())
-    rows["status"] = rows["status"].mask(rows["status"].str.startswith("BAD", na=False), "BAD")
-    unknown = rows["status"][~rows["status"].isin(["GOOD", "BAD"])].dropna()
-    names = checks.format_list([*unknown.index], 5)
-    reason = f"channels.tsv: the status is neither good nor bad: {names}"
-    cutting.record_excluded("rows", reason, len(unknown), len(rows))
-    rows = rows[~rows.reset_index().duplicated().to_numpy()]
-    if (duplicated := rows.index[rows.index.duplicated()]).size:
-        raise ValueError(
-            f"{file} contains the channel {duplicated[0]!r} twice, with a different type or "
-            "status. Correct or remove one of the rows."
-        )
-    # Rows without a channel are reported if they may refer to an unlisted channel of the recording
-    # by another name, or if they describe brain signals or bad channels.
-    ch_rows = rows.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
-    unlisted = [name for name in ch_names if subjects.normalized(name) not in rows.index]
-    absent = rows[~rows.index.isin([*map(subjects.normalized, ch_names)])]
-    if not unlisted:
-        absent = absent[absent["type"].isin(_BRAIN) | (absent["status"] == "BAD")]
-    names = checks.format_list(list(absent.index), 5)
-    reason = f"channels.tsv: no such channel in the recording: {names}"
-    reason += f" (unlisted channels: {checks.format_list(unlisted, 5)})" if unlisted else ""
-    cutting.record_excluded("rows", reason, len(absent), len(rows))
-    return ch_rows
+def _read_tables(
+    file: Path, facts: channel_facts.Facts, bads: Sequence[str]
+) -> tuple[channel_facts.Facts, Sequence[str], mne.Annotations]:
+    """Return the facts about channels, the bad channels, and the bad segments of BIDS tables."""
+    if table := side_tables.table_beside(file, "channels"):
+        facts, bads = channel_facts.with_table(facts, bads, table)
+    if table := side_tables.table_beside(file, "events"):
+        return facts, bads, side_tables.events_in(table, marks_only=True)
+    return facts, bads, mne.Annotations([], [], [])
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
@@ -687,22 +584,17 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     return opened, file.name
 
 
-def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]:
-    """Return the names of EEG channels that are not bad; ``chs`` is as in ``mne.Info["chs"]``."""
-    return [ch["ch_name"] for ch in chs if channel_names.is_eeg(ch) and ch["ch_name"] not in bads]
-
-
 def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     """Warn if a Raw lacks bad channels, channel types or bad segments of the BIDS tables."""
     header = search.header_of(file)
-    if not search.tables_beside(header):
+    if not side_tables.tables_beside(header):
         return
-    raw_copy = mne.io.RawArray(np.zeros((len(raw.ch_names), 1)), raw.info.copy(), verbose="error")
+    chs, bads = raw.info["chs"], raw.info["bads"]
     with cutting.collect_excluded_items():
-        _apply_tables(raw_copy, header)
-    good, good_by_tables = (good_eeg(i["chs"], i["bads"]) for i in (raw.info, raw_copy.info))
-    not_good = [name for name in good if name not in good_by_tables]
-    n_bad = len(raw_copy.annotations)
+        facts, bad, segments = _read_tables(header, channel_facts.facts_of(chs), bads)
+    good = channel_facts.good_eeg(chs, bads)
+    not_good = [name for name in good if name in bad or not facts[name].is_brain]
+    n_bad = len(segments)
     if not_good or n_bad > len(marks.marks_of(raw)):
         texts = [f"mark {checks.format_list(not_good)} as bad or as not EEG"] * bool(not_good)
         texts += [f"contain {n_bad} bad segment{'s' * (n_bad != 1)}"] * (n_bad > 0)

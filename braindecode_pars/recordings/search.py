@@ -30,8 +30,6 @@ _DERIVED_FILES = re.compile(
 )
 #: Extensions of signal and marker files that a header file refers to.
 _SIGNAL_ENDINGS = (".eeg", ".vmrk", ".fdt", ".dat", ".mat")
-#: Suffixes of the BIDS tables that are read together with a recording.
-TABLES = ("events", "channels")
 
 
 def has_only_annotations(file: Path) -> bool:
@@ -304,55 +302,6 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
             f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files "
             "are read. Check that they belong to the header files."
         )
-
-
-def tables_beside(recording: Path) -> list[Path]:
-    """Return the BIDS tables that are read for a recording, see :func:`table_beside`."""
-    return [table for name in TABLES if (table := table_beside(recording, name))]
-
-
-def table_beside(recording: Path, suffix: str) -> Path | None:
-    """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
-
-    The table has the same name as the recording. Otherwise, the inheritance principle of BIDS
-    applies: the file name of the table contains a subset of the entities of the recording, such as
-    ``task-rest``, and the table is in the folder of the recording or in a folder above, up to the
-    folder of the dataset. The nearest folder takes precedence, and within a folder the table with
-    the largest number of entities.
-
-    Raises
-    ------
-    ValueError
-        If a folder contains two matching tables with the same number of entities.
-    """
-    stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
-    table = recording.with_name(f"{stem}_{suffix}.tsv")
-    entities = {part for part in stem.split("_") if "-" in part}
-    if os.path.lexists(table) or not stem.startswith("sub-"):
-        return table if os.path.lexists(table) else None  # a broken link counts
-    folder = recording.parent.absolute()
-    while True:
-        tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
-        parts = {path: {*path.name.split("_")[:-1]} for path in tables}
-        almost = sorted(path for path, pairs in parts.items() if _plain(pairs) <= _plain(entities))
-        stated = {path: len(pairs) for path, pairs in parts.items() if pairs <= entities}
-        matches = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
-        if len(matches) != 1 and almost:
-            raise ValueError(
-                f"{' and '.join(map(str, matches or almost))} may belong to {recording.name}. "
-                "Remove or rename the tables that do not belong to this recording, or add a table "
-                f"named {table.name}."
-            )
-        if matches:
-            return matches[0]
-        if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
-            return None
-        folder = folder.parent
-
-
-def _plain(entities: Iterable[str]) -> set[str]:
-    """Return BIDS entities in lower case and without leading zeros: Run-01 becomes run-1."""
-    return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
 
 
 #: How to derive the subject: a function of the path, or a regular expression with one group.

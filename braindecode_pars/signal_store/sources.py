@@ -15,6 +15,8 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import folders, preparation, readers, recipe, search
+from braindecode_pars.recordings.channel_facts import good_eeg
+from braindecode_pars.recordings.side_tables import tables_beside
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
 from braindecode_pars.windows import recorded_steps
 from braindecode_pars.windows.preprocessing import Preprocessing
@@ -95,7 +97,7 @@ class StoredForm:
         """
         # Pick EEG channels.
         chs = channel_names.with_types(raw.info["chs"])
-        names = readers.good_eeg(chs, raw.info["bads"])
+        names = good_eeg(chs, raw.info["bads"])
         if self.channels is not None:
             indices = channel_names.match_channels(self.channels, names)
             names = [name for i, name in enumerate(names) if i in indices]
@@ -484,7 +486,7 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
         description, state = {}, {}
         if problem is None:
             description = {"subject": subjects.normalized(files.plain(subject(path)))}
-            state = _state_of([*search.signal_files(file), *search.tables_beside(file)])
+            state = _state_of([*search.signal_files(file), *tables_beside(file)])
         sources.append(Source(path.as_posix(), description, state, file, problem))
     if subject is subjects.subject_of_path:
         paths = [Path(source.name) for source in sources if "subject" in source.description]

@@ -42,17 +42,6 @@ def test_published_recordings(eeg_folder, no_network):
     assert np.abs(windows[10][0].mean(axis=0)).max() < 1e-9
 
 
-def test_both_fists_and_both_feet_are_separate_classes(eeg_folder, tmp_path):
-    tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
-    tree.mkdir(parents=True)
-    source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
-    (tree / "S001R04.edf").symlink_to(source)
-    (tree / "S001R06.edf").symlink_to(source)
-    windows = physionet_mi.load(tmp_path, verbose=0)
-    by_run = {ds.description["run"]: set(ds.metadata["target"]) for ds in windows.datasets}
-    assert by_run == {4: {0, 1}, 6: {2, 3}}
-
-
 def test_splits_follow_the_paper(tmp_path):
     for subject in (1, 70, 71, 89, 90, 109):
         tree = tmp_path / f"MNE-eegbci-data/files/eegmmidb/1.0.0/S{subject:03d}"
@@ -66,20 +55,6 @@ def test_splits_follow_the_paper(tmp_path):
         90: "test",
         109: "test",
     }
-
-
-def test_missing_runs_are_logged_and_never_downloaded(eeg_folder, no_network, tmp_path, caplog):
-    caplog.set_level("INFO")
-    tree = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001"
-    tree.mkdir(parents=True)
-    source = eeg_folder / "MNE-eegbci-data/files/eegmmidb/1.0.0/S001/S001R04.edf"
-    (tree / "S001R04.edf").symlink_to(source)
-    windows = physionet_mi.load(tmp_path, runs=[4, 8, 12])
-    assert len(windows) == 15
-    assert "Skipped 2 missing runs: S001R08, S001R12." in caplog.text
-    with pytest.raises(FileNotFoundError, match=r"subject 2.* 1"):
-        physionet_mi.load(tmp_path, [1, 2])
-    assert sorted(p.name for p in tree.parent.iterdir()) == ["S001"]  # no folder was created
 
 
 def test_invalid_runs_raise(tmp_path):
@@ -167,6 +142,24 @@ def test_signals_other_than_eeg_do_not_change_the_reference(tmp_path):
     raw = physionet_mi.prepare(recording)
     assert raw.ch_names == ["FC5", "C3"]
     np.testing.assert_allclose(raw.get_data().mean(axis=0), 0, atol=1e-15)
+
+
+def test_both_fists_and_both_feet_are_separate_classes(two_trees):
+    write(two_trees / "reduced/S002R06.edf", 128, NAMES)
+    windows = physionet_mi.load(two_trees, [2], **{**PREPROCESSING, "runs": [4, 6]})
+    by_run = {ds.description["run"]: [*ds.metadata["target"]] for ds in windows.datasets}
+    assert by_run == {4: [0, 1, 0], 6: [2, 3, 2]}
+
+
+def test_missing_runs_are_logged_and_never_downloaded(two_trees, no_network, caplog):
+    caplog.set_level("INFO")
+    before = sorted(two_trees.rglob("*"))
+    options = {**PREPROCESSING, "runs": [4, 8, 12]}
+    assert len(physionet_mi.load(two_trees, [1], **options)) == 3
+    assert "Skipped 2 missing runs: S001R08, S001R12." in caplog.text
+    with pytest.raises(FileNotFoundError, match=r"subject 3.* 1"):
+        physionet_mi.load(two_trees, [1, 3], **options)
+    assert sorted(two_trees.rglob("*")) == before
 
 
 def test_rest_and_imagery(two_trees):

@@ -83,15 +83,11 @@ def test_names_are_read_without_opening_files(tmp_path):
         split="test",
     )
     assert tuab.recordings(tmp_path / "edf/eval/abnormal/01_tcp_ar") == [recording]
-
-
-def test_the_layout_of_version_2(tmp_path):
-    file = (
-        tmp_path / "edf/train/normal/01_tcp_ar/078/00007871/s001_2011_07_05/00007871_s001_t001.edf"
-    )
-    file.parent.mkdir(parents=True)
-    file.touch()
-    (recording,) = tuab.recordings(tmp_path)
+    # The layout of version 2
+    name = "v2/edf/train/normal/01_tcp_ar/078/00007871/s001_2011_07_05/00007871_s001_t001.edf"
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).touch()
+    (recording,) = tuab.recordings(tmp_path / "v2")
     assert (recording.subject, recording.description["label"]) == ("00007871", "normal")
 
 

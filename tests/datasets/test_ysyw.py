@@ -72,23 +72,21 @@ def test_labeled_subjects_are_divided(challenge, labeled):
     ]
     assert any({s: other[s] for s in splits} != splits for other in others)
     assert all(other["te03-0001"] == "unlabeled" for other in others)
-
-
-def test_the_division_does_not_depend_on_the_chosen_subjects(challenge, labeled):
-    splits = dict(zip(labeled.description["subject"], labeled.description["split"], strict=True))
+    # The division does not depend on the chosen subjects.
     for subject in ("tr03-0002", "tr03-0005"):
-        (alone,) = ysyw.load(challenge, [subject], verbose=0).datasets
+        (alone,) = ysyw.recordings(challenge, [subject])
         assert alone.description["split"] == splits[subject]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
-    labeled = ysyw.load(challenge, split_seed=seed, verbose=0).description
-    held_out = set(labeled["subject"][labeled["split"] != "train"])
+    labeled = ysyw.RECIPE.labeled(challenge, split_seed=seed).recordings
+    splits = {recording.subject: recording.description["split"] for recording in labeled}
+    held_out = {subject for subject, split in splits.items() if split != "train"}
     assert len(held_out) == 2
     corpus = ysyw.RECIPE.continuous(challenge, split_seed=seed)
     assert {recording.subject for recording in corpus.recordings} == (
-        {"te03-0001", "te09-0094"} | set(labeled["subject"]) - held_out
+        {"te03-0001", "te09-0094"} | splits.keys() - held_out
     )
 
 

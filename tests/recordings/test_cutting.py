@@ -144,13 +144,6 @@ def test_a_gap_of_eeglab_is_half_a_sample_before_the_next(first):
     assert continuous_segments(raw) == [(0, first), (first, 1000)]
 
 
-def test_concatenated_recordings_are_split():
-    parts = [ramp(n) for n in (400, 100, 300)]
-    joined = mne.concatenate_raws([part.copy() for part in parts], verbose="error")
-    for part, found in zip(parts, split_at_gaps(joined), strict=True):
-        np.testing.assert_array_equal(found.get_data(), part.get_data())
-
-
 def two_windows():
     raw = mne.io.RawArray(np.zeros((1, 500)), mne.create_info(["C3"], 50.0, "eeg"), verbose="error")
     return fixed_windows(raw, 2.0, 1)
@@ -158,12 +151,9 @@ def two_windows():
 
 @pytest.mark.parametrize("classes", [("rest", "task"), {"rest": 0, "task": 1}])
 def test_names_or_a_target_for_each_name(classes):
-    assert as_windows(name_classes(two_windows(), classes)).label_names == {"rest": 0, "task": 1}
-
-
-def test_later_names_count_and_none_write_nothing():
-    one = name_classes(name_classes(two_windows(), ("a", "b")), ("c", "d"))
-    assert as_windows(one).label_names == {"c": 0, "d": 1}
+    """Later names count."""
+    windows = name_classes(name_classes(two_windows(), ("a", "b")), classes)
+    assert as_windows(windows).label_names == {"rest": 0, "task": 1}
     assert not hasattr(name_classes(two_windows(), ()), "window_kwargs")
 
 

@@ -229,11 +229,3 @@ def test_tables_that_belong_to_no_recording_are_named(tmp_path):
     for file, name in zip(files[:2], names, strict=False):
         with pytest.raises(ValueError, match=rf"{name}_channels\.tsv may belong to {file.name}"):
             open_recording(file)
-
-
-def test_a_header_that_does_not_count_its_records(tmp_path):
-    file = write_edf_records(tmp_path / "a.edf", np.ones((1, 500)), range(5), kind="EDF+C")
-    content = file.read_bytes()
-    file.write_bytes(content[:236] + b"-1      " + content[244:])
-    with pytest.raises(ValueError, match="number of records"):
-        open_recording(file)

@@ -16,7 +16,6 @@ from braindecode_pars.recordings.preparation import (
 )
 from braindecode_pars.windows.marks import continuous_segments
 from braindecode_pars.windows.preprocessing import Preprocessing
-from braindecode_pars.windows.recorded_steps import recorded
 
 
 def recording(signals, sfreq=250.0, names=None):
@@ -68,15 +67,6 @@ def test_filters_end_at_gaps_as_in_a_prediction(text, first_samp, duration):
     for start, stop in continuous_segments(raw):
         expected = raw.get_data(start=start, stop=stop)
         np.testing.assert_allclose(found.signals[:, start:stop], expected, atol=1e-5)
-
-
-def test_the_recording_tells_its_preparation():
-    """MNE's info has neither a notch filter nor a reference."""
-    raw = recording(np.random.default_rng(0).normal(size=(2, 1000)))
-    filter_and_resample(raw, sfreq=100.0, low=0.5, high=20.0, mains=30.0)
-    found = recorded(set_reference(raw, "average").info)
-    assert (found.band, found.notch) == ((0.5, 20.0), (30.0,))
-    assert (found.reference, found.scale) == ("average", 1.0)
 
 
 def test_the_average_of_one_good_channel_is_refused():

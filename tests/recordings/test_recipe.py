@@ -85,17 +85,6 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
         RECIPES["physionet_mi"].labeled(tmp_path / "mi", tmin=5)
 
 
-def test_folders_of_other_temple_corpora_are_excluded(tmp_path):
-    for subject in ("aaaaaaaa", "aaaaaaab"):
-        touch(tmp_path / f"v2/edf/000/{subject}/s001_2003/01_tcp_ar/{subject}_s001_t000.edf")
-    touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/aaaaaaaa_s009_t000.edf")
-    touch(tmp_path / "tuab/edf/eval/normal/01_tcp_ar/zzzzzzzz_s009_t000.edf")
-    corpus = RECIPES["tueg"].continuous(tmp_path / "v2", exclude=[tmp_path / "tuab", ["zz"]])
-    assert (subjects(corpus.recordings), corpus.absent) == (["aaaaaaab"], ("zz",))
-    with pytest.warns(UserWarning, match="TUAB and TUSZ"):
-        RECIPES["tueg"].continuous(tmp_path / "v2")
-
-
 @pytest.mark.parametrize(
     ("exclude", "error", "message"),
     [

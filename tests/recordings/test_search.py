@@ -16,13 +16,12 @@ from braindecode_pars.recordings.search import (
     check_guessed_subjects,
     find_named,
     header_of,
-    is_recording,
     list_files,
     signal_files,
     subject_finder,
-    table_beside,
     why_unreadable,
 )
+from braindecode_pars.recordings.side_tables import table_beside
 
 
 def is_edf(name: str) -> bool:
@@ -89,12 +88,6 @@ def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
         search(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["absent.edf", "."])
-def test_other_paths_are_unreadable(tmp_path, name):
-    reasons = ("the file does not exist.", "the path is not a file.")
-    assert why_unreadable(tmp_path / name) in reasons
-
-
 def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(tmp_path):
     for name in ("b/P1.edf", "P2.edf", "a/P10.edf", "a/P3.edf.bak", "xP4.edf"):
         touch(tmp_path / name)
@@ -110,14 +103,6 @@ def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(t
     touch(tmp_path / "copy/P2.edf")
     with pytest.raises(ValueError, match=r"P2\.edf"):
         find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
-
-
-def test_a_header_that_cannot_be_opened_is_a_recording(tmp_path):
-    """Reading it reports why."""
-    (tmp_path / "a.hea").symlink_to("absent")
-    (tmp_path / "b.hea").mkdir()
-    assert is_recording(tmp_path / "a.hea")
-    assert is_recording(tmp_path / "b.hea")
 
 
 def test_a_table_belongs_to_the_whole_name(tmp_path):
@@ -318,6 +303,8 @@ def test_subjects_by_a_pattern_or_a_function():
     assert subject_finder(r"(S\d+)R")(path) == "S001"
     assert subject_finder(lambda path: path.parts[0])(path) == "day1"
     assert subject_finder(None) is subject_of_path
+    with pytest.raises(ValueError, match=r"S001R03\.edf"):
+        subject_finder("(P[0-9]+)")(path)
 
 
 @pytest.mark.parametrize(
@@ -332,8 +319,3 @@ def test_subjects_by_a_pattern_or_a_function():
 def test_patterns_that_cannot_be_used(pattern, error, message):
     with pytest.raises(error, match=message):
         subject_finder(pattern)
-
-
-def test_a_path_without_the_pattern():
-    with pytest.raises(ValueError, match=r"anna\.edf"):
-        subject_finder("(P[0-9]+)")(PurePosixPath("anna.edf"))

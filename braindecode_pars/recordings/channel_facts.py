@@ -1,0 +1,246 @@
+"""Decide which channels of a recording are EEG, and state where this is known from.
+
+MNE readers of EDF and BDF files give the type "eeg" to all signals. Therefore, the kind of a
+channel is derived from the label and the unit in the header of the file, and from the BIDS table
+``_channels.tsv``, which takes precedence. Rules for the names of channels are in
+:mod:`~braindecode_pars._common.channel_names`; all other rules are in this module.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mne
+import pandas as pd
+
+from braindecode_pars._common import channel_names, checks, subjects
+from braindecode_pars.recordings import cutting, side_tables
+
+#: Conversion factors to volts. MNE reads any other unit of an EDF or BDF file as volts.
+VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
+
+#: Units of other quantities, such as oxygen saturation or pulse, of signals that are not EEG.
+_OTHER_UNITS = {
+    *("%", "bpm", "BPM", "1/min", "Hz", "s", "ms", "deg", "dB", "lux", "g", "m/s^2", "NU"),
+    *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
+    *("l", "L", "ml", "mL", "l/min", "L/min", "l/s", "L/s", "ml/s", "Boolean"),
+}
+
+#: Kinds of channels that record electrical potentials of the brain.
+_BRAIN = ("eeg", "ecog", "seeg", "dbs")
+
+
+class ChannelFacts(NamedTuple):
+    """Facts about a channel, and where they are known from.
+
+    Attributes
+    ----------
+    kind : "eeg" | "ecog" | "seeg" | "dbs" | "other"
+        Kind of the channel.
+    source : "header" | "table" | "type"
+        Source of the kind: label and unit in the header of the file, the BIDS table of channels, or
+        the channel type and name in MNE.
+    unit : str
+        Unit in the header of the file; the empty string for formats that MNE converts to volts.
+    edges : tuple of (float | None)
+        Lower and upper cutoff frequency of the amplifier in Hz; None if the header contains none.
+    """
+
+    kind: str
+    source: str
+    unit: str = ""
+    edges: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def is_brain(self) -> bool:
+        """Whether the channel is EEG, or another recording of the brain."""
+        return self.kind in _BRAIN
+
+    @property
+    def is_voltage(self) -> bool:
+        """Whether the unit is a unit of voltage."""
+        return not self.unit or self.unit in VOLTS
+
+
+#: Facts by the name of the channel.
+Facts = Mapping[str, ChannelFacts]
+
+
+def other_signals(labels: Sequence[str], units: Sequence[str]) -> list[str]:
+    """Return the labels of signals that are not EEG, by label or unit.
+
+    If some labels begin with "EEG", as required by EDF+ ("EEG Fp1"), all other signals are not EEG.
+    """
+    are_named = any(label.upper().startswith("EEG") for label in labels)
+    return [
+        label
+        for label, unit in zip(labels, units, strict=True)
+        if channel_names.is_other_kind(label)
+        or (are_named and not label.upper().startswith("EEG"))
+        or unit in _OTHER_UNITS
+    ]
+
+
+def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
+    """Return the facts about channels in the header of an EDF, BDF or WFDB file.
+
+    Parameters
+    ----------
+    signals : DataFrame
+        One row per channel, indexed by the channel names, with the columns ``unit`` and
+        ``is_scaled``, see :func:`~braindecode_pars.recordings.readers.edf_signals`, and optional
+        columns ``highpass`` and ``lowpass`` (NaN without a filter).
+    """
+    others = other_signals(signals.index.tolist(), signals["unit"].tolist())
+    units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
+    units = units.where(signals["is_scaled"], "no valid range")
+    edges = signals.reindex(columns=["highpass", "lowpass"]).astype(object)
+    pairs = edges.where(edges > 0, None).itertuples(index=False, name=None)
+    return {
+        name: ChannelFacts("other" if name in others else "eeg", "header", unit, pair)
+        for name, unit, pair in zip(signals.index, units, pairs, strict=True)
+    }
+
+
+def check_voltages(facts: Facts) -> None:
+    """Check that all channels are voltages.
+
+    Raises
+    ------
+    ValueError
+        If the unit of a channel is unknown, or if the header contains no valid range.
+    """
+    if names := _with_units({name: f for name, f in facts.items() if not f.is_voltage}):
+        raise ValueError(
+            "EEG signals must have the unit uV, mV or V and a valid physical and digital range, "
+            f"got {checks.format_list(names, max_items=5)}. Correct the header. If you know the "
+            "unit of an EDF file, read it with mne.io.read_raw_edf(file, units='uV') and pass the "
+            "Raw object."
+        )
+
+
+def _with_units(facts: Facts) -> list[str]:
+    return [f"{name} ({f.unit})" for name, f in facts.items()]
+
+
+def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
+    """Return the facts of a file in which EEG channels without a unit of voltage are not EEG.
+
+    Raises
+    ------
+    ValueError
+        If no EEG channel has a unit of voltage.
+    """
+    eeg = {name: f for name, f in facts.items() if f.is_brain}
+    unknown = {name: f for name, f in eeg.items() if not f.is_voltage}
+    if len(unknown) == len(eeg):
+        check_voltages(unknown)
+    reason = f"no known unit of voltage: {checks.format_list(_with_units(unknown), 5)}"
+    cutting.record_excluded("signals", reason, len(unknown), len(facts))
+    not_eeg = {name: f._replace(kind="other") for name, f in unknown.items()}
+    return {**facts, **not_eeg}
+
+
+def facts_of(chs: Iterable[Mapping[str, Any]]) -> dict[str, ChannelFacts]:
+    """Return the facts about channels by their MNE types and names; ``chs`` as in ``info["chs"]``.
+
+    Examples
+    --------
+    >>> import mne
+    >>> from braindecode_pars.recordings.channel_facts import facts_of
+    >>> info = mne.create_info(["C3", "ECG1"], 100.0, "eeg")
+    >>> [facts.kind for facts in facts_of(info["chs"]).values()]
+    ['eeg', 'other']
+    """
+    return {
+        ch["ch_name"]: ChannelFacts("eeg" if channel_names.is_eeg(ch) else "other", "type")
+        for ch in chs
+    }
+
+
+def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]:
+    """Return the names of EEG channels that are not bad; ``chs`` as in ``mne.Info["chs"]``."""
+    return [name for name, facts in facts_of(chs).items() if facts.is_brain and name not in bads]
+
+
+def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
+    """Warn if channels have the type EEG but another name; ``chs`` as in ``mne.Info["chs"]``."""
+    by_type = [ch for ch in chs if channel_names.is_eeg_by_type(ch)]
+    names = [name for name, facts in facts_of(by_type).items() if not facts.is_brain]
+    if names:
+        checks.warn_user(
+            f"{checks.format_list(names)}: the channel type is EEG, but the name indicates another "
+            "signal. These channels are not used. Rename channels that are EEG, and set the "
+            "channel type of channels that are not EEG."
+        )
+
+
+def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
+    """Set the channel types of a recording in place, unless they are known from the types.
+
+    Channels that are not EEG get the type "misc", or "bio" if there is no EEG, because types are
+    considered unknown if all channels are "misc".
+    """
+    other = "misc" if any(f.is_brain for f in facts.values()) else "bio"
+    decided = {name: f for name, f in facts.items() if f.source != "type"}
+    kinds = {name: f.kind if f.is_brain else other for name, f in decided.items()}
+    return raw.set_channel_types(kinds, on_unit_change="ignore", verbose="error")
+
+
+def with_table(
+    facts: Facts, bads: Sequence[str], table: Path
+) -> tuple[dict[str, ChannelFacts], list[str]]:
+    """Return the facts about channels, and the bad channels, according to a BIDS table.
+
+    A channel that is no voltage, or has the name of another signal, does not become EEG. Channels
+    without a status in the table are bad if they are in ``bads``.
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be read or is contradictory. The message contains its path.
+    """
+    rows, changed = _read_channels_table(table, [*facts]), dict(facts)
+    for name, kind in rows["type"].str.lower().dropna().items():
+        is_named_other = kind == "eeg" and channel_names.is_other_kind(name)
+        if kind not in _BRAIN:
+            changed[name] = facts[name]._replace(kind="other", source="table")
+        elif facts[name].is_voltage and not is_named_other:
+            changed[name] = facts[name]._replace(kind=kind, source="table")
+    is_bad = (rows["status"] == "BAD") | (rows.index.isin(bads) & rows["status"].isna())
+    return changed, rows.index[is_bad].tolist()
+
+
+def _read_channels_table(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
+    """Read type and status of channels from a BIDS table, in upper case; NaN if missing."""
+    table = side_tables.read_table(file, file.parent)
+    if "name" not in table:
+        raise ValueError(
+            f"{file} must have a column 'name', got the columns {checks.format_list(list(table))}."
+        )
+    table = table.dropna(subset=["name"]).set_index("name")
+    rows = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
+    rows = rows.apply(lambda column: column.str.upper())
+    rows["status"] = rows["status"].mask(rows["status"].str.startswith("BAD", na=False), "BAD")
+    unknown = rows["status"][~rows["status"].isin(["GOOD", "BAD"])].dropna()
+    names = checks.format_list([*unknown.index], 5)
+    reason = f"channels.tsv: the status is neither good nor bad: {names}"
+    cutting.record_excluded("rows", reason, len(unknown), len(rows))
+    rows = rows[~rows.reset_index().duplicated().to_numpy()]
+    if (duplicated := rows.index[rows.index.duplicated()]).size:
+        raise ValueError(
+            f"{file} contains the channel {duplicated[0]!r} twice, with a different type or "
+            "status. Correct or remove one of the rows."
+        )
+    # Rows without a channel are reported if they may refer to an unlisted channel of the recording
+    # by another name, or if they describe brain signals or bad channels.
+    ch_rows = rows.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
+    unlisted = [name for name in ch_names if subjects.normalized(name) not in rows.index]
+    absent = rows[~rows.index.isin([*map(subjects.normalized, ch_names)])]
+    if not unlisted:
+        absent = absent[absent["type"].str.lower().isin(_BRAIN) | (absent["status"] == "BAD")]
+    names = checks.format_list(list(absent.index), 5)
+    reason = f"channels.tsv: no such channel in the recording: {names}"
+    reason += f" (unlisted channels: {checks.format_list(unlisted, 5)})" if unlisted else ""
+    cutting.record_excluded("rows", reason, len(absent), len(rows))
+    return ch_rows

@@ -1,0 +1,249 @@
+"""Find and read the tables that belong to recordings: BIDS tables, and tables of labels.
+
+The tables of a recording are found by the inheritance principle of BIDS. All tables are read by
+:func:`read_table`, and times in tables by :func:`times_in`. BIDS tables are not read by mne-bids,
+which appends the column ``value`` to labels in ``trial_type``, ignores a status such as
+"bad; noisy", and refuses tables that list the channels in another order.
+"""
+
+import codecs
+import os
+import re
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+
+from braindecode_pars._common import checks, subjects, tables
+from braindecode_pars.recordings import search
+from braindecode_pars.windows import marks
+
+#: Suffixes of the BIDS tables that are read together with a recording.
+TABLES = ("events", "channels")
+
+
+def tables_beside(recording: Path) -> list[Path]:
+    """Return the BIDS tables that are read for a recording, see :func:`table_beside`."""
+    return [table for name in TABLES if (table := table_beside(recording, name))]
+
+
+def table_beside(recording: Path, suffix: str) -> Path | None:
+    """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
+
+    The table has the same name as the recording. Otherwise, the inheritance principle of BIDS
+    applies: the file name of the table contains a subset of the entities of the recording, such as
+    ``task-rest``, and the table is in the folder of the recording or in a folder above, up to the
+    folder of the dataset. The nearest folder takes precedence, and within a folder the table with
+    the largest number of entities.
+
+    Raises
+    ------
+    ValueError
+        If a folder contains two matching tables with the same number of entities.
+    """
+    stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
+    table = recording.with_name(f"{stem}_{suffix}.tsv")
+    entities = {part for part in stem.split("_") if "-" in part}
+    if os.path.lexists(table) or not stem.startswith("sub-"):
+        return table if os.path.lexists(table) else None  # a broken link counts
+    folder = recording.parent.absolute()
+    while True:
+        tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
+        parts = {path: {*path.name.split("_")[:-1]} for path in tables}
+        almost = sorted(path for path, pairs in parts.items() if _plain(pairs) <= _plain(entities))
+        stated = {path: len(pairs) for path, pairs in parts.items() if pairs <= entities}
+        matches = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
+        if len(matches) != 1 and almost:
+            raise ValueError(
+                f"{' and '.join(map(str, matches or almost))} may belong to {recording.name}. "
+                "Remove or rename the tables that do not belong to this recording, or add a table "
+                f"named {table.name}."
+            )
+        if matches:
+            return matches[0]
+        if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
+            return None
+        folder = folder.parent
+
+
+def _plain(entities: Iterable[str]) -> set[str]:
+    """Return BIDS entities in lower case and without leading zeros: Run-01 becomes run-1."""
+    return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
+
+
+#: First bytes of a text in UTF-16.
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
+    """Read a CSV or TSV file as a DataFrame of strings; empty cells are NaN.
+
+    Leading and trailing whitespace is removed. "n/a", "NaN" and "null" count as empty, in upper or
+    lower case. Column names are converted to lower case.
+
+    Parameters
+    ----------
+    file : path
+        Table with commas, semicolons or tabs as separators, in UTF-8, UTF-16 or Latin-1. A
+        relative path refers to ``folder``, or, if there is no such file, to the working directory.
+    folder : Path
+        Folder of the recordings.
+
+    Returns
+    -------
+    DataFrame
+        The table.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ValueError
+        If the file is not a table, if a column name occurs twice, or if ``folder`` and the working
+        directory contain different tables of this name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.side_tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "labels.csv").write_text("file;label\\nP01.edf;rest\\n")
+    ...     read_table("labels.csv", Path(folder))["label"].tolist()
+    ['rest']
+    """
+    here = Path(file).expanduser()
+    path = folder / here if (folder / here).is_file() or not here.is_file() else here
+    if not os.path.lexists(path):
+        places = dict.fromkeys(map(str, (path, here.absolute())))
+        raise FileNotFoundError(f"The table {' or '.join(places)} does not exist.")
+    if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
+        raise ValueError(
+            f"{path} and {here.absolute()} are different tables. Pass the absolute path of one of "
+            "them."
+        )
+    if problem := search.why_unreadable(path):
+        raise ValueError(f"{path} cannot be read: {problem}")
+    content = path.read_bytes()
+    try:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:  # UTF-16 with a byte order mark, or Windows-1252
+            text = content.decode("utf-16" if content[:2] in _UTF_16 else "cp1252")
+        header = text.strip("\r\n").partition("\n")[0]
+        table = pd.read_csv(
+            StringIO(text),
+            sep=max(",;\t", key=header.count),
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+    except ValueError as error:  # also errors of pandas
+        raise ValueError(f"{path} is not a table: {error}") from error
+    table = table.apply(lambda cells: cells.str.strip().replace(tables.EMPTY, np.nan, regex=True))
+    header = table.iloc[0]
+    table = table.iloc[1:].dropna(how="all").set_axis(header.rename(None), axis=1)
+    return with_plain_columns(table.reset_index(drop=True), path)
+
+
+def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
+    """Return a table with column names in lower case, without empty columns that have no name.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    table = table.set_axis([tables.label_text(name).casefold() for name in table], axis=1)
+    table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
+    if (duplicated := table.columns[table.columns.duplicated()]).size:
+        raise ValueError(
+            f"{where} contains the column {duplicated[0]!r} twice. Rename or remove one of them."
+        )
+    return table
+
+
+#: Words in column names that indicate the start of an event.
+_BEGIN = "beg|begin|beginning|start|onset|time|stamp|epoch|latency|sample|second|sec"
+#: Words in column names that indicate the end or the duration of an event.
+_EXTENT = "end|ending|stop|finish|offset|length|duration|dur"
+#: A word of either kind.
+_TIME = f"({_BEGIN}|{_EXTENT})"
+#: Column names that contain only these words, such as "start_time".
+TIME = re.compile(rf"{_TIME}({_TIME}|m?s|idx|[^a-z])*|from|to|until|first|last|t(0|1|min|max)?")
+
+
+def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the onsets and durations in a table, in seconds; NaN for empty cells.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of :func:`read_table` or :func:`with_plain_columns`, with the optional columns
+        ``onset`` and ``duration``.
+    where : Any
+        Name of the table in error messages.
+
+    Raises
+    ------
+    ValueError
+        If ``onset`` or ``duration`` is missing and another column appears to contain times, such as
+        "start_time" or "end". If a cell is neither empty nor a number, if a duration is negative,
+        or if a duration has no onset.
+    """
+    texts = table.reindex(columns=["onset", "duration"]).map(tables.label_text)
+    filled_columns = [*table.dropna(axis=1, how="all")]
+    pattern = rf"(?<![a-z])({_EXTENT}){_TIME}*s?(?![a-z])"
+    if "onset" not in filled_columns:
+        pattern = rf"(?<![a-z]){_TIME}+s?(?![a-z])|^({TIME.pattern})$"
+    further = [name for name in filled_columns if name not in texts and re.search(pattern, name)]
+    if further and not {*texts} <= {*filled_columns}:
+        raise ValueError(
+            f"{where} has the columns {checks.format_list([*map(repr, further)])}, which appear to "
+            "contain times but are not read. Times are read from the columns 'onset' and "
+            "'duration', in seconds relative to the first sample. Rename or remove other columns "
+            "with times."
+        )
+    numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
+    is_invalid = (texts != "") & ~np.isfinite(numbers)
+    is_invalid["duration"] |= numbers["duration"] < 0
+    is_invalid["onset"] |= (texts["onset"] == "") & (numbers["duration"] > 0)
+    for row, column in np.argwhere(is_invalid.to_numpy())[:1].tolist():
+        raise ValueError(
+            f"{where} contains the {texts.columns[column]} {texts.iloc[row, column]!r} in row "
+            f"{texts.index[row] + 2}, expected seconds, such as 90.5. A duration may be empty or "
+            "n/a, but a row with a duration must have an onset."
+        )
+    return numbers["onset"].to_numpy(), numbers["duration"].to_numpy()
+
+
+def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
+    """Read the events of a BIDS table, or only the gaps and bad segments among them.
+
+    Onsets are in seconds relative to the first sample.
+    """
+    events = read_table(table, table.parent)
+    absent = [name for name in ("onset", "trial_type") if name not in events]
+    if absent and not marks_only:
+        raise ValueError(
+            f"{table} must have a column {absent[0]!r}, got the columns "
+            f"{checks.format_list([*events])}."
+        )
+    if "onset" not in events:
+        return mne.Annotations([], [], [])
+    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(
+        tables.label_text, "ignore"
+    )
+    if marks_only:  # EEGLAB writes a gap in the column value, even if trial_type is not empty
+        value = events.get("value", texts).astype(object)
+        texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
+        texts = texts[texts.map(marks.kind_of_text) != "label"]
+    texts = texts.dropna()
+    events = events.loc[texts.index].fillna({"onset": "none"})  # an empty onset is an error
+    onsets, durations = times_in(events, table)
+    return mne.Annotations(onsets, np.nan_to_num(durations), texts.tolist())
