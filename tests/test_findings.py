@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 
 import braindecode_pars
 from braindecode_pars._common import findings
@@ -28,7 +28,7 @@ DURATIONS = dict(value={"C3": 60.0}, total=60.0)
 #: Values of findings that are dicts.
 OF_KINDS = {
     "too_few_of_class": dict(counts={"rest": 3}),
-    "confounds": dict(counts={"Graz": {"rest": 3, "task": 0}}),
+    "confounds": dict(counts=[("Graz", {"rest": 3, "task": 0})]),
     "preprocessing_of_windows": dict(
         counts=[1, 2], differences=["band", "notch"], beginning="Windows differ"
     ),
@@ -92,6 +92,20 @@ def test_findings_with_other_texts_are_not_merged():
         Finding("bad_channels", dict(channels=[name], n=1, n_windows=2)) for name in ("C3", "C4")
     )
     assert one.identity != two.identity
+
+
+def test_warnings_of_a_class_with_other_arguments_are_shown():
+    caught = []
+    with findings.collected(caught):
+        warnings.simplefilter("always")
+        warnings.warn(
+            InconsistentVersionWarning(
+                estimator_name="SVC", current_sklearn_version="2", original_sklearn_version="1"
+            ),
+            stacklevel=1,
+        )
+    with pytest.warns(UserWarning, match="SVC"):
+        findings.warn_once([caught])
 
 
 def test_kinds_are_silent_in_a_context_only():

@@ -64,7 +64,7 @@ def _implausible_unit(values: Mapping[str, Any]) -> str:
 
 def _large_offset(values: Mapping[str, Any]) -> str:
     ratio = values["ratio"]
-    times = f"{ratio:.2g} times" if ratio < 1e7 else "more than 1e7 times"
+    times = f"{ratio:,.0f} times" if ratio < 1e7 else "more than 1e7 times"
     return (
         f"The mean of the signal is {times} its standard deviation, so a model may learn only from "
         "the offset. High-pass filter the recordings, for example at 0.5 Hz."
@@ -95,7 +95,7 @@ def _preprocessing_of_windows(values: Mapping[str, Any]) -> str:
 def _confounds(values: Mapping[str, Any]) -> str:
     name = values["property"]
     texts = []
-    for value, counts in values["counts"].items():
+    for value, counts in values["counts"]:
         of_classes = ", ".join(f"{n} of {label!r}" for label, n in counts.items() if n)
         texts.append(f"{value if len(value) <= 40 else f'{value[:37]}...'}: {of_classes}")
     listing = "; ".join(texts[:4]) + f"; and {len(texts) - 4} more" * (len(texts) > 4)
@@ -227,6 +227,15 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "minus_one": "{n} of {n_windows} windows have the label -1 and are treated as unlabeled. Set "
     "unlabeled_label=None if -1 is a class, or unlabeled_label=-1 to confirm that it marks "
     "unlabeled windows.",
+    "unknown_subjects_in_fit": "The subject of {n} of {n_windows} windows is unknown, so "
+    "validation windows may come from training subjects. Add 'subject' to the description of "
+    "every recording.",
+    "unknown_subjects_in_pretraining": "The subject of {n} of {n_windows} unlabeled windows is "
+    "unknown, so pretraining may use windows of validation subjects. Add 'subject' to the "
+    "descriptions of the dataset.",
+    "unknown_positions": "The electrode positions of all channels are unknown in {n} of "
+    "{n_windows} windows (channels {channels}). Rename the channels according to the 10-05 system, "
+    "or set a montage.",
     "similar_classes": "The classes {names} look the same. If they are the same class, use the "
     "same name.",
     # Training
@@ -261,7 +270,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "samples: {pairs}. They count twice, and if their labels differ, one label is wrong. Remove "
     "the duplicates.",
     "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: its "
-    "median is {direction} by a factor of {factor:.2g}, with almost no overlap. The cause may be "
+    "median is {direction} by a factor of {factor:,.1f}, with almost no overlap. The cause may be "
     "physiological, as in deep sleep, or technical, such as a different amplifier, unit or cap. "
     "Also evaluate on amplitude-normalized windows (control 'amplitude').",
     "order_of_recordings": _order_of_recordings,

@@ -130,11 +130,21 @@ def collected(caught: list[Collected]) -> Iterator[None]:
         try:
             yield
         finally:
-            caught += [(_message(w.message), w.category, w.filename, w.lineno) for w in recorded]
+            caught += [(*_message_and_category(w), w.filename, w.lineno) for w in recorded]
 
 
-def _message(message: Warning | str) -> FindingWarning | str:
-    return message if isinstance(message, FindingWarning) else str(message)
+def _message_and_category(
+    warning: warnings.WarningMessage,
+) -> tuple[FindingWarning | str, type[Warning]]:
+    """Return a message and a category of which ``warnings.warn_explicit`` can make a warning."""
+    if isinstance(warning.message, FindingWarning):
+        return warning.message, warning.category
+    text = str(warning.message)
+    try:
+        warning.category(text)
+    except TypeError:  # as scikit-learn's InconsistentVersionWarning, which has other arguments
+        return text, UserWarning
+    return text, warning.category
 
 
 def warn_once(warnings_by_fold: Sequence[Sequence[Collected]]) -> None:

@@ -119,7 +119,9 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         descriptions = [replace(expected, channels=None)]  # encoders process single channels
         for windows in further:
             beginning = "Preprocessing of the unlabeled windows differs from X"
-            windows_estimator.warn_of_differences(expected, windows, beginning, cards.OF_ENCODERS)
+            windows_estimator.warn_of_differences(
+                expected, windows, beginning, cards.OF_ENCODERS, expected_in="in X"
+            )
             descriptions.append(agreed(counted(windows.column("preprocessing"))))
         preprocessing = agreed(descriptions)
 

@@ -18,7 +18,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from braindecode_pars._common import checks, computing, model_files, names, training
+from braindecode_pars._common import checks, computing, findings, model_files, names, training
+from braindecode_pars._common.findings import Finding
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import (
     embedder,
@@ -892,11 +893,9 @@ def warn_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
                 checks.format_list(montage.names, max_items=3),
             )
     if n_unknown:
-        checks.warn_user(
-            f"The electrode positions of all channels are unknown in {n_unknown} of {len(windows)} "
-            f"windows (channels {example or 'without names'}). Rename the channels according to "
-            "the 10-05 system, or set a montage."
-        )
+        channels = example or "without names"
+        values = dict(n=n_unknown, n_windows=len(windows), channels=channels)
+        findings.warn(Finding("unknown_positions", values))
 
 
 def n_known_electrodes(chs_info: list[dict]) -> int:

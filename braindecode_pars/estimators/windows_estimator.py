@@ -478,18 +478,23 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
 
 
 def warn_of_differences(
-    trained: preprocessing.Preprocessing, windows: Windows, beginning: str, names: Collection[str]
+    expected: preprocessing.Preprocessing,
+    windows: Windows,
+    beginning: str,
+    names: Collection[str],
+    *,
+    expected_in: str = "in training",
 ) -> None:
-    """Warn once if preprocessing entries of windows differ from the training data."""
+    """Warn once if preprocessing entries of windows differ from the expected preprocessing."""
     counts: Counter[preprocessing.Difference] = Counter()
     for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
-        for entry in preprocessing.differences(trained, actual):
+        for entry in preprocessing.differences(expected, actual):
             counts[entry] += n if entry.name in names else 0
     counts = Counter({entry: n for entry, n in counts.items() if n})
     if counts:
         values = dict(
             beginning=beginning,
-            differences=[*map(str, counts)],
+            differences=[entry.text(expected_in) for entry in counts],
             counts=[*counts.values()],
             n_windows=len(windows),
             advice=advice(counts),

@@ -179,8 +179,7 @@ def run_folds(
     # Read the finished folds
     store = None if out is None else _open_store(out, folds, corpora)
     places = [None if store is None else store.file_of(fold) for fold in folds]
-    for i, result in _read_finished(folds, places):
-        score(i, result)
+    _read_finished(folds, places, score)
     unfinished = {i: fold for i, fold in enumerate(folds) if i not in results}
     # Warn before the first fit, if the estimator has a pretrained encoder with a card
     methods = [fold.method for fold in folds]
@@ -247,9 +246,11 @@ def _open_store(
 
 
 def _read_finished(
-    folds: Sequence[Fold], places: Sequence[Path | None]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the result of each saved fold, and remove damaged files."""
+    folds: Sequence[Fold],
+    places: Sequence[Path | None],
+    score: Callable[[int, Mapping[str, Any]], None],
+) -> None:
+    """Score the saved folds, and remove files that are damaged or cannot be scored."""
     errors = []
     for i, file in enumerate(places):
         if file is not None and file.exists():
@@ -257,11 +258,10 @@ def _read_finished(
                 result = files.read_checked(file)
                 if result["key"] != files.as_read(folds[i].key):
                     raise ValueError(f"{file} contains the result of another fold.")
+                score(i, result)
             except ValueError as error:
                 errors.append(str(error))
                 file.unlink()
-            else:
-                yield i, result
     if errors:
         checks.warn_user(
             f"{len(errors)} saved folds cannot be used and are run again: {' '.join(errors[:5])}"

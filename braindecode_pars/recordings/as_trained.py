@@ -301,11 +301,18 @@ def flat_clipped_durations(
     durations = {}
     for name in names:
         channel = raw.ch_names.index(name)
-        # raw[name, start:stop] would also create an array of the times.
-        parts = [raw.get_data([channel], *segment, verbose="error")[0] for segment in segments]
-        constant = [_constant_values(samples) for samples in parts] or [(np.empty(0), np.empty(0))]
-        values, lengths = map(np.concatenate, zip(*constant, strict=True))
-        low, high = min(map(np.min, parts), default=0.0), max(map(np.max, parts), default=0.0)
+        segment_values = []
+        for start, stop in segments:
+            # raw[name, start:stop] would also create an array of the times.
+            samples = raw.get_data([channel], start, stop, verbose="error")[0]
+            limits = [samples.min(), samples.max()]
+            segment_values.append((*_constant_values(samples), limits))
+        if not segment_values:
+            durations[name] = FlatClippedDuration(0.0, 0.0)
+            continue
+        arrays = zip(*segment_values, strict=True)
+        values, lengths, all_limits = (np.concatenate(array) for array in arrays)
+        low, high = all_limits.min(), all_limits.max()
         is_clipped = ((values == low) | (values == high)) & (low < high)
         is_flat = ~is_clipped & (lengths >= _MIN_FLAT_SECONDS * sfreq)
         durations[name] = FlatClippedDuration(

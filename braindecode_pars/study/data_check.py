@@ -366,7 +366,7 @@ def _confounds(
             accuracy=accuracy,
             strength=strength,
             p=p,
-            counts={_shown(value): row.to_dict() for value, row in counts.iterrows()},
+            counts=[(_shown(value), row.to_dict()) for value, row in counts.iterrows()],
             is_same_selection=is_hidden,
             is_stop=is_stop,
         )

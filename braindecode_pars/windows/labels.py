@@ -583,11 +583,8 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
         n_known = int(windows.has_subject.sum())
         source = getattr(windows.recordings["reader"].iloc[0], "source", None)
         if n_known:
-            checks.warn_user(
-                f"The subject of {len(windows) - n_known} of {len(windows)} windows is unknown, so "
-                "validation windows may come from training subjects. Add 'subject' to the "
-                "description of every recording."
-            )
+            values = dict(n=len(windows) - n_known, n_windows=len(windows))
+            findings.warn(Finding("unknown_subjects_in_fit", values))
         elif isinstance(source, list) and isinstance(source[0], tuple):
             checks.warn_user(
                 "X is a list of tuples, which contains neither subjects nor the sampling rate, so "
@@ -649,11 +646,8 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     ]
     known = np.flatnonzero(windows.has_subject)
     if held_out_subjects and len(known) < len(windows):
-        checks.warn_user(
-            f"The subject of {len(windows) - len(known)} of {len(windows)} unlabeled windows is "
-            "unknown, so pretraining may use windows of validation subjects. Add 'subject' to the "
-            "descriptions of the dataset."
-        )
+        values = dict(n=len(windows) - len(known), n_windows=len(windows))
+        findings.warn(Finding("unknown_subjects_in_pretraining", values))
     if held_out_subjects and len(known):
         keys = subjects.SubjectKeys(held_out_subjects)
         keep[known] &= [subject not in keys for subject in _corpus_subjects(windows.take(known))]

@@ -90,6 +90,8 @@ def recorded(
 Step = tuple[str, dict[str, Any]]
 #: Methods of MNE whose effect cannot be determined from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
+#: Functions in ``mne.filter`` that have the arguments of a method of MNE, and the method.
+_FILTER_FUNCTIONS = {"filter_data": "filter", "notch_filter": "notch_filter"}
 #: Functions that multiply a signal by their argument ``factor``.
 _SCALING = ("multiply", "scale")
 
@@ -114,8 +116,8 @@ def _step_of(record: Any) -> Step | None:
         kwargs = dict(kwargs)
     except (KeyError, TypeError, ValueError):  # written by another program
         return None
-    if (module, name) == ("mne.filter", "filter_data"):
-        return "filter", kwargs
+    if module == "mne.filter" and name in _FILTER_FUNCTIONS:
+        return _FILTER_FUNCTIONS[name], kwargs
     if module or name == "rescale":
         argument = "scalings" if not module else "factor" if name in _SCALING else ""
         factor: Any = kwargs.get(argument)

@@ -71,7 +71,10 @@ def test_folders(tmp_path):
     root = tmp_path / "sites"
     windows = folder.load(root, **study_folders.classes_of_sites(root))
     assert check_data(windows).by_subject
-    counts = {"Graz": {"healthy": 6, "patient": 0}, "Lyon": {"healthy": 0, "patient": 6}}
+    counts = [
+        ("Graz", {"healthy": 6, "patient": 0}),
+        ("Lyon", {"healthy": 0, "patient": 6}),
+    ]
     assert only(windows, "confounds", "stop")["counts"] == counts
     root = tmp_path / "few"
     settings = study_folders.few_labeled(root)

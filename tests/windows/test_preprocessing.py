@@ -227,6 +227,7 @@ def own_function(signal, factor=1.0):
         (Rescale(scalings={"eeg": 1e3, "eog": 1.0}), dict(scale=1e3)),
         (Preprocessor(multiply, factor=1e6), dict(scale=1e6)),
         (Preprocessor(mne.filter.filter_data, l_freq=1, h_freq=40), dict(band=(1.0, 40.0))),
+        (Preprocessor(mne.filter.notch_filter, Fs=200.0, freqs=50.0), dict(notch=(50.0,))),
         (Preprocessor("pick", apply_on_array=False, picks=["C3"]), {}),
     ],
 )
