@@ -1,4 +1,4 @@
-"""Files and folders: atomic writing, locks, checksums, JSON, and comparison of settings.
+"""Files: atomic writing, checksums, JSON, and comparison of settings.
 
 A file is written completely or not at all, even if the process is killed or the power fails. Files
 of other programs are never overwritten.
@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from math import isfinite
@@ -26,9 +26,9 @@ from filelock import FileLock, Timeout
 from braindecode_pars._common.checks import format_list
 
 #: Prefix of temporary folders.
-_ASIDE = ".writing-"
+ASIDE = ".writing-"
 #: Name of lock files.
-_LOCK = ".lock"
+LOCK = ".lock"
 #: Minimum age in seconds of a temporary folder that is removed. The process that created a younger
 #: folder may not have locked it yet.
 _YOUNG = 5.0
@@ -55,15 +55,17 @@ def written_aside(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the files cannot be written. The previous content of ``folder`` is unchanged.
+        If the files cannot be written. The previous content of ``folder`` is unchanged, except for
+        files that the message names: the system can fail after some of them were moved.
     """
     target = folder  # path in the error message
+    moved: list[str] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         with (
-            tempfile.TemporaryDirectory(prefix=_ASIDE, dir=folder) as temporary,
-            FileLock(Path(temporary, _LOCK)),  # prevents removal by other processes
+            tempfile.TemporaryDirectory(prefix=ASIDE, dir=folder) as temporary,
+            FileLock(Path(temporary, LOCK)),  # prevents removal by other processes
         ):
             new = Path(temporary, "new")
             new.mkdir()
@@ -77,12 +79,15 @@ def written_aside(folder: Path) -> Iterator[Path]:
                 _sync(new / name)
             for name in names:
                 os.replace(new / name, folder / name)
+                moved.append(name)
         with suppress(OSError):  # some systems cannot open a folder or sync it
             _sync(folder)
     except OSError as error:
+        outcome = "Its previous content is unchanged."
+        if moved:
+            outcome = f"Already replaced: {format_list(moved)}. Retry to replace all files."
         raise type(error)(
-            error.errno,
-            f"{target} cannot be written ({error.strerror}). Its previous content is unchanged.",
+            error.errno, f"{target} cannot be written ({error.strerror}). {outcome}"
         ) from error
 
 
@@ -99,7 +104,7 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     Raises
     ------
     OSError
-        If the files cannot be written. The previous content of the folder is unchanged.
+        If the files cannot be written, see :func:`written_aside`.
     """
     with written_aside(folder) as aside:
         for name, content in contents.items():
@@ -135,14 +140,14 @@ def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
     list of Path
         Temporary folders that were not removed.
     """
-    for aside in folder.glob(f"**/{_ASIDE}*" if at_once else f"{_ASIDE}*"):
+    for aside in folder.glob(f"**/{ASIDE}*" if at_once else f"{ASIDE}*"):
         with suppress(OSError, Timeout):  # removed by another process, or locked
             # A folder with other files was not created by this package.
-            is_ours = {file.name for file in aside.iterdir()} <= {_LOCK, "new", "old"}
+            is_ours = {file.name for file in aside.iterdir()} <= {LOCK, "new", "old"}
             if is_ours and (at_once or time.time() - aside.stat().st_mtime > _YOUNG):
-                with FileLock(aside / _LOCK, blocking=False):
+                with FileLock(aside / LOCK, blocking=False):
                     shutil.rmtree(aside)
-    return list(folder.glob(f"{_ASIDE}*"))
+    return list(folder.glob(f"{ASIDE}*"))
 
 
 def _sync(path: Path) -> None:
@@ -152,78 +157,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def locked(folder: Path, message: str, *, wait: float = 0) -> Iterator[None]:
-    """Lock a folder for writing. The lock of a killed process is released automatically.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder to lock. Created if it does not exist. An empty file ``.lock`` remains in the folder.
-    message : str
-        Error message if another process holds the lock.
-    wait : float
-        Maximum time to wait for the lock, in seconds.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds the lock.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = FileLock(folder / _LOCK).acquire(timeout=wait)
-    except Timeout:
-        raise BlockingIOError(message) from None
-    with lock:
-        yield
-
-
-def check_may_write(
-    folder: Path, kind: str, *, is_ours: bool, allowed_files: Collection[str] = ()
-) -> None:
-    """Check that no files of other programs would be overwritten in a folder.
-
-    The folder must be new, empty, or already contain an object of the same kind.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder to write.
-    kind : str
-        Object that will be written, for the error message, such as "a saved PARSNet".
-    is_ours : bool
-        Whether the folder already contains an object of this kind.
-    allowed_files : collection of str
-        Names of files that may exist in the folder, because they are not overwritten.
-
-    Raises
-    ------
-    ValueError
-        If the folder is a file, or contains other files. The message names one of these files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from braindecode_pars._common.files import check_may_write
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     check_may_write(Path(folder), "a store", is_ours=False)  # empty
-    """
-    if is_ours or not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is a file. Pass the path of a folder for {kind}.")
-    # Locks and temporary folders of killed processes are ignored.
-    names = (file.name for file in folder.iterdir() if not file.name.startswith(_ASIDE))
-    other_files = sorted(name for name in names if name not in (*allowed_files, _LOCK))
-    if other_files:
-        raise ValueError(
-            f"{folder} is not empty ({format_list(other_files, max_items=1)}) and does not contain "
-            f"{kind}. Pass a new or empty folder."
-        )
 
 
 _blake2b = partial(hashlib.blake2b, digest_size=8)
@@ -362,9 +295,7 @@ def read_checked(path: Path) -> dict[str, Any]:
     return content
 
 
-def changed_settings(
-    before: Mapping[str, Any], now: Mapping[str, Any], *, ignore: Collection[str] = ()
-) -> list[str]:
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Describe the differences between two sets of settings, for a message.
 
     Parameters
@@ -373,8 +304,6 @@ def changed_settings(
         Stored settings, as read from JSON.
     now : mapping
         New settings.
-    ignore : collection of str
-        Names of settings that are not compared.
 
     Returns
     -------
@@ -388,11 +317,7 @@ def changed_settings(
     ['lr is 0.2, was 0.1', "task.name is 'x', was 'pars'"]
     """
     # Convert to JSON values, so that tuples equal lists, and NumPy numbers equal Python numbers.
-    before, now = (
-        {name: value for name, value in settings.items() if name not in ignore}
-        for settings in (as_read(before), as_read(now))
-    )
-    return list(_differences(before, now, ""))
+    return list(_differences(as_read(before), as_read(now), ""))
 
 
 def _differences(before: Any, now: Any, path: str) -> Iterator[str]:

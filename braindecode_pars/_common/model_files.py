@@ -402,7 +402,7 @@ def write_model(
     ValueError
         If a tensor contains NaN or infinite values.
     OSError
-        If the files cannot be written. The previous content of the folder is unchanged.
+        If the files cannot be written. The message states whether a file was replaced.
     """
     weights, readable = MODEL_FILES[kind]
     content = pack(kind, description, tensors)

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from filelock import FileLock, Timeout
+
 from braindecode_pars._common import checks, files
 
 #: Maximum time in seconds to wait for the lock of a folder: of a process that uses it alone, whose
 #: killed workers may hold the lock for a short time, and of processes that use it together.
 _WAIT_ALONE, _WAIT_SHARED = 2.0, 60.0
+#: Maximum number of differences between settings in an error message.
+_MAX_DIFFERENCES = 10
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,9 @@ class ResultsFolder:
     settings : mapping
         Settings on which all results depend, as values that JSON supports.
     marks : tuple of str
-        Names of files or folders; any of them identifies a folder with results of this kind. Who
-        reads such a file also refuses a file with this name that another program wrote.
+        Relative paths of files, or of folders if they end with a slash. Any of them identifies a
+        folder with results of this kind. Who reads such a file also refuses a file with this name
+        that another program wrote.
     grows : tuple of str
         Settings to which a later call may add entries, such as the methods of an evaluation.
     may_differ : tuple of str
@@ -62,7 +67,7 @@ class ResultsFolder:
     @property
     def is_ours(self) -> bool:
         """Whether the folder contains results of this kind."""
-        return any((self.path / mark).exists() for mark in self.marks)
+        return any(any(self.path.glob(mark)) for mark in self.marks)
 
     def check(self) -> None:
         """Check that the folder is new, empty, or contains results of this kind.
@@ -72,15 +77,27 @@ class ResultsFolder:
         ValueError
             If the folder is a file, or contains other files. The message names one of these files.
         """
-        files.check_may_write(
-            self.path, self.what, is_ours=self.is_ours, allowed_files=self.allowed_files
+        if self.is_ours or not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise ValueError(f"{self.path} is a file. Pass the path of a folder for {self.what}.")
+        # Locks and temporary folders of killed processes are ignored.
+        names = (file.name for file in self.path.iterdir() if not file.name.startswith(files.ASIDE))
+        other_files = sorted(
+            name for name in names if name not in (*self.allowed_files, files.LOCK)
         )
+        if other_files:
+            raise ValueError(
+                f"{self.path} is not empty ({checks.format_list(other_files, max_items=1)}) and "
+                f"does not contain {self.what}. Pass a new or empty folder."
+            )
 
     @contextmanager
     def opened(self, *, exclusive: bool = True) -> Iterator[Self]:
         """Check and lock the folder, which is created if it does not exist.
 
-        The lock of a killed process is released by the system.
+        The lock of a killed process is released by the system. An empty file ``.lock`` remains in
+        the folder.
 
         Parameters
         ----------
@@ -97,8 +114,15 @@ class ResultsFolder:
             If another process holds the lock.
         """
         self.check()
-        message = f"Another process is writing to {self.path}. Wait until it has finished."
-        with files.locked(self.path, message, wait=_WAIT_ALONE if exclusive else _WAIT_SHARED):
+        self.path.mkdir(parents=True, exist_ok=True)
+        wait = _WAIT_ALONE if exclusive else _WAIT_SHARED
+        try:
+            lock = FileLock(self.path / files.LOCK).acquire(timeout=wait)
+        except Timeout:
+            raise BlockingIOError(
+                f"Another process is writing to {self.path}. Wait until it has finished."
+            ) from None
+        with lock:
             self.check()  # another process may have written to the folder in the meantime
             files.remove_abandoned(self.path, at_once=exclusive)
             yield self
@@ -121,14 +145,19 @@ class ResultsFolder:
         Raises
         ------
         ValueError
-            If settings differ. The message contains every difference.
+            If settings differ. The message contains the differences.
         """
         settings = files.as_read(self.settings)
         stored = {**{name: {} for name in self.grows}, **stored}
         merged = {name: {**stored[name], **settings[name]} for name in self.grows}
         earlier = {name: {entry: merged[name][entry] for entry in stored[name]} for name in merged}
-        comparable = {**settings, **earlier}
-        if changes := files.changed_settings(stored, comparable, ignore=self.may_differ):
+        before, now = (
+            {name: value for name, value in values.items() if name not in self.may_differ}
+            for values in (stored, {**settings, **earlier})
+        )
+        if changes := files.changed_settings(before, now):
+            if n_more := len(changes[_MAX_DIFFERENCES:]):  # other data differ for each subject
+                changes = [*changes[:_MAX_DIFFERENCES], f"and {n_more} more"]
             raise ValueError(
                 f"{self.path} contains {self.what} with different settings: {'; '.join(changes)}. "
                 f"Use the same settings, or pass another folder.{advice and f' {advice}'}"

@@ -23,12 +23,11 @@ import torch
 
 import braindecode_pars
 from braindecode_pars._common import checks, files, model_files, tables
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 
 #: Format and version of the settings file.
 _FORMAT = {"format": "braindecode_pars scores", "version": 4}
-#: Settings to which a later run may add entries.
-_EXTENDABLE = ("datasets", "methods")
 
 
 @dataclass(frozen=True)
@@ -76,27 +75,25 @@ class FoldStore:
         """
         folder = Path(folder).expanduser()
         file = folder / "cache" / "settings.json"
-        # A killed process can leave an empty cache, and users may delete the cache.
-        table, header = folder / "scores.csv", ",".join(tables.SCORES)
-        is_ours = file.is_file() or (table.is_file() and table.read_text().startswith(header))
-        files.check_may_write(folder, "an evaluation", is_ours=is_ours, allowed_files=("cache",))
+        marks = ["cache/settings.json"]
+        # Users may delete the cache. A table with this name may be of another program.
+        table, header = folder / "scores.csv", ",".join(tables.SCORES).encode()
+        if table.is_file() and table.read_bytes().startswith(header):
+            marks.append(table.name)
+        results = ResultsFolder(
+            folder,
+            "an evaluation",
+            {**_FORMAT, **settings},
+            marks=tuple(marks),
+            grows=("datasets", "methods"),
+            allowed_files=("cache",),  # a killed process can leave an empty cache
+        )
         # Another process may add its methods at the same time.
-        message = f"{folder} is locked by another process. Wait until it is finished, and retry."
-        with files.locked(folder, message, wait=60):
-            new_settings = files.as_read({**_FORMAT, **settings})
+        with results.opened(exclusive=False):
+            new_settings = results.settings
             if any(fold != file for fold in file.parent.glob("*.json")):
-                # Datasets and methods of the earlier run must be unchanged in this run.
                 stored = files.read_json(file) if file.is_file() else {}
-                old = {group: {} for group in _EXTENDABLE} | stored
-                merged = {group: {**old[group], **new_settings[group]} for group in _EXTENDABLE}
-                common = {group: {n: merged[group][n] for n in old[group]} for group in _EXTENDABLE}
-                if changes := files.changed_settings(old, {**new_settings, **common}):
-                    raise ValueError(
-                        f"{file.parent} contains results of other settings or data: "
-                        f"{'; '.join(changes[:3])}. Use another folder, or restore these settings "
-                        "to resume."
-                    )
-                new_settings |= merged
+                new_settings = results.check_settings(stored)
             files.replace_file(file, files.to_json(new_settings))
         return cls(folder, settings)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from braindecode_pars._common import checks, files, names, tables
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.evaluation import (
     changed_signals,
@@ -177,7 +178,7 @@ def controls(
         )
     if out is not None:
         out = Path(out).expanduser()
-        files.check_may_write(out, "controls", is_ours=(out / UNCHANGED).is_dir())
+        ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
     settings: dict[str, Any] = dict(cv=cv, test_subjects=test_subjects, seeds=seeds)
     settings |= dict(metrics=metrics, dataset=dataset, unlabeled_label=unlabeled_label)
     settings |= dict(n_jobs=n_jobs, verbose=verbose, equal_sizes=equal_sizes)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from braindecode_pars import paper
 from braindecode_pars._common import checks, files, names, training
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines.methods import check_equal_sizes
 from braindecode_pars.estimators import PARSClassifier
 from braindecode_pars.evaluation import cache, folds, splitting
@@ -555,7 +556,7 @@ def reproduce(
             f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
             "use a smaller n_train_subjects."
         )
-    files.check_may_write(folder, "a reproduction", is_ours=(folder / "reproduction").is_dir())
+    ResultsFolder(folder, "a reproduction", marks=("reproduction/",)).check()
     settings = {"verbose": 0, **settings}
     content = cache.describe_corpus(corpus), epochs, sorted(settings.items())
     cache_dir = folder / "reproduction" / cache.digest(*content)

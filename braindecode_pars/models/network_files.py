@@ -74,7 +74,7 @@ class SavedInFolder(_Model):
             When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
             already been saved to the folder at this point.
         OSError
-            When the folder cannot be written. Its previous content is then unchanged.
+            When the folder cannot be written. The message states whether a file was replaced.
         ValueError
             When weights are not finite, the activation of the encoder is not a class of
             ``torch.nn``, or the folder contains a different kind of model or other files.

@@ -81,7 +81,7 @@ class RunFolder:
         ValueError
             When the folder contains other files. Without ``resume``, when it contains a run. With
             ``resume``, when it contains no run, or a run with a different configuration; the
-            message contains every difference.
+            message contains the differences.
         """
         is_run = self._folder.is_ours
         if self.resume and not is_run:

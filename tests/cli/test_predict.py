@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import locked, write_checked
+from braindecode_pars._common.files import write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines.new_subject import first_of_each_class
@@ -235,7 +235,8 @@ def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys
         with pytest.raises(ValueError, match=r"a_predictions\.csv already exists.*--overwrite"):
             call("new.edf", "a.edf", "b.edf", **options)  # nothing is written, of no recording
     assert content(tmp_path / "out") == before
-    with locked(tmp_path / "out", ""), pytest.raises(BlockingIOError):
+    folder = ResultsFolder(tmp_path / "out", "predictions", marks=("predictions.json",))
+    with folder.opened(), pytest.raises(BlockingIOError):
         call("a.edf")
 
 

@@ -128,6 +128,13 @@ def test_a_cache_can_be_deleted(tmp_path):
     assert not store.file_of(FOLD).exists()
 
 
+def test_an_empty_cache_is_used_and_files_of_other_processes_remain(tmp_path):
+    unfinished = tmp_path / "cache" / ".writing-abc"
+    unfinished.mkdir(parents=True)
+    FoldStore.open(tmp_path, SETTINGS)
+    assert unfinished.exists()
+
+
 def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
     save_one_fold(tmp_path)
     with ThreadPoolExecutor(8) as pool:

@@ -35,6 +35,17 @@ def test_new_and_empty_folders_and_those_of_the_same_kind_are_used(folder):
     folder.check()
 
 
+def test_a_folder_of_results_is_not_a_file_of_this_name(folder):
+    folder = replace(folder, marks=("fits/",))
+    folder.path.mkdir()
+    (folder.path / "fits").touch()
+    with pytest.raises(ValueError, match="fits"):
+        folder.check()
+    (folder.path / "fits").unlink()
+    (folder.path / "fits").mkdir()
+    folder.check()
+
+
 def test_the_error_names_a_file_of_another_program(folder):
     folder.path.mkdir()
     (folder.path / "thesis.tex").touch()
@@ -67,14 +78,11 @@ def test_processes_that_share_a_folder_wait_for_each_other(folder, monkeypatch):
 
 
 def test_the_folder_is_checked_again_when_the_lock_is_free(folder, monkeypatch):
-    locked = results_folder.files.locked
+    def after_another_program(file):
+        file.with_name("thesis.tex").touch()
+        return FileLock(file)
 
-    def after_another_program(path, *arguments, **options):
-        path.mkdir()
-        (path / "thesis.tex").touch()
-        return locked(path, *arguments, **options)
-
-    monkeypatch.setattr(results_folder.files, "locked", after_another_program)
+    monkeypatch.setattr(results_folder, "FileLock", after_another_program)
     with pytest.raises(ValueError, match=r"thesis\.tex"), folder.opened():
         pass
 
@@ -110,6 +118,13 @@ def test_a_damaged_file_is_none_with_a_warning(folder):
         (folder.path / "a.json").write_bytes(content)
         with pytest.warns(UserWarning, match=r"a\.json"):
             assert folder.get("a.json") is None
+
+
+def test_the_first_of_many_differences_are_named(folder):
+    folder = replace(folder, settings={"subjects": dict.fromkeys(range(13), 0)})
+    with pytest.raises(ValueError, match=r"subjects\.9 is 0, was 1; and 3 more\. ") as result:
+        folder.check_settings({"subjects": dict.fromkeys(map(str, range(13)), 1)})
+    assert "subjects.10" not in str(result.value)
 
 
 @pytest.mark.parametrize(
