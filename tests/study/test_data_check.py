@@ -165,7 +165,7 @@ def test_classes_confounded_with_channels_that_are_not_selected():
     """Methods do not use these channels, but amplifiers may differ between files."""
     windows = by_subject(recorded_channels=("C3, C4", "C3, C4, X1, X2"))
     values = only(windows, "confounds", "stop")
-    assert [*values["counts"]] == ["shared channels only", "with X1, X2"]
+    assert [value for value, _ in values["counts"]] == ["shared channels only", "with X1, X2"]
     assert values["is_same_selection"]
     assert "amplifiers" in check_data(windows).stops[0]
 
