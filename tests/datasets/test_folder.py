@@ -257,7 +257,8 @@ def test_folders_that_cannot_be_used(tmp_path):
 
 def test_labels_in_a_table_of_subjects(tmp_path, caplog):
     """The label applies to all recordings of a subject; an empty label excludes the subject."""
-    root = named(tmp_path, *(f"sub-0{s}/sub-0{s}_run-{r}" for s in range(1, 5) for r in (1, 2)))
+    runs = ((1, 1), (1, 2), (2, 1), (3, 1), (4, 1), (4, 2))
+    root = named(tmp_path, *(f"sub-0{s}/sub-0{s}_run-{r}" for s, r in runs))
     rows = ["sub-01,70,AD ", "sub-02,68,control", "sub-03,70,AD", "sub-04,n/a,n/a", "sub-99,50,?"]
     text = "\n".join(["participant_id,age,diagnosis", *rows])
     (root / "participants.tsv").write_text(text.replace(",", "\t"))
@@ -267,11 +268,11 @@ def test_labels_in_a_table_of_subjects(tmp_path, caplog):
     arguments = dict(labels="participants.tsv", label_column="diagnosis", **KEEP)
     caplog.set_level("INFO")
     windows = folder.load(root, **arguments | {"verbose": 1})
-    assert re.search("2 of 8 recordings .*sub-04_run-1_raw.fif, sub-04_run-2", caplog.text)
-    assert windows.description["subject"].tolist() == ["01", "01", "02", "02", "03", "03"]
-    assert classes_of(windows) == ["AD"] * 4 + ["control"] * 4 + ["AD"] * 4
+    assert re.search("2 of 6 recordings .*sub-04_run-1_raw.fif, sub-04_run-2", caplog.text)
+    assert windows.description["subject"].tolist() == ["01", "01", "02", "03"]
+    assert classes_of(windows) == ["AD"] * 4 + ["control"] * 2 + ["AD"] * 2
     by_age = arguments | dict(classes={"70": "old"}, label_column="age")
-    assert classes_of(folder.load(root, ["01", "02", "03"], **by_age)) == ["old"] * 8
+    assert classes_of(folder.load(root, ["01", "02", "03"], **by_age)) == ["old"] * 6
     # Of the two columns participant_id counts. Subjects may have other names in the paths.
     both = read_table("participants.tsv", root).assign(subject="?")
     for labels in ("subjects.csv", both):
@@ -376,19 +377,19 @@ BIDS = dict(labels=["left", "right"], window_seconds=4, **KEEP)
 
 @pytest.mark.parametrize("wrong", ["other case", "no table"])
 def test_a_subject_without_labels_is_named(tmp_path, wrong):
-    root = bids(tmp_path, subjects=("01", "02", "03"))
+    root = bids(tmp_path)
     if wrong == "no table":
         (root / "sub-02/eeg/sub-02_task-imagery_events.tsv").unlink()
     else:
         events(root, "0 4 Left", "10 4 Right", subject="02")
     reason = "annotations: Left, Right" if wrong == "other case" else "annotations: none"
-    message = rf"(?s)subject 02\..*1 of 3 recordings .*{reason}.*sub-02_task"
+    message = rf"(?s)subject 02\..*1 of 2 recordings .*{reason}.*sub-02_task"
     with pytest.raises(ValueError, match=message):
         folder.load(root, **BIDS)
     with pytest.warns(UserWarning, match=message) as caught:
         windows = folder.load(root, on_error="warn", **BIDS)
     assert len(caught) == 1
-    assert windows.description["subject"].tolist() == ["01", "03"]
+    assert windows.description["subject"].tolist() == ["01"]
 
 
 def test_recordings_shorter_than_a_window_are_named(tmp_path):
@@ -460,12 +461,12 @@ def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     assert "site" not in table
 
 
-def noises(root, scales, seconds=60):
-    """Write recordings of noise with labels of ten seconds; return them as load takes them."""
+def noises(root, scales, seconds=30):
+    """Write recordings of noise with labels of five seconds; return them as load takes them."""
     for i, scale in enumerate(scales):
         noise = 1e-5 * scale * np.random.default_rng(i).standard_normal((2, int(SFREQ * seconds)))
         raw = mne.io.RawArray(noise, mne.create_info(["C3", "C4"], SFREQ, "eeg"), verbose="error")
-        raw.set_annotations(mne.Annotations(np.arange(6) * 10, 10, ["rest", "task"] * 3))
+        raw.set_annotations(mne.Annotations(np.arange(6) * 5, 5, ["rest", "task"] * 3))
         raw.save(root / f"P{i}_raw.fif", verbose="error")
     return dict(window_seconds=5, **KEEP)
 
@@ -488,11 +489,11 @@ def test_a_file_with_a_function_load_is_compared_and_a_clean_folder_is_not_named
     own = tmp_path / "own.py"
     (tmp_path / "data").mkdir()
     reading = noises(tmp_path / "data", [1, 5, 1, 0.3])
-    assert len(datasets.load(tmp_path / "data", **reading)) == 48
+    assert len(datasets.load(tmp_path / "data", **reading)) == 24
     own.write_text(
         "from braindecode_pars import datasets\n"
         "def load():\n"
-        "    windows = datasets.simulated.sleep(n_subjects=4, hours=0.1, n_chans=2)\n"
+        "    windows = datasets.simulated.sleep(n_subjects=4, hours=0.05, n_chans=1)\n"
         "    windows.datasets[1].raw.apply_function(lambda x: 1e3 * x)\n"
         "    return windows\n"
     )
