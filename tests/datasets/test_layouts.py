@@ -87,12 +87,13 @@ def test_names_of_one_electrode_are_one_channel(tmp_path):
         [f"EEG {name}-LE" for name in SCALP],
         [f"{name.replace('T3', 'T7')}-REF" for name in SCALP],
     )
-    raws = [recording(i, forms[i % 2]) for i in range(4)]
+    raws = [recording(i, forms[i % 2]) for i in range(2)]
     raws[1].reorder_channels(forms[1][::-1])
     windows = load(tmp_path / "mixed", raws, reference="average")
     assert names_in(windows) == tuple(forms[0])
-    plain = load(tmp_path / "plain", [recording(i, SCALP) for i in range(4)], reference="average")
-    np.testing.assert_allclose(signals(windows), signals(plain), atol=1e-10)
+    plain = np.stack([recording(i, SCALP).get_data() for i in range(2)])
+    plain -= plain.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(signals(windows), plain, atol=1e-10)
     # With the references of the files, the names tell them.
     windows = load(tmp_path / "kept", raws)
     assert [part.raw.ch_names[4] for part in windows.datasets[:2]] == ["EEG T3-LE", "T7-REF"]

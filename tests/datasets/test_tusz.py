@@ -96,9 +96,7 @@ def test_windows_and_targets(written):
         (dict(annotations="csv", min_overlap=2.1), []),
     ],
 )
-def test_minimal_overlap_and_annotations_of_single_channels(
-    written, settings, seizures, monkeypatch
-):
+def test_minimal_overlap(written, settings, seizures, monkeypatch):
     (recording,) = tusz.recordings(written, ["aaaaaajy"])
     monkeypatch.setattr(tusz, "prepare", lambda recording: silence(302))
     windows = tusz.cut(recording, **settings)

@@ -15,7 +15,6 @@ from support.recipe_contract import RecipeContract
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ysyw
 
-
 #: Annotations of a recording of 75 seconds.
 SHORT = ((10, "W"), (40, "N2"))
 
