@@ -218,7 +218,7 @@ def test_sham_stays_at_chance_level_with_missing_channels(task):
     task.prepare(lambda n: x.flatten(0, 1)[torch.arange(n) % 80])
     optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
     losses, of_zero = [], []
-    for _ in range(50):
+    for _ in range(30):
         rows = torch.randperm(10)[:, None]
         order = torch.rand(10, len(NAMES)).argsort(dim=1)
         prediction, target = task(x[rows, order], WHERE[order], keep[rows, order])
@@ -228,7 +228,7 @@ def test_sham_stays_at_chance_level_with_missing_channels(task):
         optimizer.zero_grad()
         losses[-1].backward()
         optimizer.step()
-    last = torch.stack(losses[-25:]).mean().item() / np.mean(of_zero[-25:])
+    last = torch.stack(losses[-15:]).mean().item() / np.mean(of_zero[-15:])
     assert 0.98 < last < 1.1
 
 
