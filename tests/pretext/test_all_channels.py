@@ -30,7 +30,7 @@ WHERE = torch.from_numpy(electrode_positions(mne.create_info(list(NAMES), SFREQ,
 
 def features_task(**arguments) -> SpaceTimeFeatures:
     task = SpaceTimeFeatures(N_TIMES, PATCH, sfreq=SFREQ, **SIZES, **arguments)
-    task.N_PREPARED = 100
+    task.N_PREPARED = 20
     task.prepare(lambda n: torch.randn(n, N_TIMES).cumsum(dim=1))
     return task
 

@@ -219,7 +219,7 @@ def test_features_are_picked_and_added():
 @torch.no_grad()
 def test_loss_and_target_against_a_slow_plain_recomputation():
     task = SignalFeatures(400, 100, sfreq=100, **SIZES).double()
-    first, x = signals(50, 400, 100), signals(4, 400, 100, seed=1)
+    first, x = signals(15, 400, 100), signals(4, 400, 100, seed=1)
     x[0, 200] = 500.0  # an artifact, whose features are limited
     task.prepare(lambda n: first)
     loss = task.criterion()(*task(x)).item()
