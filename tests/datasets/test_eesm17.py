@@ -18,8 +18,9 @@ from braindecode_pars.datasets import eesm17
 def corpus(tmp_path_factory) -> Path:
     """Three sleep recordings, and a recording of the task wake for one subject."""
     root = tmp_path_factory.mktemp("ds004348")
-    for subject in ("001", "002", "009"):
+    for subject in ("001", "002"):
         write(root, subject)
+    write(root, "009", ("2", "3"), seconds=110)
     write(root, "001", task="wake", scoring=None, seconds=60)
     return root
 
@@ -49,7 +50,7 @@ def test_windows_agree_with_the_scoring(windows):
     expected = [200 * (LIGHTS_OFF + 30 * i) for i in (0, 1, 3, 4, 5, 7)]
     assert metadata["i_start_in_trial"].tolist() == expected
     _, y, groups = as_sklearn(windows)
-    assert len(y) == 18
+    assert len(y) == 2 * 6 + 2
     assert set(groups) == {"001", "002", "009"}
 
 
@@ -70,7 +71,7 @@ def test_onsets_of_the_scoring_may_be_relative_to_the_start_of_the_recording(tmp
 @pytest.mark.parametrize(("first", "onset"), [(0.4, 1.4), (0.6, 0.6), (0.9, 0.9)])
 def test_the_first_onset_determines_the_origin_of_onsets(tmp_path, first, onset):
     """The origin is lights off if the first onset is closer to 0, else the recording start."""
-    file = write(tmp_path, "001", first=first * LIGHTS_OFF)
+    file = write(tmp_path, "001", first=first * LIGHTS_OFF, seconds=1)
     assert eesm17._read_scoring(file).onset[0] == pytest.approx(onset * LIGHTS_OFF)
 
 
@@ -160,4 +161,4 @@ class TestContract(RecipeContract):
     example = r"sub-001_ses-001_task-sleep_eeg"
 
     def write(self, root):
-        return write(root, "001"), write(root, "002")
+        return tuple(write(root, name, ("1", "4"), seconds=110) for name in ("001", "002"))

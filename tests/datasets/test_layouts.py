@@ -9,14 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import wfdb
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.datasets import folder
-from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.predictions.recording import prepare_recording
 from braindecode_pars.recordings.first_look import (
     line_noise_peaks,
@@ -32,7 +27,7 @@ INPUTS = ("EEG 23A-23R", "EEG 24A-24R")
 KEEP = dict(sfreq=SFREQ, low=None, high=None, mains=None, verbose=0)
 
 
-def recording(seed, names, *, scale=(), seconds=20):
+def recording(seed, names, *, scale=(), seconds=5):
     """Return noise that belongs to the seed and the place of a channel, not to its name."""
     rng = np.random.default_rng(seed)
     noise = 1e-5 * np.stack([rng.normal(size=int(seconds * SFREQ)) for _ in names])
@@ -73,21 +68,17 @@ def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
         for i, more in enumerate(has_inputs)
     ]
     windows = load(tmp_path / "all", raws, labels, reference="average")
-    without = [recording(i, electrodes) for i in range(20)]
-    expected = load(tmp_path / "without", without, labels, reference="average")
-    np.testing.assert_array_equal(signals(windows), signals(expected))
+    expected = np.stack([raw.get_data()[:6] for raw in raws])
+    expected -= expected.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(signals(windows), expected, atol=1e-10)
     assert names_in(windows) == tuple(electrodes)
-    X, y, groups = as_sklearn(windows)
-    probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
-    assert cross_val_score(probe, X, y, groups=groups, cv=GroupKFold(5)).mean() < 0.65
     # The recorded channels still identify the groups, which is a warning.
     [finding] = check_confounds(windows)
     assert (finding.level, finding.kind) == ("warning", "confounds")
     assert "shared channels only: 2 of 'control', 10 of 'patient'" in finding.text
     assert "EEG 23A-23R, EEG 24A-24R: 8 of 'control'" in finding.text
-    assert [each.kind for each in check_data(windows).findings if each.level == "stop"] == [
-        "confounds"
-    ]
+    stops = [each.kind for each in check_data(windows).findings if each.level == "stop"]
+    assert stops == ["confounds"]
 
 
 def test_names_of_one_electrode_are_one_channel(tmp_path):
@@ -96,12 +87,13 @@ def test_names_of_one_electrode_are_one_channel(tmp_path):
         [f"EEG {name}-LE" for name in SCALP],
         [f"{name.replace('T3', 'T7')}-REF" for name in SCALP],
     )
-    raws = [recording(i, forms[i % 2]) for i in range(4)]
+    raws = [recording(i, forms[i % 2]) for i in range(2)]
     raws[1].reorder_channels(forms[1][::-1])
     windows = load(tmp_path / "mixed", raws, reference="average")
     assert names_in(windows) == tuple(forms[0])
-    plain = load(tmp_path / "plain", [recording(i, SCALP) for i in range(4)], reference="average")
-    np.testing.assert_allclose(signals(windows), signals(plain), atol=1e-10)
+    plain = np.stack([recording(i, SCALP).get_data() for i in range(2)])
+    plain -= plain.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(signals(windows), plain, atol=1e-10)
     # With the references of the files, the names tell them.
     windows = load(tmp_path / "kept", raws)
     assert [part.raw.ch_names[4] for part in windows.datasets[:2]] == ["EEG T3-LE", "T7-REF"]
@@ -177,7 +169,7 @@ def test_given_channels_are_chosen_before_the_reference(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Class and subject are confounded")
-def test_an_average_over_other_channels_is_a_warning(tmp_path):
+def test_an_average_over_other_channels_is_a_warning(tmp_path, tiny):
     """By load, where they were asked for, and by fit, where others made the average."""
     names = [*(f"EEG {name}-LE" for name in SCALP), "EEG A2-A1", "EEG 23A-23R"]
     raws = [recording(i, names) for i in range(2)]
@@ -185,7 +177,7 @@ def test_an_average_over_other_channels_is_a_warning(tmp_path):
     with pytest.warns(UserWarning, match=message):
         windows = load(tmp_path / "data", raws, channels=names, reference="average")
     with pytest.warns(UserWarning, match=message):
-        PARSClassifier(pretext=None, finetune_epochs=1, verbose=0).fit(windows)
+        PARSClassifier(pretext=None, finetune_epochs=1, verbose=0, **tiny).fit(windows)
 
 
 def test_electrodes_of_biosemi(tmp_path):
@@ -194,7 +186,7 @@ def test_electrodes_of_biosemi(tmp_path):
     assert shared_channels(infos(names, names), average=True) == (names, True)
     with pytest.raises(ValueError, match="4 recordings share no EEG channel"):
         shared_channels(infos(*[names, SCALP] * 2))
-    raws = [recording(i, names, seconds=6) for i in range(2)]
+    raws = [recording(i, names) for i in range(2)]
     assert names_in(load(tmp_path / "own", raws, channels=["BioSemi C3"])) == ("BioSemi C3",)
     with pytest.raises(ValueError, match=r"C3, C4.*missing.*BioSemi .*raw\.rename_channels"):
         load(tmp_path / "other", raws, channels=["C3", "C4"])
@@ -231,7 +223,7 @@ def test_signals_are_read_once(tmp_path, monkeypatch):
 
 def test_another_line_frequency_is_a_warning(tmp_path, recwarn):
     def raw(seed, line_freq=50.0):
-        made = recording(seed, SCALP[:3]).resample(200.0, verbose="error")
+        made = recording(seed, SCALP[:3], seconds=20).resample(200.0, verbose="error")
         made._data += 3e-5 * np.sin(2 * np.pi * line_freq * made.times) if line_freq else 0.0
         return made
 

@@ -16,7 +16,7 @@ from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 @pytest.fixture(scope="module")
 def long_nights():
-    return simulated.sleep(n_subjects=4, hours=1, n_chans=2, sfreq=100, random_state=11)
+    return simulated.sleep(n_subjects=4, hours=1, n_chans=1, sfreq=100, random_state=11)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def power(spectra, stage, low, high):
 
 def test_shapes_units_and_subjects(long_nights):
     window, target, _ = long_nights[0]
-    assert window.shape == (2, 3000)
+    assert window.shape == (1, 3000)
     assert target in range(5)
     assert len(long_nights) == 4 * 120
     assert long_nights.description["subject"].tolist() == [1, 2, 3, 4]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+import mne
 import numpy as np
 import pytest
 from support.recipe_contract import RecipeContract
@@ -84,28 +85,38 @@ def test_windows_and_targets(written):
 
 
 @pytest.mark.parametrize(
-    ("min_overlap", "seizures"),
-    # Overlaps: 4.5 s and 1.25 s with the first seizure, 15 s with the union of the next two.
-    [(1.25, [2, 3, 6]), (1.26, [2, 6]), (15.01, [])],
+    ("settings", "seizures"),
+    [
+        # Overlaps: 4.5 s and 1.25 s with the first seizure, 15 s with the union of the next two.
+        (dict(min_overlap=1.25), [2, 3, 6]),
+        (dict(min_overlap=1.26), [2, 6]),
+        (dict(min_overlap=15.01), []),
+        # Single channels: 61 to 63 s and 291 to 293 s
+        (dict(annotations="csv", min_overlap=2), [2, 9]),
+        (dict(annotations="csv", min_overlap=2.1), []),
+    ],
 )
-def test_minimal_overlap(written, min_overlap, seizures):
-    windows = tusz.load(written, ["aaaaaajy"], min_overlap=min_overlap, verbose=0)
-    assert np.flatnonzero(targets(windows, "aaaaaajy")).tolist() == seizures
+def test_minimal_overlap(written, settings, seizures, monkeypatch):
+    (recording,) = tusz.recordings(written, ["aaaaaajy"])
+    monkeypatch.setattr(tusz, "prepare", lambda recording: silence(302))
+    windows = tusz.cut(recording, **settings)
+    assert np.flatnonzero(windows.metadata["target"]).tolist() == seizures
 
 
-def test_annotations_of_single_channels(written):
-    windows = tusz.load(written, ["aaaaaajy"], annotations="csv", min_overlap=2, verbose=0)
-    assert targets(windows, "aaaaaajy") == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]  # 61 to 63, 291 to 293
-    windows = tusz.load(written, ["aaaaaajy"], annotations="csv", min_overlap=2.1, verbose=0)
-    assert sum(targets(windows, "aaaaaajy")) == 0
+def silence(seconds: int) -> mne.io.RawArray:
+    """Return a recording of zeros, for tests of targets."""
+    info = mne.create_info(["C3"], 200.0, "eeg")
+    return mne.io.RawArray(np.zeros((1, 200 * seconds)), info, verbose="error")
 
 
-def test_an_overlap_of_0_1_ms_is_detected(tmp_path):
-    write(tmp_path, "train", "aaaaaajy", [("TERM", 29.9999, 60, "seiz")], seconds=92)
-    write(tmp_path, "train", "aaaaaajz", [("TERM", 30, 60.0001, "seiz")], seconds=92)
-    windows = tusz.load(tmp_path, verbose=0)
-    assert targets(windows, "aaaaaajy") == [1, 1, 0]
-    assert targets(windows, "aaaaaajz") == [0, 1, 1]
+@pytest.mark.parametrize(
+    ("start", "stop", "expected"), [(29.9999, 60, [1, 1, 0]), (30, 60.0001, [0, 1, 1])]
+)
+def test_an_overlap_of_0_1_ms_is_detected(tree, monkeypatch, start, stop, expected):
+    (recording,) = tusz.recordings(tree, ["aaaaaajy"])
+    annotate(recording.file, [("TERM", start, stop, "seiz")])
+    monkeypatch.setattr(tusz, "prepare", lambda recording: silence(92))
+    assert tusz.cut(recording).metadata["target"].tolist() == expected
 
 
 def test_overlap_agrees_with_counting_on_a_fine_grid():

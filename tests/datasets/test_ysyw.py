@@ -15,13 +15,19 @@ from support.recipe_contract import RecipeContract
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import ysyw
 
+#: Annotations of a recording of 75 seconds.
+SHORT = ((10, "W"), (40, "N2"))
+
 
 @pytest.fixture(scope="module")
 def challenge(tmp_path_factory) -> Path:
     """Five subjects with stages and two without."""
     root = tmp_path_factory.mktemp("challenge-2018")
-    for subject in [f"tr03-000{i}" for i in range(1, 6)] + ["te03-0001", "te09-0094"]:
-        write(root, subject)
+    write(root, "tr03-0001")
+    for subject in [f"tr03-000{i}" for i in range(2, 6)]:
+        write(root, subject, notes=SHORT, seconds=75)
+    for subject in ("te03-0001", "te09-0094"):
+        write(root, subject, seconds=30)
     return root
 
 
@@ -48,7 +54,7 @@ def test_windows_agree_with_the_annotations(labeled):
     written += [("N3", 250), ("R", 280)]  # one window of the last stage, none of undefined
     stages = [ysyw.CARD["classes"][target] for target in metadata["target"]]
     assert list(zip(stages, metadata["i_start_in_trial"] / 200, strict=True)) == written
-    assert len(labeled) == 5 * len(written)
+    assert len(labeled) == len(written) + 4 * 2
     _, y, groups = as_sklearn(labeled)
     assert sorted(set(y)) == [0, 1, 2, 3, 4]
     assert set(groups) == {f"tr03-000{i}" for i in range(1, 6)}
@@ -56,7 +62,7 @@ def test_windows_agree_with_the_annotations(labeled):
 
 def test_a_stage_at_the_first_sample_is_kept(tmp_path):
     """wfdb takes a note at sample 0 for a definition, and removes it."""
-    write(tmp_path, "tr03-0005", notes=[(0, "W"), (60, "N1"), (95, "undefined")])
+    write(tmp_path, "tr03-0005", notes=[(0, "W"), (60, "N1"), (95, "undefined")], seconds=100)
     (night,) = ysyw.load(tmp_path, verbose=0).datasets
     assert night.metadata["i_start_in_trial"].tolist() == [0, 6000, 12000]
     assert night.metadata["target"].tolist() == [0, 0, 1]
@@ -120,22 +126,23 @@ def test_only_the_six_channels_are_read(challenge, monkeypatch):
 
 
 def test_a_missing_channel_is_named_with_the_file(tmp_path):
-    write(tmp_path, "tr03-0005", names=[n.replace("C4", "T4").replace("O1", "Oz") for n in SIGNALS])
+    names = [name.replace("C4", "T4").replace("O1", "Oz") for name in SIGNALS]
+    write(tmp_path, "tr03-0005", SHORT, names=names, seconds=60)
     with pytest.raises(ValueError, match=r"tr03-0005\.mat .* C4, O1\. "):
         ysyw.load(tmp_path, verbose=0)
-    write(tmp_path, "tr03-0006", names=[f"X{i}" for i in range(13)])
+    write(tmp_path, "tr03-0006", SHORT, names=[f"X{i}" for i in range(13)], seconds=60)
     with pytest.raises(ValueError, match=r"tr03-0006\.mat .* X0, .*X12"):
         ysyw.load(tmp_path, ["tr03-0006"], verbose=0)
 
 
 def test_missing_stages_raise(tmp_path):
-    write(tmp_path, "tr03-0001", notes=None)
+    write(tmp_path, "tr03-0001", notes=None, seconds=60)
     with pytest.raises(ValueError, match=r"tr03-0001\.arousal"):
         ysyw.load(tmp_path, verbose=0)
-    write(tmp_path, "tr03-0002", notes=[(20, "(arousal_rera"), (30, "arousal_rera)")])
+    write(tmp_path, "tr03-0002", notes=[(20, "(arousal_rera"), (30, "arousal_rera)")], seconds=60)
     with pytest.raises(ValueError, match=r"tr03-0002\.arousal"):
         ysyw.load(tmp_path, ["tr03-0002"], verbose=0)
-    write(tmp_path, "tr03-0003", notes=[(20, "undefined"), (80, "undefined")])
+    write(tmp_path, "tr03-0003", notes=[(20, "undefined"), (50, "undefined")], seconds=60)
     with pytest.raises(ValueError, match="1 recordings"):
         ysyw.load(tmp_path, ["tr03-0003"], verbose=0)
 
@@ -146,4 +153,4 @@ class TestContract(RecipeContract):
     settings: ClassVar = dict(split_seed=3)
 
     def write(self, root):
-        return write(root, "tr03-0001"), write(root, "tr03-0002")
+        return tuple(write(root, name, SHORT, seconds=75) for name in ("tr03-0001", "tr03-0002"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import signal
-from support.pretext_contract import SIZES, PretextContract
+from support.pretext_contract import SIZES, SMALL, PretextContract
 
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretext.pars import relative_shifts
@@ -38,7 +38,7 @@ def chirps(n: int) -> torch.Tensor:
 def test_order_is_learned_where_there_is_order():
     """The positive control: without overlap, ends that touch or drift, the order of chirps."""
     options = dict(overlap=False, min_gap=10, detrend=True, tokenizer="spectral")
-    task = PARS(1000, 100, **options, **SIZES)
+    task = PARS(1000, 100, **options, **SMALL)
     PretextContract().train(task, chirps(3000), steps=100, batch_size=32)
     with torch.no_grad():
         loss = task.criterion()(*task(chirps(500))).item() / task.chance_loss()
@@ -147,7 +147,7 @@ def test_the_chance_loss_of_three_starts_by_hand():
 )
 def test_chance_loss_is_the_mean_squared_shift(arguments):
     task = PARS(**{"n_times": 3000, "patch_size": 100, **SIZES, **arguments})
-    starts = task.sample_starts(20_000)[:, : task.n_masked]
+    starts = task.sample_starts(200_000 // task.n_patches)[:, : task.n_masked]
     expected = relative_shifts(starts, task.n_times).square().mean().item()
     assert task.chance_loss() == pytest.approx(expected, rel=0.02)
 

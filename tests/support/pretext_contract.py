@@ -18,6 +18,8 @@ from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.windows import SingleChannelWindows
 
 SIZES = dict(embed_dim=32, num_layers=2, num_heads=4, mlp_dim=64)
+#: Sizes where a model is trained and the result does not depend on its size.
+SMALL = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
 
 
 def event_locked(signals: torch.Tensor) -> torch.Tensor:
@@ -101,7 +103,7 @@ class PretextContract:
 
     def test_on_noise_the_loss_stays_at_chance(self):
         """New noise in every step cannot be memorized, and has no structure to learn."""
-        task = self.make(400, 50, **self.noise_arguments)
+        task = self.make(400, 50, **SMALL, **self.noise_arguments)
         self.train(task, torch.randn(1600, 400), 100, batch_size=16, lr=2e-3)
         with torch.no_grad():
             assert self.loss(task, torch.randn(2000, 400)).item() >= 0.98 * task.chance_loss()
@@ -162,8 +164,7 @@ class PretextContract:
             # The bias of the keys adds a constant to all logits of a query; softmax removes it.
             assert parameter.grad.abs().max() > 0 or name.endswith("key.bias"), name
 
-    @pytest.mark.parametrize("batch_size", [1, 2, 7])
-    @pytest.mark.parametrize("n_times", [400, 999, 3000])
+    @pytest.mark.parametrize(("batch_size", "n_times"), [(1, 999), (2, 400), (7, 3000)])
     def test_any_batch_size_and_window_length(self, batch_size, n_times):
         task = self.make(n_times)
         prediction, target = task(torch.randn(batch_size, n_times))

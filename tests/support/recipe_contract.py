@@ -104,10 +104,10 @@ class RecipeContract:
                 second.write_bytes(content[: len(content) // 2])
             with pytest.raises(ValueError, match=rf"{second.name}.*{'link' if is_link else ''}"):
                 self.module.load(tmp_path, verbose=0, **self.settings)
-            with pytest.warns(UserWarning, match=message):
-                windows = self.module.load(tmp_path, on_error="warn", verbose=0, **self.settings)
-            [subject] = [r.subject for r in self.recipe.recordings(tmp_path) if r.file == first]
-            assert set(windows.description["subject"]) == {subject}
+        with pytest.warns(UserWarning, match=message):
+            windows = self.module.load(tmp_path, on_error="warn", verbose=0, **self.settings)
+        [subject] = [r.subject for r in self.recipe.recordings(tmp_path) if r.file == first]
+        assert set(windows.description["subject"]) == {subject}
 
     @pytest.mark.filterwarnings("ignore:Duplicate recordings")
     def test_a_store_has_the_same_labeled_windows(self, corpus, tmp_path):
