@@ -140,6 +140,7 @@ def test_few_labels_from_recordings_to_predictions_and_scores(recordings, tmp_pa
 
 @pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
 def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, tmp_path):
+    """The model is replaced by another one on request only."""
     given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *BAND_POWER, *NAMES)
     model = tmp_path / "model"
     result = invoke("fit", recordings, "--out", model, *given)
@@ -150,29 +151,19 @@ def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, t
     output = " ".join(result.output.split())
     assert "recenter='subject' requires at least 10" in output
     assert "has 5" in output
-    again = ("--set", "recenter=null", "--overwrite")
-    result = invoke("fit", recordings, "--out", model, *given, *again)
+    before = (model / "model.safetensors").read_bytes()
+    again = ("--set", "recenter=null")
+    result = invoke("fit", recordings / "nowhere", "--out", model, *given, *again)
+    assert result.exit_code == 1
+    assert "contains a saved FewLabelsClassifier" in result.output  # before anything is read
+    assert "--overwrite" in result.output
+    assert (model / "model.safetensors").read_bytes() == before
+    result = invoke("fit", recordings, "--out", model, *given, *again, "--overwrite")
     assert result.exit_code == 0, result.output
     assert "subject_centering" not in result.output
     assert invoke("predict", model, recording, *out).exit_code == 0
     other = invoke("fit", recordings, "--out", model, "--method", "scratch", *NAMES)
     assert "contains a saved FewLabelsClassifier. Save the PARSClassifier" in other.output
-
-
-def test_a_model_is_replaced_only_on_request(recordings, tmp_path):
-    folder = tmp_path / "model"
-    scratch = ("--method", "scratch", *NAMES, *SHORT)
-    assert invoke("fit", recordings, "--out", folder, *scratch).exit_code == 0
-    assert PARSClassifier.load(folder).pretext is None
-    before = (folder / "model.safetensors").read_bytes()
-    result = invoke("fit", recordings / "nowhere", "--out", folder, *scratch)  # nothing is read
-    assert result.exit_code == 1
-    assert "contains a saved PARSClassifier" in result.output
-    assert "--overwrite" in result.output
-    assert (folder / "model.safetensors").read_bytes() == before
-    other = ("--set", "channel_drop_prob=0", "--overwrite")
-    assert invoke("fit", recordings, "--out", folder, *scratch, *other).exit_code == 0
-    assert PARSClassifier.load(folder).channel_drop_prob == 0
 
 
 def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):

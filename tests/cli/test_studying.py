@@ -57,21 +57,6 @@ def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypa
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
 
 
-def test_a_quick_plan_has_the_primary_comparison_and_the_baselines(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
-    out = tmp_path / "study"
-    result = run("mental_arithmetic", "--out", out, "--plan-only", "--quick", "--jobs", 1)
-    assert result.exit_code == 0, result.output
-    assert "sham pretraining" in result.output
-    assert "fine-tuned" not in result.output
-    assert "Networks" not in result.output
-    assert "control analyses" not in result.output
-    # 6 steps of three methods and three baselines, 1.1 minutes each
-    assert "23 min with 1 process," in result.output
-    result = run("mental_arithmetic", "--out", out, "--quick", "--thorough")
-    assert result.exit_code == 2
-
-
 def test_a_wrong_encoder_is_an_error_that_lists_the_known_ones(tmp_path):
     result = run("mental_arithmetic", "--out", tmp_path / "study", "--encoder", "mine=nowhere")
     assert result.exit_code == 1
@@ -90,11 +75,18 @@ CLASSES = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
 
 
 @pytest.mark.parametrize("stages", [(), pytest.param(CLASSES, marks=pytest.mark.slow)])
-def test_the_classes_of_the_bundled_sleep_dataset_are_stages_3_and_4(tmp_path, monkeypatch, stages):
-    """Wake is used for pretraining, but not scored."""
+def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch, stages):
+    """Stages 3 and 4 are classified; wake is used for pretraining, but not scored."""
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
-    result = run("sleep", "--out", tmp_path / "study", "--plan-only", *stages)
+    arguments = ("sleep", "--out", tmp_path / "study", "--plan-only", "--quick", "--jobs", 1)
+    result = run(*arguments, *stages)
     assert result.exit_code == 0, result.output
+    assert "sham pretraining" in result.output
+    for absent in ("fine-tuned", "Networks", "control analyses"):
+        assert absent not in result.output
+    # 6 steps of three methods and two baselines, 1.1 minutes each
+    assert "22 min with 1 process," in result.output
+    assert run(*arguments, "--thorough").exit_code == 2
     for pattern in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows"):
         assert re.search(pattern, result.output)
     assert "12 draws of 2 labeled subjects" in result.output

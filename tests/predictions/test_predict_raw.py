@@ -16,10 +16,11 @@ from sklearn.exceptions import NotFittedError
 from support.edf_files import write_edf_records
 from support.small_estimators import classifier
 
-from braindecode_pars import PARSClassifier
+from braindecode_pars import PARSClassifier, datasets
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.predictions import to_bids_events
 from braindecode_pars.recordings.cutting import fixed_windows
+from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing
 
 STAGES = ("W", "N1", "N2", "N3", "R")
@@ -27,8 +28,15 @@ CHANNELS = ["C3", "C4", "F3"]
 
 
 @pytest.fixture(scope="module")
-def clf(nights):
-    fitted = classifier(pretext=None, finetune_epochs=2, validation=0).fit(nights)
+def windows():
+    """24 windows of 30 s, with a class of five for each."""
+    nights = datasets.simulated.sleep(2, 0.1, n_chans=3, sfreq=100, random_state=3)
+    return as_windows(nights).with_labels(np.arange(24) % 5)
+
+
+@pytest.fixture(scope="module")
+def clf(windows):
+    fitted = classifier(pretext=None, validation=0).fit(windows)
     fitted.preprocessing_ = Preprocessing(band=(0.5, 30.0), notch=(45.0,), reference="average")
     fitted.class_names_ = dict(enumerate(STAGES))
     return fitted
@@ -185,7 +193,9 @@ def test_windows_that_are_excluded_from_training_are_not_predicted(clf, mark, tm
 
 
 def test_bad_times_of_other_channels_do_not_count(clf, tmp_path, monkeypatch):
-    raw, file = recording([*CHANNELS, "EOG"]), tmp_path / "night_raw.fif"
+    clf = with_attributes(clf, preprocessing_=Preprocessing())
+    raw = recording([*CHANNELS, "EOG"], sfreq=100.0, seconds=90)
+    file = tmp_path / "night_raw.fif"
     monkeypatch.setenv("HOME", str(tmp_path))
     for names, n_dropped in ((("EOG",), 0), (("EOG", "F3"), 1), ((), 1)):
         marked = raw.copy().set_annotations(mne.Annotations(40, 1, "BAD", ch_names=[names]))
@@ -241,8 +251,8 @@ def test_missing_channels(clf):
         clf.predict_raw(raw)
 
 
-def test_a_network_needs_all_channels(nights):
-    clf = NetworkClassifier("EEGNet", finetune_epochs=1, random_state=0, verbose=0).fit(nights)
+def test_a_network_needs_all_channels(windows):
+    clf = NetworkClassifier("EEGNet", finetune_epochs=1, random_state=0, verbose=0).fit(windows)
     raw = recording(sfreq=100.0)
     frame = clf.predict_raw(raw)
     assert len(frame) == 6
@@ -254,8 +264,8 @@ def test_a_network_needs_all_channels(nights):
         clf.predict_raw(recording(["C4", "F3"], sfreq=100.0))
 
 
-def test_a_model_of_arrays_takes_all_eeg_channels(nights):
-    X = np.stack([nights[i][0] for i in range(24)])
+def test_a_model_of_arrays_takes_all_eeg_channels(windows):
+    X = np.stack([windows[i] for i in range(24)])
     y = np.arange(24) % 2
     clf = classifier(pretext=None, validation=0, sfreq=100.0).fit(X, y)
     with pytest.warns(UserWarning, match="EOG"):
@@ -322,7 +332,7 @@ def test_an_eog_is_prepared_as_mne_does_by_its_type(kind):
     np.testing.assert_allclose(probabilities(frame), fitted.predict_proba(windows), atol=1e-5)
 
 
-def test_a_recording_of_another_gain_is_rescaled(clf, nights):
+def test_a_recording_of_another_gain_is_rescaled(clf):
     """The middle is the geometric mean; a flat channel with rounding errors does not count."""
     clf = with_attributes(clf, preprocessing_=Preprocessing())
     raw = recording(sfreq=100.0)

@@ -62,13 +62,13 @@ def test_an_example_is_a_crop_of_some_channels_at_their_places(store):
     assert sizes == {(0, 2), *((1, n) for n in range(8, 12))}
 
 
-SPACE = dict(task="pars_space_time", drop_prob=0.1, micro_batch_size=4)
+SPACE = dict(task="pars_space_time", drop_prob=0.1, micro_batch_size=4, epochs=2)
 
 
 def test_a_run_that_is_interrupted_ends_as_one_that_is_not(store, tmp_path):
     whole = run(store, tmp_path / "whole", **SPACE)
     # Two micro-batches a step, three steps an epoch
-    stopped = run_interrupted(17, store, tmp_path / "stopped", **SPACE)
+    stopped = run_interrupted(9, store, tmp_path / "stopped", **SPACE)
     assert same_checkpoint(run(store, stopped, resume=True, **SPACE), whole)
     encoder, card, _ = load_encoder(whole)
     assert type(encoder) is SpaceTimeEncoder

@@ -39,7 +39,9 @@ def test_a_run_continues_with_an_encoder_and_warns_of_another_reference(store, t
     torch.testing.assert_close(*(e(e.tokenize(patches)) for e in (before, after)))
 
 
-def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, caplog, capsys):
+def test_a_run_writes_encoder_description_and_metrics(
+    store, tmp_path, short_nights, caplog, capsys
+):
     caplog.set_level("INFO")
     out = pretrain(store.path, tmp_path / "run", small_config(task_params={"n_patches": 5}))
     described = json.loads((out / "run.json").read_text())
@@ -71,7 +73,7 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, nights, c
     prepared = Preprocessing(sfreq=100.0, window_seconds=3.0, reference="as recorded")
     assert load_encoder(out).card.preprocessing == prepared
     classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)
-    assert classifier.fit(nights).encoder_card_.task == "pars"
+    assert classifier.fit(short_nights).encoder_card_.task == "pars"
 
 
 def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, whole, capsys):
@@ -81,7 +83,7 @@ def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, w
     assert printed.out + printed.err == ""
 
 
-def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, nights):
+def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, short_nights):
     out = run_interrupted(5, store, tmp_path / "run", task=f"{own_task}:Slope")
     assert str(own_task) not in (out / "run.json").read_text()
     forget()
@@ -92,7 +94,7 @@ def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, 
     forget()
     assert load_encoder(out).card.task == "slope"
     clf = PARSClassifier(encoder=out, finetune_epochs=1, validation=0, verbose=0)
-    assert len(clf.fit(nights).predict(nights)) == len(nights)
+    assert len(clf.fit(short_nights).predict(short_nights)) == len(short_nights)
     assert "my_task" not in sys.modules
 
 
@@ -114,13 +116,13 @@ def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
     assert not (tmp_path / "other").exists()
 
 
-def test_held_out_subjects_of_a_labeled_store_are_not_trained_on(nights, tmp_path):
+def test_held_out_subjects_of_a_labeled_store_are_not_trained_on(short_nights, tmp_path):
     """Neither in the run nor in its plan; a store with labels has them for fine-tuning."""
     splits = {1: "train", 2: "valid", 3: "train", 4: "test"}
     labeled = BaseConcatDataset(
         [
             EEGWindowsDataset(one.raw, one.metadata, {"subject": subject, "split": split})
-            for one, (subject, split) in zip(nights.datasets, splits.items(), strict=True)
+            for one, (subject, split) in zip(short_nights.datasets, splits.items(), strict=True)
         ]
     )
     store = SignalStore.create(tmp_path / "store", labeled, verbose=0)

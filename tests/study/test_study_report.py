@@ -230,7 +230,10 @@ def study() -> Study:
 
 @pytest.fixture(scope="module")
 def page(study, tmp_path_factory) -> str:
-    return study.report(tmp_path_factory.mktemp("study")).read_text(encoding="utf-8")
+    folder = tmp_path_factory.mktemp("study")
+    file = study.report(folder)
+    assert file == folder / "report.html"
+    return file.read_text(encoding="utf-8")
 
 
 def written(study: Study, folder) -> str:
@@ -518,4 +521,3 @@ def test_the_same_study_has_the_same_page(page, study, tmp_path):
     file = study.report(tmp_path / "new" / "page.html")
     assert file == tmp_path / "new" / "page.html"
     assert file.read_text(encoding="utf-8") == page
-    assert study.report(tmp_path) == tmp_path / "report.html"

@@ -96,20 +96,3 @@ def two_layouts(root: Path) -> dict[str, Any]:
     table.to_csv(root / "participants.tsv", sep="\t", index=False)
     label_kwargs = dict(labels="participants.tsv", label_column="diagnosis")
     return LOADING | label_kwargs | dict(reference="average")
-
-
-def two_references(root: Path) -> dict[str, Any]:
-    """Write subjects whose channel names end in -LE or -REF, in two channel orders."""
-    for subject in range(12):
-        raw, end = blocks(subject), ("-LE", "-REF")[subject % 2]
-        raw.rename_channels({name: f"EEG {name}{end}" for name in CHANNELS})
-        _save(root, subject, raw.reorder_channels(raw.ch_names[:: 1 - 2 * (subject % 2)]))
-    return LOADING | dict(reference="average")
-
-
-def one_odd_recording(root: Path) -> dict[str, Any]:
-    """Write subjects with eyes open and closed; the recording of one subject has one channel."""
-    for subject in range(12):
-        raw = blocks(subject)
-        _save(root, subject, raw.pick(CHANNELS[:1]) if subject == 5 else raw)
-    return LOADING | dict(reference="average", on_error="warn")
