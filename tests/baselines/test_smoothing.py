@@ -112,7 +112,7 @@ def probabilities(frame, prefix="probability_"):
 
 def test_predict_raw_keeps_raw_rows_and_adds_smoothed_ones(fitted, nights):
     raw = nights.datasets[0].raw.copy()
-    raw.set_annotations(mne.Annotations(100, 1, "BAD off"))
+    raw.set_annotations(mne.Annotations(16, 1, "BAD off"))
     plain, frame = fitted.predict_raw(raw), fitted.predict_raw(raw, smooth=True)
     names = [f"smoothed_{name}" for name in frame.attrs["classes"]]
     assert [*frame] == [*plain, "label_smoothed", *names]
