@@ -57,6 +57,7 @@ def test_every_method_by_name():
         assert type(methods[name].transformer) is transformer
     bands = [methods[f"tangent space{band}"].transformer[0].band for band in ("", " 8-30 Hz")]
     assert bands == [None, (8, 30)]
+    assert methods["low-frequency amplitude"].classifier == "lda"
     assert methods["MAE"].pretext == "mae"
     assert methods["from scratch"].pretext is None
     assert methods["ShallowFBCSPNet"].network == "ShallowFBCSPNet"

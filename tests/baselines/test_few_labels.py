@@ -56,7 +56,8 @@ def data(nights):
 
 
 def vote(encoder, **arguments):
-    return FewLabelsClassifier(encoder, **{"verbose": 0, "device": "cpu", **arguments})
+    defaults = {"verbose": 0, "device": "cpu", "prior_strength": 1.0}  # no search of the strength
+    return FewLabelsClassifier(encoder, **{**defaults, **arguments})
 
 
 def band_power(encoder, **arguments):
