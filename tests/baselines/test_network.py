@@ -40,10 +40,9 @@ def tones():
     return X.astype(np.float32), np.array(["slow", "fast"])[1 - y], np.arange(96) // 24
 
 
-@pytest.mark.parametrize("name", ["EEGNet", ShallowFBCSPNet])
-def test_networks_learn_to_classify_two_frequencies(tones, name):
+def test_a_network_learns_to_classify_two_frequencies(tones):
     X, y, groups = tones
-    clf = network(network=name, sfreq=100, finetune_epochs=12, finetune_batch_size=16)
+    clf = network(sfreq=100, finetune_epochs=12, finetune_batch_size=16)
     clf.fit(X[:72], y[:72], groups=groups[:72])
     assert balanced_accuracy_score(y[72:], clf.predict(X[72:])) > 0.9
     assert clf.classes_.tolist() == ["fast", "slow"]
@@ -133,9 +132,7 @@ def test_fit_does_not_change_the_labels_of_the_caller(recordings):
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize(
-    ("network", "n_times"), [("CBraMod", 250), ("LUNA", 250), ("CBraMod", 401)]
-)
+@pytest.mark.parametrize(("network", "n_times"), [("CBraMod", 401), ("LUNA", 250)])
 def test_windows_that_patches_do_not_divide_are_refused(network, n_times):
     X = 1e-5 * np.random.default_rng(0).normal(size=(8, 3, n_times)).astype(np.float32)
     clf = NetworkClassifier(network, sfreq=100.0, finetune_epochs=1, verbose=0)

@@ -218,8 +218,11 @@ def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
     assert new_subject.chosen_strength(clf, features, windows, folds) == new_subject.STRENGTHS[0]
 
 
-@pytest.mark.parametrize("class_weight", [{0: 5.0}, "balanced", None], ids=str)
-@pytest.mark.parametrize("is_labeled", [True, False])
+@pytest.mark.parametrize(
+    ("is_labeled", "class_weight"),
+    [(True, {0: 5.0}), (True, "balanced"), (True, None), (False, "balanced")],
+    ids=str,
+)
 @pytest.mark.parametrize("is_centered", [True, False])
 def test_adapted_weights_are_those_of_a_plain_computation(
     uneven, is_centered, is_labeled, class_weight
@@ -366,6 +369,8 @@ def test_access_is_that_of_the_transformer(data):
         (running(), TestSubjectData.PAST_UNLABELED),
         (SubjectCentering(LogBandPower()), TestSubjectData.ALL_UNLABELED),
         (riemann, TestSubjectData.ALL_UNLABELED),
+        # Of two steps of a pipeline, the larger one counts.
+        (make_pipeline(EuclideanAlignment(), running()), TestSubjectData.ALL_UNLABELED),
     ):
         assert LinearProbe(features, C=0.01).fit(X, y).test_subject_data_ is access
     assert EuclideanAlignment().test_subject_data_ is TestSubjectData.ALL_UNLABELED

@@ -7,7 +7,6 @@ import torch
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from braindecode_pars import as_sklearn, datasets
@@ -346,7 +345,8 @@ def test_an_unknown_rate_is_named(control):
 
 
 def test_in_a_pipeline_windows_do_not_depend_on_the_batch():
-    X, y, _ = as_sklearn(datasets.mental_arithmetic(["Subject00"]))
+    X, *_ = as_sklearn(datasets.mental_arithmetic(["Subject00"]))
+    X = X[:9]
     for control in ("slow", "detrended", "phase", "aperiodic", "amplitude", "order"):
         features = make_pipeline(ControlSignals(control), LogBandPower())
         whole = clone(features).fit(X).transform(X)
@@ -354,8 +354,6 @@ def test_in_a_pipeline_windows_do_not_depend_on_the_batch():
         with features_computed_once():
             np.testing.assert_allclose(features.transform(X[5:8]), whole[5:8], rtol=1e-5)
             np.testing.assert_allclose(features.transform(X), whole, rtol=1e-5)
-    probe = make_pipeline(ControlSignals("phase"), LogBandPower(), LogisticRegression(C=1e-3))
-    assert probe.fit(X, y).predict(X).shape == y.shape
 
 
 def test_windows_of_several_lengths_are_changed():
