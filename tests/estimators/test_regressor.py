@@ -48,8 +48,8 @@ def rhythm():
 
 
 @pytest.fixture(scope="module")
-def nights(half_nights):
-    return half_nights
+def nights(few_windows):
+    return few_windows
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def fitted(nights, depth):
 
 def test_fit_and_predict_a_windows_dataset(fitted, nights, depth):
     predicted = fitted.predict(nights)
-    assert (predicted.shape, predicted.dtype) == ((48,), np.float64)
+    assert (predicted.shape, predicted.dtype) == ((24,), np.float64)
     assert fitted.score(nights, depth) == r2_score(depth, predicted)
     assert is_regressor(fitted)
     assert fitted.history_["phase"].tolist() == ["pretraining", "fine-tuning"]
@@ -90,7 +90,7 @@ def test_codes_of_numbers_are_refused_and_the_error_says_how_to_get_the_numbers(
     ]
     X, y, _ = as_sklearn(BaseConcatDataset(parts))
     with pytest.raises(ValueError, match=r"codes of classes \(17.* y = ") as refused:
-        regressor().fit(X[:40], y[:40])
+        regressor().fit(X[:20], y[:20])
     (code,) = re.findall(r"y = (.*\[y\])", str(refused.value))
     ages = eval(code, dict(np=np, X=X, y=y))
     assert {*zip(y, ages, strict=True)} <= {(0, 17), (1, 19), (2, 22.5), (3, 3), (4, 31)}
