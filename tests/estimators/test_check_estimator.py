@@ -112,7 +112,7 @@ class FlatVote(FlatData, FewLabelsClassifier):
         return super().fit(X, y)
 
     def windows(self, X):
-        rhythms = np.sin(2 * np.pi * np.outer(5 + np.arange(X.shape[1]) % 20, np.arange(192) / 64))
+        rhythms = np.sin(2 * np.pi * np.outer(5 + np.arange(X.shape[1]) % 20, np.arange(128) / 64))
         noise = np.random.default_rng(0).standard_normal(rhythms.shape)
         return np.exp(np.clip(X, -9, 9) / 2)[:, :, None] * rhythms + 0.1 * noise
 

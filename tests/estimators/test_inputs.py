@@ -376,7 +376,7 @@ def test_files_are_only_written_with_checkpoint_dir(two_nights, labels, tmp_path
 
 @pytest.mark.parametrize(("sfreq", "n_times"), [(1.0, 301), (None, 150_001)])
 def test_windows_that_may_be_continuous_recordings_are_a_warning(sfreq, n_times, recwarn):
-    X = 1e-5 * np.random.default_rng(0).standard_normal((4, 1, n_times)).astype(np.float32)
+    X = 1e-5 * np.random.default_rng(0).standard_normal((2, 1, n_times)).astype(np.float32)
     embedder(sfreq=sfreq, pretext=None).fit(X)
     assert sum(f"have {n_times} samples" in str(one.message) for one in recwarn) == 1
 
