@@ -118,12 +118,6 @@ def test_save_and_load(nights, tmp_path):
     assert clf.fit(nights).encoder_card_.subjects == [1, 2, 3, 4]
 
 
-def test_a_saved_embedder_keeps_its_pooling(fitted_embedder, nights, tmp_path):
-    again = PARSEmbedder.load(fitted_embedder.save(tmp_path / "new"))
-    assert (again.pooling, again.pooling_) == ("auto", "channels")
-    np.testing.assert_array_equal(again.transform(nights), fitted_embedder.transform(nights))
-
-
 def test_a_failed_fit_leaves_the_embedder_unfitted(nights):
     for arguments in (dict(pretext="unknown"), dict(embed_dim=15)):
         emb = embedder(**arguments)
