@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from support.short_windows import first_samples
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import datasets
 
 
 @pytest.fixture(scope="session")
-def half_nights():
-    """The recordings of ``nights`` with every second window: 12 windows of each subject."""
+def few_windows():
+    """Six windows of ten seconds of each of four subjects, with all sleep stages."""
     whole = datasets.simulated.sleep(4, 0.2, n_chans=3, sfreq=100, random_state=3)
-    parts = []
-    for night in whole.datasets:
-        part = EEGWindowsDataset(night.raw, night.metadata[1::2], dict(night.description))
-        part.window_kwargs = night.window_kwargs  # with the names of the classes
-        parts.append(part)
-    return BaseConcatDataset(parts)
+    return first_samples(whole, 1000, slice(1, None, 4))
 
 
 @pytest.fixture(scope="session")
-def fitted_classifier(half_nights):
-    return classifier().fit(half_nights)
+def fitted_classifier(few_windows):
+    return classifier().fit(few_windows)
 
 
 @pytest.fixture(scope="session")
-def fitted_embedder(half_nights):
-    return embedder().fit(half_nights)
+def fitted_embedder(few_windows):
+    return embedder().fit(few_windows)

@@ -12,13 +12,19 @@ from braindecode.datasets import BaseConcatDataset
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.montages import NAMES, concatenated, recording, windows_of
+from support import montages
+from support.montages import NAMES, windows_of
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.signal_store import SignalStore
+
+
+def recording(seed: int) -> tuple[mne.io.RawArray, np.ndarray]:
+    """Return a recording of 16 windows, and their classes."""
+    return montages.recording(seed, n_windows=16)
 
 
 def shallow(**arguments):
@@ -56,7 +62,7 @@ FIXED = ("PARSEmbedder", "NetworkClassifier", "LogBandPower")
 
 @pytest.fixture(scope="module")
 def train():
-    return concatenated(1, 2)
+    return BaseConcatDataset([windows_of(*recording(seed), seed) for seed in (1, 2)])
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +89,9 @@ def with_channels(raw, kinds: dict[str, str]):
 
 
 CHANGES = {
-    "permuted": permuted,
-    "renamed": renamed,
-    "an EOG channel by type": lambda raw: with_channels(raw, {"eye": "eog"}),
-    "an EOG channel by name": lambda raw: with_channels(raw, {"EOG1": "eeg"}),
-    "a stimulus channel": lambda raw: with_channels(raw, {"TRIG": "stim"}),
-    "an additional electrode": lambda raw: with_channels(raw, {"Oz": "eeg"}),
+    "permuted and renamed": renamed,
+    "other signals by type": lambda raw: with_channels(raw, {"eye": "eog", "TRIG": "stim"}),
+    "by name, and another electrode": lambda raw: with_channels(raw, {"EOG1": "eeg", "Oz": "eeg"}),
 }
 
 
@@ -130,7 +133,7 @@ def test_a_missing_channel(fitted, method, reason):
     else:
         raw = without
     X = as_sklearn(windows_of(raw, y))[0]
-    message = "C4 .*40 of 40"
+    message = "C4 .*16 of 16"
     if method in FIXED:
         with pytest.raises(ValueError, match=f"{message}.*fitted on {', '.join(NAMES)}"):
             fitted[method].predict(X)
@@ -148,11 +151,11 @@ def test_a_recording_is_predicted_alike_beside_others(fitted, method):
     whole, y = recording(3)
     partial = whole.copy().drop_channels(["Cz"])
     both = BaseConcatDataset([windows_of(partial, y), windows_of(whole, y)])
-    with pytest.warns(UserWarning, match="40 of 80"):
+    with pytest.warns(UserWarning, match="16 of 32"):
         predicted = fitted[method].predict_proba(both)
     expected = fitted[method].predict_proba(windows_of(whole, y))
-    np.testing.assert_array_equal(predicted[40:], expected)
-    assert not np.allclose(predicted[:40], expected)
+    np.testing.assert_array_equal(predicted[16:], expected)
+    assert not np.allclose(predicted[:16], expected)
 
 
 @pytest.mark.filterwarnings("ignore:Channels differ in amplitude")  # they are loud
@@ -169,7 +172,7 @@ def test_other_signals_are_used_on_request(method):
 
 def test_a_saved_model_keeps_the_names(fitted, tmp_path):
     raw, y = recording(3)
-    X = as_sklearn(windows_of(CHANGES["an additional electrode"](raw), y))[0]
+    X = as_sklearn(windows_of(CHANGES["by name, and another electrode"](raw), y))[0]
     clf, emb = fitted["PARSClassifier"], fitted["PARSEmbedder"][0]
     loaded = PARSClassifier.load(clf.save(tmp_path / "classifier"))
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

@@ -40,8 +40,10 @@ class FlatData:
         return X
 
 
-TINY = dict(sfreq=1.0, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, pretrain_epochs=1)
-SHORT = dict(finetune_epochs=1, finetune_lr=1e-2, channel_drop_prob=0.0, validation=0.0)
+TINY = dict(sfreq=1.0, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
+#: The embedder is pretrained, and stands for the others.
+SHORT = dict(pretext=None, finetune_epochs=1, finetune_lr=1e-2, channel_drop_prob=0.0)
+SHORT["validation"] = 0.0
 
 
 class FlatClassifier(FlatData, PARSClassifier):
@@ -92,7 +94,7 @@ class FlatRegressor(FlatData, PARSRegressor):
 
 class FlatEmbedder(FlatData, PARSEmbedder):
     def __init__(self, *, random_state=None, verbose=0):
-        super().__init__(**TINY, random_state=random_state, verbose=verbose)
+        super().__init__(**TINY, pretrain_epochs=1, random_state=random_state, verbose=verbose)
 
     def transform(self, X):
         return super().transform(self.as_fitted(X))
@@ -102,7 +104,7 @@ class FlatVote(FlatData, FewLabelsClassifier):
     """Every column becomes the power of a channel, whose rhythm is its own."""
 
     def __init__(self, *, unlabeled_label=None, verbose=0):
-        encoder = PatchEncoder(64, 16, num_layers=1, num_heads=2, mlp_dim=16)
+        encoder = PatchEncoder(64, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
         given = dict(unlabeled_label=unlabeled_label, verbose=verbose)
         super().__init__(encoder, C=1.0, sfreq=64.0, **given)
 
@@ -110,7 +112,7 @@ class FlatVote(FlatData, FewLabelsClassifier):
         return super().fit(X, y)
 
     def windows(self, X):
-        rhythms = np.sin(2 * np.pi * np.outer(5 + np.arange(X.shape[1]) % 20, np.arange(192) / 64))
+        rhythms = np.sin(2 * np.pi * np.outer(5 + np.arange(X.shape[1]) % 20, np.arange(128) / 64))
         noise = np.random.default_rng(0).standard_normal(rhythms.shape)
         return np.exp(np.clip(X, -9, 9) / 2)[:, :, None] * rhythms + 0.1 * noise
 
@@ -155,7 +157,7 @@ EXPECTED = {
 
 CHECKS = parametrize_with_checks(
     [FlatClassifier(), FlatRegressor(), FlatEmbedder(), FlatVote(), FlatProbe()],
-    expected_failed_checks=lambda one: {} if isinstance(one, (FlatVote, FlatProbe)) else EXPECTED,
+    expected_failed_checks=lambda one: EXPECTED if isinstance(one, FlatEmbedder) else {},
 ).mark
 
 

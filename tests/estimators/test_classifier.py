@@ -27,8 +27,8 @@ from braindecode_pars.pretraining import PretrainingNet
 
 
 @pytest.fixture(scope="module")
-def nights(half_nights):
-    return half_nights
+def nights(few_windows):
+    return few_windows
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def fitted(fitted_classifier):
 
 def test_fit_and_predict_a_windows_dataset(fitted, nights):
     proba = fitted.predict_proba(nights)
-    assert proba.shape == (48, len(fitted.classes_))
+    assert proba.shape == (24, len(fitted.classes_))
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
     np.testing.assert_array_equal(fitted.predict(nights), fitted.classes_[proba.argmax(1)])
     y = as_sklearn(nights)[1]
     assert fitted.score(nights) == fitted.score(nights, y) == (fitted.predict(nights) == y).mean()
     assert fitted.sfreq_ == 100.0
-    assert (fitted.n_chans_, fitted.n_times_) == (3, 3000)
+    assert (fitted.n_chans_, fitted.n_times_) == (3, 1000)
 
 
 def test_names_of_classes_are_those_of_the_data(fitted, nights):
@@ -109,10 +109,10 @@ def test_a_failure_in_pretraining_keeps_the_old_checkpoint(fitted, nights, tmp_p
 
 
 def test_unlabeled_windows_may_be_shorter_and_of_another_montage(nights):
-    y = np.where(np.arange(48) % 4 == 0, -1, as_sklearn(nights)[1])
-    short = np.random.default_rng(0).normal(size=(6, 9, 1500))
+    y = np.where(np.arange(24) % 4 == 0, -1, as_sklearn(nights)[1])
+    short = np.random.default_rng(0).normal(size=(6, 9, 500))
     clf = classifier(validation=0, unlabeled_label=-1).fit(nights, y, unlabeled=short)
-    assert clf.encoder_card_.n_windows == 48 + 6
+    assert clf.encoder_card_.n_windows == 24 + 6
     short[4, 7, 3] = np.nan
     with pytest.raises(ValueError, match=r"Window 4 .* channel 7"):
         classifier(validation=0).fit(nights, unlabeled=short)
@@ -138,13 +138,13 @@ def test_the_best_validation_state_is_restored(nights):
 def test_unlabeled_windows_are_pretrained_on_only(nights):
     _, y, _ = as_sklearn(nights)
     y = y.copy()
-    y[:24] = -1  # subjects 1 and 2
+    y[:12] = -1  # subjects 1 and 2
     clf = classifier(validation=0, unlabeled_label=-1).fit(nights, y)
     assert -1 not in clf.classes_
     assert clf.encoder_card_.subjects == [1, 2, 3, 4]
-    assert clf.encoder_card_.n_windows == 48
+    assert clf.encoder_card_.n_windows == 24
     more = classifier(validation=0).fit(
-        Subset(nights, range(24, 48)), unlabeled=Subset(nights, range(24))
+        Subset(nights, range(12, 24)), unlabeled=Subset(nights, range(12))
     )
     assert same_weights(more.net_.module_, clf.net_.module_)
 
@@ -165,10 +165,10 @@ def test_other_channels_and_lengths_at_predict(fitted):
     def windows(n_chans, n_times):
         return rng.normal(scale=2e-5, size=(3, n_chans, n_times))
 
-    for n_chans, n_times in ((1, 2000), (9, 1000), (2, 100)):
+    for n_chans, n_times in ((1, 2000), (9, 500), (2, 100)):
         with (
             pytest.warns(UserWarning, match="channels without names"),
-            pytest.warns(UserWarning, match=f"{n_times} samples.* 3000 samples"),
+            pytest.warns(UserWarning, match=f"{n_times} samples.* 1000 samples"),
         ):
             assert fitted.predict(windows(n_chans, n_times)).shape == (3,)
     with (
@@ -213,7 +213,7 @@ def test_ctrl_c_in_fine_tuning_is_raised(nights):
     clf = classifier(pretext=None, finetune_epochs=4, callbacks=[InterruptAt(3)])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(nights)
-    assert clf.predict(nights).shape == (48,)
+    assert clf.predict(nights).shape == (24,)
     # The card lists the training subjects, so that evaluation can warn about them.
     assert clf.encoder_card_.finetune_subjects == [1, 2, 3, 4]
 
@@ -223,7 +223,7 @@ def test_early_stopping_does_not_raise_keyboard_interrupt(nights):
     clf = classifier(pretext=None, finetune_epochs=9, callbacks=[stop]).fit(nights)
     assert len(clf.history_) == 3
     net = PretrainingNet(
-        PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32),
+        PARS(1000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32),
         max_epochs=9,
         callbacks=[EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=noop)],
         verbose=0,
@@ -255,11 +255,11 @@ def test_unlabeled_windows_exclude_held_out_windows(nights):
     # A single subject.
     night = nights.datasets[0]
     with pytest.warns(UserWarning, match="one subject"):
-        clf = classifier(validation=0.25).fit(night, np.arange(12) % 2, unlabeled=night)
-    assert clf.encoder_card_.n_windows == 9 + 9
+        clf = classifier(validation=0.25).fit(night, np.arange(6) % 2, unlabeled=night)
+    assert clf.encoder_card_.n_windows == 4 + 4
     # Labeled windows with subjects, unlabeled windows without.
     with pytest.warns(UserWarning, match="unlabeled") as caught:
-        classifier(validation=0.5).fit(nights, np.arange(48) % 2, unlabeled=array)
+        classifier(validation=0.5).fit(nights, np.arange(24) % 2, unlabeled=array)
     assert caught[0].filename == __file__
 
 
@@ -267,11 +267,11 @@ def test_minus_one_is_a_class_if_the_user_says_so(nights):
     """Otherwise fit and score warn: SEED's classes are -1, 0 and 1."""
     y = as_sklearn(nights)[1] % 3 - 1
     clf = classifier(pretext=None, validation=0)
-    with pytest.warns(UserWarning, match="of 48 windows") as caught:
+    with pytest.warns(UserWarning, match="of 24 windows") as caught:
         assert clf.fit(nights, y).classes_.tolist() == [0, 1]
     of_labels = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
     assert len(of_labels) == 1  # and of a short training
-    with pytest.warns(UserWarning, match="of 48 windows") as caught:
+    with pytest.warns(UserWarning, match="of 24 windows") as caught:
         clf.score(nights, y)
     assert len(caught) == 1
     every = clone(clf).set_params(unlabeled_label=None).fit(nights, y)
@@ -284,7 +284,7 @@ def test_verbose_shows_one_progress_bar_per_phase_and_zero_prints_nothing(nights
     classifier().fit(nights).predict(nights)
     assert (*capfd.readouterr(), caplog.text) == ("", "", "")
     classifier(verbose=1).fit(nights)
-    assert "fine-tuning: 2 steps in 1 epochs." in caplog.text
+    assert "fine-tuning: 1 steps in 1 epochs." in caplog.text
     out, err = capfd.readouterr()
     assert out == ""
     bars = [line for line in err.replace("\r", "\n").splitlines() if "100%" in line]

@@ -7,11 +7,18 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.short_windows import first_samples
 from support.small_estimators import FAST, classifier, embedder
 
 from braindecode_pars import PatchEncoder, as_sklearn
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+
+
+@pytest.fixture(scope="module")
+def nights(nights):
+    """Their windows of three seconds."""
+    return first_samples(nights, 300)
 
 
 def n_parameters(module) -> int:
@@ -79,7 +86,7 @@ def test_the_pretraining_of_a_given_encoder_counts(nights, tmp_path):
     unknown = old.training_cost(nights)
     assert math.isnan(unknown.pretraining_steps)
     assert unknown.parameters == own.training_cost(nights).parameters
-    assert (card.n_times, card.n_steps, card.n_examples) == (3000, 2, 48)
+    assert (card.n_times, card.n_steps, card.n_examples) == (300, 2, 48)
 
 
 def test_a_network(nights):

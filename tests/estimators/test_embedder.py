@@ -15,19 +15,19 @@ from braindecode_pars.models import embed_signals
 
 
 @pytest.fixture(scope="module")
-def nights(half_nights):
-    return half_nights
+def nights(few_windows):
+    return few_windows
 
 
 def test_channels_are_kept_side_by_side(fitted_embedder, nights):
     emb = fitted_embedder
     assert emb.pooling_ == "channels"
     embedded = emb.transform(nights)
-    assert embedded.shape == (48, 3 * 16)
+    assert embedded.shape == (24, 3 * 16)
     assert embedded.dtype == np.float32
     pooled = embedder(encoder=emb, pooling="mean").fit(nights)
     for c in range(3):
-        alone = pooled.transform(np.stack([nights[i][0][[c]] for i in range(48)]))
+        alone = pooled.transform(np.stack([nights[i][0][[c]] for i in range(24)]))
         np.testing.assert_allclose(embedded[:, 16 * c : 16 * (c + 1)], alone, atol=1e-5)
 
 
@@ -40,7 +40,7 @@ def test_channels_are_pooled_where_montages_differ(nights):
     both = BaseConcatDataset([first, other])
     emb = embedder(pretext=None).fit(both)
     assert emb.pooling_ == "mean_std"
-    assert emb.transform(both).shape == (24, 32)
+    assert emb.transform(both).shape == (12, 32)
     with pytest.raises(ValueError, match=r"[Nn]o channel is shared"):
         embedder(pretext=None, pooling="channels").fit(both)
     array = np.stack([nights[i][0] for i in range(8)])
@@ -53,11 +53,11 @@ def test_channels_are_pooled_where_montages_differ(nights):
 def test_features_of_a_layer(nights):
     last = embedder(num_layers=2, pooling="mean").fit(nights)
     encoder = last.encoder_.eval()
-    x = torch.from_numpy(np.stack([nights[i][0] for i in range(48)]))
+    x = torch.from_numpy(np.stack([nights[i][0] for i in range(24)]))
     for layer in (0, 1):
         emb = embedder(encoder=last, pooling="mean", layer=layer).fit(nights)
         with torch.no_grad():
-            expected = embed_signals(encoder, x.flatten(0, 1), layer).reshape(48, 3, 16).mean(1)
+            expected = embed_signals(encoder, x.flatten(0, 1), layer).reshape(24, 3, 16).mean(1)
         np.testing.assert_allclose(emb.transform(nights), expected, atol=1e-5)
     same = embedder(encoder=last, pooling="mean", layer=2).fit(nights)
     np.testing.assert_array_equal(same.transform(nights), last.transform(nights))
@@ -68,9 +68,9 @@ def test_features_of_a_layer(nights):
 def test_embedding_is_mean_and_standard_deviation_over_channels(nights):
     emb = embedder(pretext=None, pooling="mean_std").fit(nights)
     embedded = emb.transform(nights)
-    assert embedded.shape == (48, 32)
+    assert embedded.shape == (24, 32)
     channels = [
-        emb.transform(np.stack([nights[i][0][[c]] for i in range(48)]))[:, :16] for c in range(3)
+        emb.transform(np.stack([nights[i][0][[c]] for i in range(24)]))[:, :16] for c in range(3)
     ]
     np.testing.assert_allclose(embedded[:, :16], np.mean(channels, axis=0), atol=1e-5)
     np.testing.assert_allclose(embedded[:, 16:], np.std(channels, axis=0), atol=1e-5)
@@ -116,12 +116,6 @@ def test_save_and_load(nights, tmp_path):
     assert again.get_params() == {**emb.get_params(), "device": "auto"}
     clf = PARSClassifier(encoder=tmp_path / "run", verbose=0, finetune_epochs=1)
     assert clf.fit(nights).encoder_card_.subjects == [1, 2, 3, 4]
-
-
-def test_a_saved_embedder_keeps_its_pooling(fitted_embedder, nights, tmp_path):
-    again = PARSEmbedder.load(fitted_embedder.save(tmp_path / "new"))
-    assert (again.pooling, again.pooling_) == ("auto", "channels")
-    np.testing.assert_array_equal(again.transform(nights), fitted_embedder.transform(nights))
 
 
 def test_a_failed_fit_leaves_the_embedder_unfitted(nights):

@@ -262,7 +262,7 @@ def test_the_head_has_spatial_filters_where_an_electrode_is_known(names, is_give
         X[:, : len(names)], mne.create_info(names, 100.0, "eeg"), verbose="error"
     )
     encoder = PatchEncoder(100, 16, 1, 2, 16) if is_given else None
-    clf = classifier(pretext=None, encoder=encoder, head=head, validation=0, **TRAINING)
+    clf = classifier(pretext=None, encoder=encoder, head=head, validation=0)
     clf.fit(windows, Y)
     assert clf.net_.module_.head == clf.fine_tuning_["head"] == found
 
@@ -273,7 +273,7 @@ def test_recordings_with_different_channels_keep_them_and_have_attention():
         for names in (["C3", "C4"], ["C4", "Fz"])
     ]
     encoder = PatchEncoder(100, 16, 1, 2, 16)
-    clf = classifier(encoder=encoder, validation=0, **TRAINING).fit(parts, [*Y, *Y])
+    clf = classifier(encoder=encoder, validation=0).fit(parts, [*Y, *Y])
     assert (clf.n_chans_, clf.fine_tuning_["head"]) == (2, "attention")
 
 
@@ -290,33 +290,33 @@ def test_recordings_with_different_channels_keep_them_and_have_attention():
     ],
 )
 def test_what_is_given_wins(given, chosen):
-    assert chosen.items() <= fit_given(3, **given)[1].fine_tuning_.items()
+    assert chosen.items() <= fit_given(3, **given, finetune_epochs=1)[1].fine_tuning_.items()
 
 
 def test_the_paper_trains_all_weights_of_a_given_encoder_too():
     names = ("freeze_encoder", "head_epochs", "encoder_lr_factor", "head")
     stated = {name: paper.FINE_TUNING[name] for name in names}
-    given, clf = fit_given(3, **stated)
+    given, clf = fit_given(3, **stated, finetune_epochs=1)
     assert clf.fine_tuning_ == stated
     assert not equal(clf.encoder_.state_dict(), given.state_dict(), "tokenizer.")
 
 
 def test_the_choice_is_logged(caplog):
     caplog.set_level("INFO")
-    fit_given(3, verbose=1)
+    fit_given(3, verbose=1, finetune_epochs=1)
     assert "3 labeled subjects: freeze_encoder=True, head='attention'." in caplog.text
     caplog.clear()
     fit_given(MIN_SUBJECTS, verbose=1)
     text = f"{MIN_SUBJECTS} labeled subjects: freeze_encoder=False, head_epochs=1, encoder"
     assert text in caplog.text
     caplog.clear()
-    fit_given(3)
-    fit(verbose=1)
+    fit_given(3, finetune_epochs=1)
+    fit(verbose=1, finetune_epochs=1)
     assert "freeze_encoder" not in caplog.text
 
 
 def test_the_choice_is_saved(tmp_path):
-    _, clf = fit_given(MIN_SUBJECTS, encoder_lr_factor=(0.1, 0.5))
+    _, clf = fit_given(MIN_SUBJECTS, encoder_lr_factor=(0.1, 0.5), finetune_epochs=1)
     with pytest.warns(UserWarning, match="encoder=PatchEncoder"):
         loaded = PARSClassifier.load(clf.save(tmp_path))
     assert loaded.fine_tuning_ == clf.fine_tuning_

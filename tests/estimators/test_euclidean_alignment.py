@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from support.montages import concatenated
+from support.short_windows import first_samples
 
 from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
@@ -16,6 +17,12 @@ from braindecode_pars.windows.table import Windows
 
 #: Subjects that take turns, of types that cannot be sorted together.
 MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
+
+
+@pytest.fixture(scope="module")
+def nights(nights):
+    """Their windows of three seconds."""
+    return first_samples(nights, 300)
 
 
 @pytest.fixture(scope="module")

@@ -180,12 +180,12 @@ def test_the_augmentation_of_the_caller_is_not_seeded():
     assert copied.rng.random_sample() == np.random.RandomState(3).random_sample()
 
 
-def test_numbers_may_be_those_of_numpy(nights):
+def test_numbers_may_be_those_of_numpy(few_windows):
     sizes = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, finetune_batch_size=8)
     sizes |= dict(pretrain_batch_size=8, pretrain_epochs=1, finetune_epochs=2, head_epochs=1)
     sizes |= dict(finetune_warmup=0.5, encoder_lr_factor=0.5, gradient_clip=0.5)
     sizes |= dict(label_smoothing=0.125, drop_prob=0.125)
     kinds = {int: np.int64, float: np.float16}
     same = {name: kinds[type(size)](size) for name, size in sizes.items()}
-    one, other = (classifier(**given).fit(nights) for given in (sizes, same))
+    one, other = (classifier(**given).fit(few_windows) for given in (sizes, same))
     assert same_weights(one.net_.module_, other.net_.module_)

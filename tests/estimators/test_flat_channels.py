@@ -8,6 +8,7 @@ import mne
 import numpy as np
 import pytest
 from braindecode.datasets import RawDataset
+from sklearn.base import clone
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import FewLabelsClassifier, PatchEncoder
@@ -32,14 +33,21 @@ def rhythm():
     return (1e-5 * X).astype(np.float32), y, np.arange(96) // 24
 
 
-def few(**arguments) -> FewLabelsClassifier:
-    return FewLabelsClassifier(sfreq=128.0, verbose=0, **arguments)
+@pytest.fixture(scope="module")
+def fitted(rhythm):
+    """Ensembles that were fitted to two subjects, by their centering."""
+    X, y, groups = (part[:48] for part in rhythm)
+    few = FewLabelsClassifier(sfreq=128.0, verbose=0)
+    return {
+        recenter: clone(few).set_params(recenter=recenter).fit(X, y, groups=groups)
+        for recenter in (None, "subject")
+    }
 
 
 @pytest.mark.parametrize("recenter", [None, "subject"])
-def test_a_flat_channel_does_not_vote(rhythm, recenter):
+def test_a_flat_channel_does_not_vote(rhythm, fitted, recenter):
     X, y, groups = rhythm
-    clf = few(recenter=recenter).fit(X[:48], y[:48], groups=groups[:48])
+    clf = fitted[recenter]
     for value, n_flat in product((0.0, 3e-5), (1, 3)):
         flat = X[48:].copy()
         flat[:, :n_flat] = value
@@ -68,9 +76,9 @@ def test_it_is_left_out_as_a_missing_one(rhythm):
     np.testing.assert_allclose(found, missing, atol=0.02)
 
 
-def test_a_flat_channel_in_some_windows_leaves_the_others_alone(rhythm):
-    X, y, _ = rhythm
-    clf = few(recenter=None).fit(X[:48], y[:48])
+def test_a_flat_channel_in_some_windows_leaves_the_others_alone(rhythm, fitted):
+    X = rhythm[0]
+    clf = fitted[None]
     partly = X[48:].copy()
     partly[3, 2] = 0
     found, whole = clf.predict_proba(partly), clf.predict_proba(X[48:])
@@ -79,12 +87,11 @@ def test_a_flat_channel_in_some_windows_leaves_the_others_alone(rhythm):
     assert not np.array_equal(found[3], whole[3])
 
 
-def test_an_empty_window_gets_a_finite_vote(rhythm):
+def test_an_empty_window_gets_a_finite_vote(rhythm, fitted):
     X, y, groups = rhythm
-    clf = few().fit(X[:48], y[:48], groups=groups[:48])
     partly = X[48:].copy()
     partly[:6] = 0
-    found = clf.predict_proba(partly, groups=groups[48:])
+    found = fitted["subject"].predict_proba(partly, groups=groups[48:])
     assert np.isfinite(found).all()
     assert np.mean(found.argmax(1)[6:] == y[54:]) > 0.9
 

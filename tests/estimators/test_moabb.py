@@ -69,13 +69,6 @@ def evaluation(tmp_path, monkeypatch):
     return evaluate
 
 
-def test_arrays(evaluation):
-    results = evaluation(make_pipeline(classifier(sfreq=100)))
-    assert sorted(results["subject"].astype(int)) == [1, 2, 3]
-    assert results["score"].between(0, 1).all()
-    assert results["samples_test"].eq(10).all()
-
-
 def test_epochs_provide_sampling_rate_electrodes_and_subjects(evaluation):
     StoreSubjects.subjects.clear()
     pars = StoreSubjects(**{**classifier().get_params(), "electrode_position": True})

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset
 from skorch.callbacks import Callback
+from support.short_windows import first_samples
 from support.small_estimators import classifier
 from support.subjects import with_split
 
 from braindecode_pars import as_sklearn
+
+
+@pytest.fixture(scope="module")
+def nights(nights):
+    """Their windows of three seconds."""
+    return first_samples(nights, 300)
 
 
 class RecordReads(BaseConcatDataset):

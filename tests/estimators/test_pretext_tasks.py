@@ -10,8 +10,8 @@ from braindecode_pars.pretext import PRETEXT_TASKS
 
 
 @pytest.fixture(scope="module")
-def nights(half_nights):
-    return half_nights
+def nights(few_windows):
+    return few_windows
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ SIZES = {name: FAST[name] for name in ("embed_dim", "num_layers", "num_heads", "
 def test_by_instance_in_the_classifier(name, nights):
     """A task, one with a sampling rate, one of all channels; the contract has the others."""
     rate = dict(sfreq=100.0) if name == "features" else {}
-    clf = classifier(pretext=PRETEXT_TASKS[name](3000, 100, **rate, **SIZES)).fit(nights)
+    clf = classifier(pretext=PRETEXT_TASKS[name](1000, 100, **rate, **SIZES)).fit(nights)
     assert clf.encoder_card_.task == name
     assert clf.history_["train_loss_relative"].notna().any()
 

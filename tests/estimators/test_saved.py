@@ -23,8 +23,8 @@ from braindecode_pars.pretrained import load_encoder
 
 
 @pytest.fixture(scope="module")
-def nights(half_nights):
-    return half_nights
+def nights(few_windows):
+    return few_windows
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_loaded_classifier_has_all_fitted_attributes(fitted, folder, nights):
     assert clf.get_params() == fitted.get_params()
     assert clf.history_.equals(fitted.history_)
     assert clf.encoder_card_ == fitted.encoder_card_
-    assert (clf.sfreq_, clf.n_chans_, clf.n_times_) == (100.0, 3, 3000)
+    assert (clf.sfreq_, clf.n_chans_, clf.n_times_) == (100.0, 3, 1000)
     assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "C4", "F3"]
     assert torch.equal(clf.net_.criterion_.weight, fitted.net_.criterion_.weight)
     y = np.array(["W", "N1", "N2", "N3", "R"])[as_sklearn(nights)[1]]
@@ -126,7 +126,7 @@ def test_the_folder_is_a_model_and_an_encoder_too(fitted, folder, nights, caplog
 
 
 def test_objects_are_not_saved_and_loading_warns(fitted_embedder, nights, tmp_path):
-    task = PARS(3000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
+    task = PARS(1000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32)
     clf = classifier(pretext=task, encoder=fitted_embedder).fit(nights)
     clf.save(tmp_path)
     with pytest.warns(UserWarning, match="encoder=PARSEmbedder"):

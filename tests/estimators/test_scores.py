@@ -65,9 +65,9 @@ def test_weights_that_do_not_fit_the_windows_raise(weights):
 
 
 @pytest.fixture(scope="module")
-def awake(nights):
+def awake(few_windows):
     """A classifier of awake and asleep, and labels of which some are missing."""
-    X, y, _ = as_sklearn(nights)
+    X, y, _ = as_sklearn(few_windows)
     names = np.where(y == 0, "awake", "asleep").astype(object)
     clf = classifier(pretext=None, unlabeled_label="?").fit(X, names)
     names[::7] = "?"
@@ -78,7 +78,7 @@ def awake(nights):
 def test_other_scores_are_those_of_scikit_learn(awake, weighted):
     """Of its scorers, which take labeled windows, and of its functions on predictions."""
     clf, X, y, labeled = awake
-    weights = {"sample_weight": np.linspace(0.5, 2, 96)[labeled]} if weighted else {}
+    weights = {"sample_weight": np.linspace(0.5, 2, 24)[labeled]} if weighted else {}
     X, y = X[np.flatnonzero(labeled)], y[labeled].astype(str)
     assert get_scorer("accuracy")(clf, X, y, **weights) == clf.score(X, y, **weights)
     p = clf.predict_proba(X)[:, 1]

@@ -14,6 +14,7 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from support.short_windows import first_samples
 from support.small_estimators import embedder
 
 from braindecode_pars import PARSEmbedder, SubjectCentering, as_sklearn
@@ -22,6 +23,12 @@ from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 #: Subjects in any order, and of types that cannot be sorted together.
 MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
+
+
+@pytest.fixture(scope="module")
+def nights(nights):
+    """Their windows of three seconds."""
+    return first_samples(nights, 300)
 
 
 @pytest.fixture(scope="module")

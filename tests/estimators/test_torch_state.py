@@ -50,8 +50,8 @@ MODELS = {
     ),
     "probe": lambda: LinearProbe(embedder(sfreq=100.0)),
 }
-X = 1e-5 * np.random.default_rng(0).normal(size=(24, 2, 300)).astype(np.float32)
-Y = np.arange(24) % 2
+X = 1e-5 * np.random.default_rng(0).normal(size=(12, 2, 300)).astype(np.float32)
+Y = np.arange(12) % 2
 EMBEDDER = embedder(sfreq=100.0, pretext=None).fit(X)
 
 
@@ -96,7 +96,7 @@ def test_fits_in_threads_are_those_of_one_thread(name):
     expected = plain(name).predict_proba(X)
     with default_double(), ThreadPoolExecutor(3) as threads:
         before = torch.get_rng_state()
-        fits = [threads.submit(lambda: MODELS[name]().fit(X, Y).predict_proba(X)) for _ in range(6)]
+        fits = [threads.submit(lambda: MODELS[name]().fit(X, Y).predict_proba(X)) for _ in range(3)]
         found = [fit.result() for fit in fits]
         assert torch.get_default_dtype() == torch.float64
     assert torch.equal(torch.get_rng_state(), before)

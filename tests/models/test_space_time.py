@@ -10,6 +10,7 @@ import pytest
 import torch
 from braindecode import EEGClassifier
 from braindecode.datasets import BaseConcatDataset
+from support.short_windows import first_samples
 
 from braindecode_pars import (
     FewLabelsClassifier,
@@ -167,9 +168,14 @@ def test_a_network_is_saved_and_loaded_with_it(tmp_path, head):
         assert torch.equal(loaded(x), expected)
 
 
+def short_recordings(*subjects: str) -> BaseConcatDataset:
+    """Every second window of subjects, with its first three seconds."""
+    return first_samples(datasets.mental_arithmetic([*subjects]), 384, slice(0, None, 2))
+
+
 @pytest.fixture(scope="module")
 def recordings():
-    return datasets.mental_arithmetic(["Subject00", "Subject01"])
+    return short_recordings("Subject00", "Subject01")
 
 
 SMALL = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, random_state=0, verbose=0)
@@ -212,7 +218,7 @@ def test_a_classifier_is_fitted_saved_and_loaded(recordings, tmp_path, frozen):
         PARSClassifier.load(clf.save(tmp_path / "m")).predict_proba(recordings), proba
     )
     # Another montage: fewer channels, in another order
-    fewer = datasets.mental_arithmetic(["Subject00"])
+    fewer = short_recordings("Subject00")
     for dataset in fewer.datasets:
         dataset.raw.pick([X.chs_info[i]["ch_name"] for i in (4, 0, 2)])
     with pytest.warns(UserWarning, match="3 of 8"):
@@ -242,7 +248,7 @@ def test_the_callback_pretrains_it_in_a_net_of_braindecode(recordings):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_network_without_common_channels_has_no_electrode_positions(recordings):
     """Pretraining uses the positions of each recording; a network of mixed montages has none."""
-    other = datasets.mental_arithmetic(["Subject02", "Subject03"])
+    other = short_recordings("Subject02", "Subject03")
     for dataset in other.datasets:
         dataset.raw.rename_channels({"F3": "Cz"})
     mixed = BaseConcatDataset([*recordings.datasets, *other.datasets])

@@ -83,19 +83,19 @@ def test_weight_decay_excludes_norms_biases_and_tokens(tiny):
     assert all(g["weight_decay"] in (0.0, 0.3) for g in net.optimizer_.param_groups)
 
 
-def test_the_progress_bar_counts_every_step(tiny, nights, capsys):
+def test_the_progress_bar_counts_every_step(tiny, short, capsys):
     settings = PretrainingSettings(epochs=2, batch_size=32)
-    pretrain_encoder(PatchEncoder(100, **tiny), nights, settings)
+    pretrain_encoder(PatchEncoder(100, **tiny), short, settings)
     err = capsys.readouterr().err
     assert "pretraining (PARS): 100%" in err
     assert "relative loss=" in err
 
 
-def test_the_bar_names_the_restored_epoch(nights, capsys):
-    clf = classifier(pretext=None, finetune_epochs=3, verbose=1).fit(nights)
+def test_the_bar_names_the_restored_epoch(short, capsys):
+    clf = classifier(pretext=None, finetune_epochs=3, verbose=1).fit(short)
     restored = clf.history_.query("restored")["epoch"].item()
     assert f"restored epoch={restored}" in capsys.readouterr().err
-    classifier(pretext=None, validation=0, verbose=1).fit(nights)
+    classifier(pretext=None, validation=0, verbose=1).fit(short)
     assert "restored" not in capsys.readouterr().err
 
 
@@ -323,8 +323,8 @@ def test_at_least_thirty_epochs_and_at_least_60_steps(n_windows, expected):
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_the_estimators_have_the_same_budget(nights):
-    small = nights.datasets[0]  # 24 windows
+def test_the_estimators_have_the_same_budget(short):
+    small = short[:24]
     clf = classifier(pretext="mae", pretrain_epochs=None, finetune_epochs=None, validation=0)
     cost = clf.training_cost(small)
     history = clf.fit(small).history_

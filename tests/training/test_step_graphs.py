@@ -219,18 +219,19 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_replayed_run_equals_one_that_is_not(name, store, tmp_path, on_cpu, monkeypatch):
-    graphs = run(store, tmp_path / "graphs", **CHANGES[name])
+    changes = dict(epochs=2) | CHANGES[name]
+    graphs = run(store, tmp_path / "graphs", **changes)
     n_kinds = 2 if name == "several lengths" else 1
-    n_steps = 15 * 8 // CHANGES[name].get("micro_batch_size", 8)
+    n_steps = 6 * 8 // CHANGES[name].get("micro_batch_size", 8)
     assert on_cpu == dict(captured=n_kinds, replayed=n_steps - n_kinds)
     monkeypatch.undo()
-    plain = run(store, tmp_path / "plain", **CHANGES[name])
+    plain = run(store, tmp_path / "plain", **changes)
     actual, expected = last_checkpoint(graphs), last_checkpoint(plain)
     assert all(torch.equal(actual[key], expected[key]) for key in expected)
     pd.testing.assert_frame_equal(columns_of(graphs), columns_of(plain), check_exact=True)
 
 
-def fine_tuned(nights):
+def fine_tuned(windows):
     return classifier(
         pretrain_epochs=2,
         finetune_epochs=3,
@@ -239,16 +240,16 @@ def fine_tuned(nights):
         head_epochs=1,
         encoder_lr_factor=0.5,
         drop_prob=0.1,
-    ).fit(nights)
+    ).fit(windows)
 
 
-def test_a_fit_with_graphs_equals_one_without(nights, on_cpu, monkeypatch):
+def test_a_fit_with_graphs_equals_one_without(short, on_cpu, monkeypatch):
     """With clipping, a smaller last batch, an encoder that thaws, and validation."""
-    graphs = fine_tuned(nights)
+    graphs = fine_tuned(short)
     assert on_cpu["captured"] >= 3
     monkeypatch.undo()
-    plain = fine_tuned(nights)
-    assert np.array_equal(graphs.predict_proba(nights), plain.predict_proba(nights))
+    plain = fine_tuned(short)
+    assert np.array_equal(graphs.predict_proba(short), plain.predict_proba(short))
     assert graphs.net_.graphs_ is None
 
 
@@ -411,7 +412,7 @@ def test_captured_run_equals_uncaptured_run(name, store, tmp_path, monkeypatch, 
     with caplog.at_level(logging.INFO):
         graphs = run(store, tmp_path / "graphs", **settings)
     assert not log_of(caplog)
-    monkeypatch.setattr(StepGraphs, "MOST", 0)
+    monkeypatch.setattr(StepGraphs, "MAX_KINDS", 0)
     assert_same_run_on_cuda(graphs, run(store, tmp_path / "plain", **settings))
 
 
@@ -438,7 +439,7 @@ def test_a_captured_run_that_is_resumed_equals_one_that_is_not(store, tmp_path, 
 def test_a_captured_fit_with_clipping_and_a_last_batch_equals_one_that_is_not(monkeypatch):
     losses = []
     for max_graphs in (16, 0):
-        monkeypatch.setattr(StepGraphs, "MOST", max_graphs)
+        monkeypatch.setattr(StepGraphs, "MAX_KINDS", max_graphs)
         torch.manual_seed(0)
         net = small_net(callbacks=[GradientNormClipping(0.05)], compile=True, device="cuda")
         losses.append(net.fit(signals()).history[:, ("train_loss", "train_loss_relative")])

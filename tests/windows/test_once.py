@@ -20,7 +20,7 @@ from braindecode_pars.evaluation import (
 @pytest.fixture(scope="module", name="X")
 def recordings():
     X, _, groups = as_sklearn(datasets.mental_arithmetic(["Subject00", "Subject01"]))
-    chosen = [np.flatnonzero(groups == subject)[:16] for subject in np.unique(groups)]
+    chosen = [np.flatnonzero(groups == subject)[:10] for subject in np.unique(groups)]
     return X[np.concatenate(chosen)]
 
 
@@ -65,7 +65,7 @@ def test_features_are_those_without_the_context_and_are_computed_once(X):
         for name, make in MADE.items():
             make().fit(X[:7]).transform(X[:7])
             transformer, computed = counted(make())
-            found = transformer.fit(X[:20]).transform(X[order])
+            found = transformer.fit(X[:15]).transform(X[order])
             np.testing.assert_allclose(found, plain[name], rtol=1e-4, atol=1e-6, err_msg=name)
             transformer.transform(X)
             assert sum(computed) == len(X) - 7, name
@@ -79,7 +79,7 @@ def test_the_vote_measures_a_window_once(X):
     expected = vote.fit(X, y).predict_proba(X)
     vote, computed = counted(vote)
     with features_computed_once():
-        vote.fit(X[:24], y[:24]).predict_proba(X)
+        vote.fit(X[:15], y[:15]).predict_proba(X)
         np.testing.assert_allclose(vote.fit(X, y).predict_proba(X), expected, atol=1e-5)
     assert sum(computed) == len(X)
 
