@@ -136,7 +136,7 @@ def test_classes_confounded_with_a_property(name, values, property_name):
     [finding] = check_data(windows).findings
     assert (finding.kind, finding.level) == ("confounds", "stop")
     assert finding.values["property"] == property_name
-    counts = [(n["rest"], n["task"]) for n in finding.values["counts"].values()]
+    counts = [(n["rest"], n["task"]) for _, n in finding.values["counts"]]
     assert sorted(counts) == [(0, 6), (6, 0)]
     assert "in_spite_of" in finding.text
 
