@@ -7,6 +7,7 @@ A model card, ``README.md``, is rendered from the description in a model file wi
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -39,6 +40,9 @@ OF_ENCODERS = ("band", "reference")
 #: Minimum number of channels for which average references are considered equal, even if they are
 #: computed from different channels.
 _MIN_AVERAGE_CHANNELS = 16
+
+#: Version of an installed package. Each fit makes several cards, and reads the files only once.
+_version = cache(version)
 
 
 @dataclass
@@ -133,7 +137,7 @@ class EncoderCard:
     about: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(
         default_factory=lambda: {
-            name: version(name) for name in ("braindecode_pars", "braindecode", "torch")
+            name: _version(name) for name in ("braindecode_pars", "braindecode", "torch")
         }
     )
 
