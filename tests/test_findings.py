@@ -57,17 +57,16 @@ def test_lists_and_nouns_in_texts():
     assert "1,200 steps" in few
 
 
-def warned(n):
-    """Return the collected warnings of a worker process."""
-    caught = []
-    with findings.collected(caught):
-        warnings.simplefilter("always")
-        findings.warn(Finding("flat_windows", FLAT.values | dict(n=n)))
-        findings.warn(Finding("first_epoch_best", dict(n_epochs=n)), NotConverged)
-    return caught
-
-
 def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
+    # A local function, because workers cannot import this file.
+    def warned(n):
+        caught = []
+        with findings.collected(caught):
+            warnings.simplefilter("always")
+            findings.warn(Finding("flat_windows", FLAT.values | dict(n=n)))
+            findings.warn(Finding("first_epoch_best", dict(n_epochs=n)), NotConverged)
+        return caught
+
     of_workers = Parallel(n_jobs=2)(delayed(warned)(n) for n in (3, 4))
     (flat, category, *_), (epochs, *_) = pickle.loads(pickle.dumps(of_workers[1]))
     assert (flat.kind, flat.values["n"], category) == ("flat_windows", 4, FindingWarning)
