@@ -267,7 +267,7 @@ def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
 def _kind_of(
     batch: tuple[Any, Any], inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]
 ) -> tuple | None:
-    """Return a key of all properties that affect the kernels; None if it cannot be captured."""
+    """Return a key of all properties that affect the kernels; None if steps cannot be captured."""
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
     has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
     if has_hooks or not all(isinstance(tensor, Tensor) for tensor in inputs):

@@ -1,4 +1,4 @@
-"""Columns and validation of tables of scores, training losses and predictions."""
+"""Names of columns, and validation, of tables of scores, training losses and predictions."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -153,8 +153,8 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
     if missing:
         columns_text = ", ".join(map(str, table)) or "none"
         raise ValueError(
-            f"{name} must have the columns {', '.join(missing)}, which are missing. Existing "
-            f"columns: {columns_text}."
+            f"{name} has no columns {', '.join(missing)}, which are required. Existing columns: "
+            f"{columns_text}."
         )
     if table.empty:
         raise ValueError(f"{name} is empty. Pass a table with at least one row.")
