@@ -52,8 +52,9 @@ BLOCK = 256
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     """Find pairs of duplicate recordings.
 
-    At most four windows per recording are read. Two recordings are duplicates if their signals are
-    correlated in more than half of the compared windows at the same position.
+    At most four windows per recording are read, at positions that are the same in all recordings.
+    Two recordings are duplicates if their windows are correlated at more than half of the positions
+    at which both recordings have a window.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def pick_eeg(windows: Windows) -> Windows:
     Raises
     ------
     ValueError
-        If a montage has no good EEG channel.
+        If a montage has no EEG channel that is not marked as bad.
 
     Warns
     -----
@@ -93,13 +93,13 @@ def pick_for_fit(
     TypeError
         If ``channels`` is a string.
     ValueError
-        If a montage has no good EEG channel, if a channel in ``channels`` is missing or listed
-        twice, or if only some of the windows have channel names.
+        If a montage has no EEG channel that is not marked as bad, if a channel in ``channels`` is
+        missing or listed twice, or if only some of the windows have channel names.
 
     Warns
     -----
     UserWarning
-        As in :func:`pick_eeg`, if the recordings have different channels, so that only their
+        As in :func:`pick_eeg`. Also if the recordings have different channels, so that only their
         shared channels are used, or if the names of matched channels contain different references.
     """
     if channels is not None:
@@ -327,7 +327,8 @@ def _warn_of_differences(
     checks.warn_user(
         f"The recordings have different channels. Only the {len(shared)} channels shared by all "
         f"recordings are used ({_list(shared)}). Excluded, because they are missing in some "
-        f"recordings: {not_shared}."
+        f"recordings: {not_shared}. To use these channels, interpolate or add them where they are "
+        "missing."
     )
 
 

@@ -352,17 +352,17 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
     Returns
     -------
     list of Difference
-        Entries that differ. A difference can be repaired if
+        Entries that differ. Their ``repair`` is None, except for
 
-        - the sampling rate differs (``"resample"``);
-        - the band of the recording is wider than the band of the training data (``"filter"``), and
-          no cutoff is narrower;
-        - a notch filter of the training data is missing (``"notch_filter"``). Notch filters above
+        - another sampling rate (``"resample"``);
+        - a band that is wider than the band of the training data, with no cutoff that is narrower
+          (``"filter"``);
+        - a missing notch filter of the training data (``"notch_filter"``). Notch filters above
           either band are ignored;
-        - the reference of the training data can be computed from the channels of the recording
-          (``"set_eeg_reference"``);
-        - the scale (``"rescale"``), the order of the channels (``"pick"``), or the window length
-          (``"cut"``) differs.
+        - another reference, if the reference of the training data can be computed from the channels
+          of the recording (``"set_eeg_reference"``);
+        - another scale (``"rescale"``), order of the channels (``"pick"``), or window length
+          (``"cut"``).
 
     Examples
     --------
@@ -408,7 +408,7 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
     -------
     Preprocessing
         ``trained`` without the cutoff frequencies, notch filters and reference that were already
-        applied to the recording. ``scale`` is the remaining factor.
+        applied to the recording. ``scale`` is the factor that remains to be applied.
 
     Examples
     --------

@@ -99,8 +99,8 @@ _SCALING = ("multiply", "scale")
 def _step_of(record: Any) -> Step | None:
     """Return a step recorded by braindecode or by this package; None if its effect is unknown.
 
-    Functions are returned as the method of MNE with the same effect: a function that multiplies a
-    signal as ``rescale``, with the factor of EEG as ``scalings``.
+    A function is returned as the MNE method with the same effect. A function that multiplies the
+    signal by a factor is returned as ``rescale``, with the factor for EEG in ``scalings``.
     """
     try:
         if isinstance(record, Mapping):
@@ -184,10 +184,10 @@ def _reference(
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
     """Return "average", or the names of the channels that were averaged.
 
-    The names are required if channels were excluded from the average, because a recording to
-    predict may contain them, and if MNE averaged channels that do not form an average reference:
-    readers of EDF files give the type EEG to every signal, such as an ECG, and channels may have
-    different references, such as C3-M2 and A2-A1.
+    Names are returned in two cases. First, channels were excluded from the average: a recording to
+    predict may contain these channels. Second, MNE averaged channels that do not form an average
+    reference: readers of EDF files give the type EEG to every signal, such as an ECG, and channels
+    may have different references, such as C3-M2 and A2-A1.
     """
     selections = [step for step in before if _selects_channels(*step)]
     if any(_selects_channels(*step) or step[0] == "drop_channels" for step in after):
@@ -294,7 +294,7 @@ def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> No
 
 
 def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
-    """Rename channels of a recording, and in the recorded cutoff frequencies of its info."""
+    """Rename channels of a recording, also in the cutoff frequencies stored in its info."""
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]

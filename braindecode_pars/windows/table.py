@@ -113,8 +113,9 @@ class ItemReader:
 class SignalReader:
     """Reader of windows of continuous signals in a SignalStore, which were checked when written.
 
-    The base of a recording is the index of the signal of its first channel. The signals of its
-    other channels have the following indices. The item of a window is its first sample.
+    ``read`` receives, for each window, the base of its recording and its item. The base is the
+    index of the signal of the first channel; the signals of the other channels have the following
+    indices. The item is the first sample of the window.
 
     Attributes
     ----------
@@ -208,9 +209,9 @@ class Montage:
 class Windows(Sequence):
     """Windows of EEG with labels, subjects and other metadata, read from their source on access.
 
-    It can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, float32 of
-    shape (n_chans, n_times). Indexing with a slice, a boolean mask or an array of integers returns
-    a subset of the windows without reading samples.
+    Windows can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, float32
+    of shape (n_chans, n_times). Indexing with a slice, a boolean mask or an array of integers
+    returns a subset of the windows without reading samples.
 
     Attributes
     ----------
@@ -329,7 +330,7 @@ class Windows(Sequence):
 
     @cached_property
     def subjects(self) -> np.ndarray | None:
-        """Subject of each window, None or NaN if unknown; None if all subjects are unknown."""
+        """Subject of each window (None or NaN if unknown). None if all subjects are unknown."""
         return self._repeat_for_windows(self.recordings["subject"].tolist())
 
     @property
@@ -551,7 +552,7 @@ def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None
 
 
 def factorize_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return an integer code of each combination of column values, and where each code is first.
+    """Return the integer code of each row's combination of values, and the first row of each code.
 
     Codes are assigned in the order of first occurrence.
     """
