@@ -217,7 +217,7 @@ def odd_first(names: Iterable[str]) -> list[str]:
 def electrode_name(channel: str) -> str:
     """Return the name of the electrode of a channel, in upper case, without prefix and reference.
 
-        For a bipolar channel, the names of both electrodes are returned.
+    For a bipolar channel, the names of both electrodes are returned.
 
     Examples
     --------
@@ -398,14 +398,14 @@ UNKNOWN = "not an electrode of the 10-20 system (unused input?)"
 
 
 def why_no_electrode(ch: Mapping[str, Any]) -> str:
-    """Return the reason why a channel is not a single scalp electrode; empty if it is.
+    """Return the reason why a channel is not a single scalp electrode; "" if it is one.
 
     Parameters
     ----------
     ch : mapping
         Channel, as in ``mne.Info["chs"]``. Scalp electrodes are the electrodes of the 10-05 system.
-        The channel may have any reference except another scalp electrode, which makes it a bipolar
-        channel.
+        The channel may have any reference except another scalp electrode; with such a reference, it
+        is a bipolar channel.
 
     Examples
     --------

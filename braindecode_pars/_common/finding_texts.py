@@ -21,7 +21,7 @@ def format_finding(kind: str, values: Mapping[str, Any]) -> str:
 
 
 class _Formatter(string.Formatter):
-    """Format strings with additional format specifications for lists and counts.
+    """Formatter of strings with additional format specifications, for lists and counts.
 
     - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
     - ``{channels:is}`` begins a sentence: "Channel C3 is" or "Channels C3, C4 are".
@@ -196,9 +196,8 @@ _ABSENT_CHANNELS = (
 TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Reading and writing
     "skipped_recordings": _skipped_recordings,
-    "unsaved_parameters": "These parameters are not saved with the model. The loaded estimator has "
-    "their default values; the values of the saved estimator were {parameters}. Set them before "
-    "refitting.",
+    "unsaved_parameters": "Some parameters are not saved with a model. The saved estimator had "
+    "{parameters}; the loaded estimator has the default values. Set them before refitting.",
     # Windows
     "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows and "
     "excluded. To keep the same channels in all recordings, interpolate bad channels first with "
@@ -208,7 +207,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "fit ({used} of {n_fitted}). If a recording has no channel of fit, all of its EEG channels are "
     "used.",
     "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} checked "
-    "windows, for example row {rows:3} of window {window}. Add disconnected electrodes to "
+    "windows, for example channel row {rows:3} of window {window}. Add disconnected electrodes to "
     "info['bads'], or exclude them with channels=.",
     "implausible_unit": _implausible_unit,
     "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
@@ -273,9 +272,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "Duplicate recordings count twice, and if their labels differ, some labels are wrong. Remove "
     "the duplicates.",
     "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: its "
-    "median is {direction} by a factor of {factor:,.1f}, with almost no overlap. The cause may be "
-    "physiological, as in deep sleep, or technical, such as a different amplifier, unit or cap. "
-    "Also evaluate on amplitude-normalized windows (control 'amplitude').",
+    "median amplitude is {direction} by a factor of {factor:,.1f}, with almost no overlap. The "
+    "cause may be physiological, as in deep sleep, or technical, such as a different amplifier, "
+    "unit or cap. Also evaluate on amplitude-normalized windows (control 'amplitude').",
     "order_of_recordings": _order_of_recordings,
     "order_within_recordings": "Class is confounded with time: in {n} of {n_recordings} "
     "recordings, the windows of class {name!r} are {position}, separate from the other classes. "

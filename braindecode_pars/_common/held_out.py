@@ -84,16 +84,15 @@ class HeldOutSchedule(skorch.callbacks.Callback):
     """Learning rate schedule that trains while the held-out loss decreases, within a budget.
 
     The learning rate increases linearly over 100 steps, is then constant, and finally decays
-    linearly to zero. The decay takes the last fifth of all epochs. Its start is not fixed in
-    advance. It begins if
+    linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as
 
     - the relative held-out loss is below 0.98, and decreased by less than 0.01 over the second half
       of the epochs, or
     - the remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
 
     A loss at chance level does not end training, because the loss of PARS is at chance level during
-    the first hundred steps. The held-out loss is computed on the same examples each time, whenever
-    the number of steps has increased by 25 %.
+    the first hundred steps. The held-out loss is computed each time the number of steps has
+    increased by 25 %, always on the same examples.
 
     Budgets are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps;
     if the dataset has more batches, each epoch uses a random subset of the windows.

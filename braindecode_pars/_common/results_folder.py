@@ -22,8 +22,8 @@ _MAX_DIFFERENCES = 10
 class ResultsFolder:
     """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
 
-    Several calls may write to the same folder, one after the other. Files of other programs, and
-    results of other settings, are not mixed with these results.
+    Several calls may write to the same folder, one after the other. A folder that contains files of
+    other programs, or results of other settings, is rejected.
 
     Attributes
     ----------

@@ -118,6 +118,6 @@ class PretrainingSettings:
             )
         if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
-                "sham=True permutes targets within a batch and requires batch_size (and "
-                "micro_batch_size of a run) of at least 2, got 1. Increase the batch size."
+                "sham=True exchanges the targets of the windows in a batch, so batch_size (and "
+                "micro_batch_size of a run) must be at least 2, got 1. Increase the batch size."
             )

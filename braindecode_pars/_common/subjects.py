@@ -2,12 +2,12 @@
 
 Two rules are used, because there are two possible errors:
 
-- Data leakage: training on test subjects. To prevent it, warnings, exclusion of subjects and
-  held-out windows compare names with :func:`subject_key`, which ignores the spelling. If it is
-  unclear whether two names belong to the same subject, they are treated as the same subject. The
-  exception is a number without a corpus, such as "01", in an encoder card: it does not match
-  subject 1 of a named corpus, see :class:`SeenSubjects`.
-- Merging two subjects. To prevent it, splits and scores use the names without changes.
+- Data leakage: training on test subjects. Where it could occur (warnings, exclusion of subjects,
+  held-out windows), names are therefore compared with :func:`subject_key`, which ignores the
+  spelling. If it is unclear whether two names belong to the same subject, they are treated as the
+  same subject. The exception is a number without a corpus, such as "01", in an encoder card: it
+  does not match subject 1 of a named corpus, see :class:`SeenSubjects`.
+- Merging two subjects. Splits and scores therefore use the names without changes.
   :func:`warn_of_similar_names` reports names in a dataset that have the same key.
 
 In both cases, names are converted to the same Unicode form: macOS stores "ö" as two characters,

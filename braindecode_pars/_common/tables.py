@@ -117,7 +117,7 @@ def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
     if metric not in metrics:
         problem = "several metrics" if metric is None else f"no metric {metric!r}"
         options = ", ".join(map(str, metrics))
-        raise ValueError(f"The scores contain {problem}. Pass metric, one of: {options}.")
+        raise ValueError(f"The scores contain {problem}. Set metric to one of: {options}.")
     return scores[scores["metric"] == metric]
 
 
