@@ -49,9 +49,9 @@ def as_windows(
         list of windows or tuples, an array of shape (n_windows, n_chans, n_times), or a SignalStore
         or its windows.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
-        Labels and subjects, which replace the labels and subjects of ``X``. If None, the labels of
-        an mne.Epochs are its event codes, and its subjects are the column ``subject`` of its
-        metadata if this column exists.
+        Labels and subjects, which replace the labels and subjects of ``X``. If None, they are taken
+        from ``X``. The labels of an mne.Epochs are its event codes, and its subjects are the column
+        ``subject`` of its metadata, if this column exists.
     sfreq : float | None
         Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
     n_times : int | None
@@ -404,7 +404,7 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
 
 
 def subject_column(groups: Any, n_windows: int) -> np.ndarray:
-    """Return the subject of each window, with Unicode names normalized, shape (n_windows,).
+    """Return the subject of each window, shape (n_windows,), with normalized Unicode names.
 
     Raises
     ------

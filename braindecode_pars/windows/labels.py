@@ -685,10 +685,10 @@ def are_validation(
     counts = Counter(None if pd.isna(name) else name for name in names.tolist())
     if set(counts) != {"train", "valid"}:
         raise ValueError(
-            f"validation='split' requires the split 'train' or 'valid' for all {n_windows} labeled "
-            f"windows, and both splits must occur, got {dict(counts)} (number of windows per "
-            "split). Add 'split' to the description of every recording, or hold out a random "
-            "proportion, for example validation=0.2."
+            f"validation='split' requires that all {n_windows} labeled windows have the split "
+            "'train' or 'valid', and that both splits occur. The number of windows per split is "
+            f"{dict(counts)}. Add 'split' to the description of every recording, or hold out a "
+            "random proportion, for example validation=0.2."
         )
     is_valid = names == "valid"
     if groups is not None:

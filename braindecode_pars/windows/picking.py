@@ -57,7 +57,7 @@ def pick_eeg(windows: Windows) -> Windows:
     picked = [_eeg_of(montage) for montage in montages]
     if non_eeg:
         checks.warn_user(
-            f"{_channels(non_eeg)} not EEG, by channel type or name, and excluded. To include "
+            f"{_channels(non_eeg)} not EEG (by channel type or name) and excluded. To include "
             "channels of other types, list all channels to use in channels=."
         )
     if bads:
@@ -162,7 +162,8 @@ def pick_as_fitted(
     Raises
     ------
     ValueError
-        If a channel of ``fit`` is missing. The message names the channel.
+        If a channel of ``fit`` is missing and ``any_montage`` is False. The message names the
+        channel.
 
     Warns
     -----
@@ -224,7 +225,8 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     names = list(channels)
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            f"channels={names} is empty or contains a name twice. List each channel once."
+            f"channels must contain at least one name, and no name twice, got {names}. List each "
+            "channel once."
         )
     return names
 

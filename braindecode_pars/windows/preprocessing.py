@@ -68,15 +68,15 @@ FIELDS = tuple(_RULES)
 class Preprocessing:
     """Preprocessing of the recordings that a model was trained on.
 
-    All entries are None if they are unknown.
+    An entry is None if it is unknown.
 
     Parameters
     ----------
     sfreq : float | None
         Sampling rate in Hz, after resampling.
     band : tuple of (float | None) | None
-        Lower and upper cutoff frequency of the band-pass filter in Hz. A cutoff is None if no
-        high-pass or low-pass filter was applied.
+        Lower and upper cutoff frequency of the band-pass filter in Hz. The lower cutoff is None if
+        no high-pass filter was applied, and the upper cutoff if no low-pass filter was applied.
     notch : tuple of float | None
         Frequencies of the notch filter in Hz; empty if no notch filter was applied.
     reference : str | None

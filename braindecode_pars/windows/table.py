@@ -111,7 +111,7 @@ class ItemReader:
 
 @dataclass(frozen=True, eq=False)
 class SignalReader:
-    """Reader of windows of continuous signals in a SignalStore, which were checked when written.
+    """Reader of windows of the continuous signals in a SignalStore, which checked the signals.
 
     ``read`` receives, for each window, the base of its recording and its item. The base is the
     index of the signal of the first channel; the signals of the other channels have the following
@@ -216,15 +216,16 @@ class Windows(Sequence):
     Attributes
     ----------
     recordings : pandas.DataFrame
-        One row per recording: ``corpus``, ``subject``, ``session``, ``split`` (None or NaN if
-        unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN if
-        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (a
+        One row per recording, with the columns ``corpus``, ``subject``, ``session`` and ``split``
+        (None or NaN if unknown), ``sfreq`` in Hz (NaN if unknown), ``channels`` (a
+        :class:`Montage`), ``preprocessing`` (a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader``, and ``base``
-        (index of the recording in its reader).
+        (index of the recording in its reader). If there are several corpora, the names of the
+        subjects begin with the corpus.
     table : pandas.DataFrame
-        One row per window: ``recording`` (row in ``recordings``), ``item`` (index in the reader),
-        ``start`` and ``stop`` in samples of the recording (-1 if unknown), ``label`` if there are
-        labels, and other metadata of the dataset.
+        One row per window, with the columns ``recording`` (row in ``recordings``), ``item`` (index
+        in the reader), ``start`` and ``stop`` in samples of the recording (-1 if unknown),
+        ``label`` if there are labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
         Data type of labels that are strings, which are stored as objects in the table.
     label_names : mapping of str to label | None
