@@ -101,7 +101,7 @@ RULES = {
         ),
     ),
     "unlabeled_label": checks.ParameterRule(
-        "a single label, 'auto' or None, and not NaN (replace NaN by a number such as -1)",
+        "a single label (not NaN; replace NaN by a number such as -1), 'auto' or None",
         (Hashable, bool),
         lambda value: value is None or pd.isna(value) is not True,
     ),
@@ -213,7 +213,7 @@ class WindowsEstimator(BaseEstimator):
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters with this name of an estimator and its components, such as ``svc__C``.
+    """Return the parameters called ``name`` of an estimator and its components, such as ``svc__C``.
 
     Parameters of an estimator that is passed as ``encoder`` are excluded, because it is already
     fitted.
@@ -226,7 +226,8 @@ def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
-    """Return the parameter with this name of an estimator, or of its last component that has it."""
+    """Return the parameter called ``name`` of an estimator, or of its last component that has
+    it."""
     values = parameters_called(name, estimator)
     return values.get(name, next(reversed(values.values()), None))
 
@@ -320,7 +321,7 @@ _ASSUMED_SFREQ = 500.0
 def check_fit_windows(windows: Windows) -> tuple[int, int]:
     """Validate the windows of ``fit``; return their numbers of channels and of samples.
 
-    In the context of :func:`features_computed_once`, each window is read only once for this.
+    In the context of :func:`features_computed_once`, each window is read only once for this check.
     """
     names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
     shapes = computed_once(
@@ -623,6 +624,7 @@ def computed_once(
             raise
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in features.items()}
-        # The reference prevents that the memory address, and so the place, of a window is reused.
+        # Keep a reference to the windows, so that a memory address, which identifies a window, is
+        # not reused.
         cached_windows.append(windows)
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}
