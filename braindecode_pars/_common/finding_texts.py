@@ -196,8 +196,9 @@ _ABSENT_CHANNELS = (
 TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Reading and writing
     "skipped_recordings": _skipped_recordings,
-    "unsaved_parameters": "Some parameters are not saved with a model. The saved estimator had "
-    "{parameters}; the loaded estimator has the default values. Set them before refitting.",
+    "unsaved_parameters": "These parameters are not saved with a model: {parameters} (values of "
+    "the saved estimator). The loaded estimator has the default values. Set the parameters before "
+    "refitting.",
     # Windows
     "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows and "
     "excluded. To keep the same channels in all recordings, interpolate bad channels first with "
