@@ -71,7 +71,7 @@ def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
     (flat, category, *_), (epochs, *_) = pickle.loads(pickle.dumps(of_workers[1]))
     assert (flat.kind, flat.values["n"], category) == ("flat_windows", 4, FindingWarning)
     assert str(flat) == flat.finding.text
-    assert "4 of 9" in str(flat)
+    assert "4 of 9 windows" in str(flat)
     assert isinstance(flat, UserWarning)
     assert isinstance(epochs, ConvergenceWarning)
     with warnings.catch_warnings(record=True) as caught:

@@ -54,7 +54,7 @@ def _skipped_recordings(values: Mapping[str, Any]) -> str:
 
 def _implausible_unit(values: Mapping[str, Any]) -> str:
     n, n_windows = values["n"], values["n_windows"]
-    where = "" if n == n_windows else f" in {n} of {n_windows} checked windows"
+    where = "" if n == n_windows else f" in {n} of {n_windows} windows that were checked"
     return (
         f"The standard deviation of the signal is {values['deviation']:.1g}{where}. In EEG, it is "
         "about 1e-6 to 1e-3 in volts, or 1 to 1000 in microvolts. The unit may have been "
@@ -207,9 +207,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
     "fit ({used} of {n_fitted}). If a recording has no channel of fit, all of its EEG channels are "
     "used.",
-    "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} checked "
-    "windows, for example channel row {rows:3} of window {window}. Add disconnected electrodes to "
-    "info['bads'], or exclude them with channels=.",
+    "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
+    "were checked, for example channel row {rows:3} of window {window}. Add disconnected "
+    "electrodes to info['bads'], or exclude them with channels=.",
     "implausible_unit": _implausible_unit,
     "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
     "it is about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in "
@@ -287,9 +287,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "missing_channels": "Channels that the model was trained on are missing: {value}. Predictions "
     "use the remaining channels.",
     "other_reference": _other_reference,
-    "average_without": "In training, the average reference included channels that this recording "
-    "lacks: {value}. This changes the signals of all channels. Add these channels, or refit on "
-    "the channels shared by all recordings.",
+    "average_without": "The average reference of this recording lacks channels that it included "
+    "in training: {value}. This changes the signals of all channels. Add these channels, or refit "
+    "on the channels shared by all recordings.",
     "average_with": "The average reference of this recording includes channels that are not in "
     "the model: {value}. If the average reference in training did not include them, mark them as "
     "bad in raw.info['bads'], or set another channel type.",
