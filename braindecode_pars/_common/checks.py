@@ -152,10 +152,10 @@ def check_parameters(
 
 
 def names_file(task: Any) -> bool:
-    """Whether a task is a class in a Python file, such as "my_task.py:Slope".
+    """Whether a task is specified as a class in a Python file, such as "my_task.py:Slope".
 
-    The file is imported when the task is used. A value that was read from a saved model must not be
-    used in this way, because only the user decides which code is run.
+    The file is imported, and its code is run, when the task is used. A value that was read from a
+    saved model must not be imported, because only the user decides which code is run.
     """
     return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
 

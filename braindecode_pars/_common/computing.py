@@ -55,9 +55,9 @@ def device_name(device: torch.device) -> str:
 def usual_torch(gradients: bool = True) -> Iterator[None]:
     """Use the default settings of torch inside the context: float32, CPU, no autocast.
 
-    A program may have set another default dtype or device, or may call this package inside
-    ``no_grad`` or autocast. The default dtype is global to the process, and is restored when the
-    last of several threads leaves the context.
+    This is required because a program may have set another default dtype or device, or may call
+    this package inside ``no_grad`` or autocast. The default dtype is global to the process, and is
+    restored when the last of several threads leaves the context.
 
     Parameters
     ----------

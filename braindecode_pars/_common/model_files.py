@@ -1,7 +1,7 @@
-"""Model files: a safetensors file with a description and a checksum, in a separate folder.
+"""Model files: one safetensors file per model, with a description and a checksum.
 
-A model can be loaded from a local folder, from the bundled encoders, or from the Hugging Face Hub.
-Loading returns a report on which tensors were loaded.
+Each model has its own folder. A model can be loaded from a local folder, from the bundled encoders,
+or from the Hugging Face Hub. Loading returns a report on which tensors were loaded.
 """
 
 import hashlib

@@ -208,7 +208,7 @@ class BundledEncoder:
     name : str
         Name, as passed by users.
     folder : str
-        Folder of the encoder, which is also a name.
+        Name of the folder of the encoder, which users may also pass as the name of the encoder.
     is_for_sleep : bool
         Whether the encoder is meant for sleep. A study then uses it only for windows as long as in
         sleep staging.

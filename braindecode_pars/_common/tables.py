@@ -199,8 +199,8 @@ def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
 def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Validate scores before averaging or testing, and remove duplicate rows.
 
-    Subjects are converted to strings and missing datasets to ``""``, so that scores that were read
-    from a file can be concatenated with the scores of a protocol.
+    Subjects are converted to strings, and missing names of datasets to ``""``, so that scores that
+    were read from a file can be concatenated with the scores of a protocol.
 
     Parameters
     ----------
