@@ -136,15 +136,15 @@ def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
-    """Check the amplitudes and the flat channels of at most 32 windows.
+    """Warn of implausible amplitudes and of flat channels, from at most 32 windows.
 
     The amplitudes of a SignalStore are not checked, because they were checked when it was written.
 
     Warns
     -----
     UserWarning
-        If the amplitudes are implausible for EEG in volts and in microvolts, or if channels are
-        flat.
+        If the amplitudes are implausible for EEG both in volts and in microvolts, or if channels
+        are flat.
     """
     is_stored = windows.shapes is not None
     checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}

@@ -115,7 +115,7 @@ def is_continuous(X: Any) -> bool:
 
 
 class _Part(NamedTuple):
-    """Some recordings with their windows.
+    """Recordings of one input, with their windows.
 
     Attributes
     ----------

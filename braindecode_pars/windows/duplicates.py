@@ -103,7 +103,8 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
     """Yield the recording, row and position index of the windows to compare.
 
     The window with position index k is the first window that begins after 2^k - 1 window lengths.
-    Most of these windows remain the same if a file is longer, or if some windows are missing.
+    If one of two duplicate files is longer, or lacks some windows, most of these windows are still
+    the same in both files.
     """
     starts, stops = (windows.table[name].to_numpy() for name in ("start", "stop"))
     for recording, rows in windows.table.groupby("recording").indices.items():

@@ -1,4 +1,4 @@
-"""Validate labels and targets, find unlabeled windows, hold out validation windows, weight classes.
+"""Validate labels, find unlabeled windows, hold out validation windows, compute class weights.
 
 Validation windows are used for internal validation only, and are excluded from pretraining. Their
 subjects are drawn at random, or fixed by the entry ``split`` of the dataset description.
@@ -53,7 +53,7 @@ def labels_of(windows: Windows) -> np.ndarray:
 
 
 def _check_distinct(labels: Iterable[Any]) -> None:
-    """Check that labels are hashable, and that no two labels look the same.
+    """Check that labels are hashable, and that no two different labels look the same.
 
     Examples of labels that look the same are 1 and "1", two Unicode forms of "é", and texts that
     differ only in zero-width characters.

@@ -39,7 +39,7 @@ def pick_eeg(windows: Windows) -> Windows:
     Raises
     ------
     ValueError
-        If a montage has no EEG channel that is not marked as bad.
+        If a montage has no EEG channel, or if all of its EEG channels are marked as bad.
 
     Warns
     -----
@@ -93,8 +93,9 @@ def pick_for_fit(
     TypeError
         If ``channels`` is a string.
     ValueError
-        If a montage has no EEG channel that is not marked as bad, if a channel in ``channels`` is
-        missing or listed twice, or if only some of the windows have channel names.
+        If a montage has no EEG channel, or if all of its EEG channels are marked as bad. Also if a
+        channel in ``channels`` is missing or listed twice, or if only some of the windows have
+        channel names.
 
     Warns
     -----
