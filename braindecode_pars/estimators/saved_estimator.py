@@ -1,8 +1,7 @@
 """Base class of estimators with an encoder: the start of their fit, saving and loading.
 
 A fitted estimator is stored in the model file of its network or encoder (``_common.model_files``),
-in an entry of its own. Parameters and labels are stored as JSON; pickle is neither read nor
-written.
+in a separate entry. Parameters and labels are stored as JSON; pickle is neither read nor written.
 """
 
 import copy

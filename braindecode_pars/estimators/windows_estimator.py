@@ -176,8 +176,9 @@ def _check_callbacks(
 ) -> None:
     """Check that the callbacks are compatible with the learning rate schedule and the validation.
 
-    With a ``schedule``, the learning rate of a scheduler in ``callbacks`` would be overwritten in
-    every step. Without ``validation``, there is no validation loss to monitor.
+    With a ``schedule``, the built-in learning rate schedule would overwrite the learning rate of a
+    scheduler in ``callbacks`` in every step. Without ``validation``, there is no validation loss to
+    monitor.
     """
     for entry in values.get(parameter) or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
@@ -280,7 +281,7 @@ _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callb
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Yield an unfitted copy of an estimator to prepare a fit without training, and its seeds.
+    """Yield an unfitted copy of an estimator, and seeds, to prepare a fit without training.
 
     Within this context, no files are written and no warnings are issued. The random state of torch
     is restored afterwards.
@@ -523,15 +524,22 @@ def advice(
 def fitted_history(estimator: Any) -> pd.DataFrame:
     """Losses of pretraining and fine-tuning, one row per epoch.
 
-    The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
-    ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (relative loss: the training loss
-    divided by the chance-level loss). ``restored`` is True for the epoch whose state was restored
-    at the end: the epoch with the lowest validation loss, unless an
-    ``EarlyStopping(load_best=True)`` in ``callbacks`` restored another epoch. If ``restored`` is
-    False in all rows, as without validation, the model has the state of the last epoch. A pretext
-    task with several losses adds a column ``train_loss_relative_NAME`` for each loss. A value is
-    NaN if its phase does not have this loss. :func:`~braindecode_pars.plotting.training_curves`
-    plots this table.
+    The columns are
+
+    - ``phase``: ``"pretraining"`` or ``"fine-tuning"``.
+    - ``epoch``: number of the epoch.
+    - ``restored``: whether the state of this epoch was restored at the end. This is the epoch with
+      the lowest validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks``
+      restored another epoch. If it is False in all rows, as without validation, the model has the
+      state of the last epoch.
+    - ``train_loss``, ``valid_loss``: training loss and validation loss.
+    - ``train_loss_relative``: relative loss, that is, the training loss divided by the chance-level
+      loss.
+    - ``train_loss_relative_NAME``: relative loss of each part of a pretext task with several
+      losses.
+
+    A value is NaN if its phase does not have this loss.
+    :func:`~braindecode_pars.plotting.training_curves` plots this table.
     """
     validation.check_is_fitted(estimator)
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}

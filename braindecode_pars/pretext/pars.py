@@ -332,8 +332,8 @@ class PARS(_Shifts):
         The best constant prediction is zero, and its loss is the mean squared shift. For random
         patches that may overlap, this is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
         :math:`L = T - M + 1`, where :math:`T` is ``n_times``, :math:`M` is ``patch_size`` and
-        :math:`N_m` is ``n_masked``. For all other sampling schemes, it is simulated with a fixed
-        seed.
+        :math:`N_m` is ``n_masked``. For all other sampling schemes, the mean squared shift is
+        simulated with a fixed seed.
         """
         if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
@@ -348,9 +348,9 @@ class RelativeShiftLoss(nn.Module):
     """Squared error of shifts, relative to the chance level of each axis, averaged over the axes.
 
     The chance-level loss of an axis is the loss of predicting zero: the mean squared shift of the
-    batch. It is computed separately for each micro-batch, and in each process of a distributed
-    training. Pairs with unknown shift (NaN), and axes on which all shifts are zero or unknown, are
-    ignored.
+    batch. The chance-level loss is computed separately for each micro-batch, and in each process of
+    a distributed training. Pairs with unknown shift (NaN), and axes on which all shifts are zero or
+    unknown, are ignored.
     """
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:

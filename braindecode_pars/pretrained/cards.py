@@ -182,8 +182,8 @@ class EncoderCard:
         """Return a copy of this card without the names of subjects, to share the encoder.
 
         In the copy, ``subjects`` and ``finetune_subjects`` are None (unknown), so that protocols
-        warn that data leakage cannot be excluded. ``about`` contains the numbers of subjects and
-        their public corpora. If a list of subjects is empty, it remains empty.
+        warn that data leakage cannot be excluded. Empty lists remain empty, because they contain no
+        names. ``about`` contains the numbers of subjects and their public corpora.
 
         Entries of ``about`` that describe corpora and preprocessing are retained. ``people``,
         ``held_out``, ``command``, ``machine`` and other entries are removed. The texts of the
