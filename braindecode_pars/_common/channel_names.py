@@ -346,9 +346,9 @@ _SHORT = re.compile(r"[A-H]\d+")
 def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[str]:
     """Prefix names of BioSemi electrodes that have another meaning in the 10-20 system.
 
-    BioSemi caps name their electrodes A1, A2, ..., up to D32 for 128 electrodes. A recording is assumed
-    to use a BioSemi cap if at least two names exist only in BioSemi caps, such as A5 and B1, and no
-    name exists only in the 10-20 system, such as Fz.
+    BioSemi caps name their electrodes A1, A2, ..., up to D32 for 128 electrodes. A recording is
+    assumed to use a BioSemi cap if at least two names exist only in BioSemi caps, such as A5 and
+    B1, and no name exists only in the 10-20 system, such as Fz.
 
     Parameters
     ----------
