@@ -66,7 +66,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         if embed_dim % num_heads:
-            raise ValueError(f"num_heads ({num_heads}) must divide embed_dim ({embed_dim}).")
+            raise ValueError(
+                f"embed_dim must be divisible by num_heads, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads}. Change one of the two."
+            )
         self.num_heads = num_heads
         self.query = nn.Linear(embed_dim, embed_dim)
         self.key = nn.Linear(embed_dim, embed_dim)
@@ -126,7 +129,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Pre-norm transformer block (appendix A.1, equations 4 and 5).
+    """Pre-norm transformer block (appendix A.1 of the paper, equations 4 and 5).
 
     The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``, where LN is a layer norm, MHSA
     is multi-head self-attention and FF is a feed-forward network of two linear layers.
@@ -212,11 +215,12 @@ def activation_name(encoder: PatchEncoder) -> str:
 
 
 class PatchEncoder(nn.Module):
-    """Transformer encoder of patches of one channel (appendix A.1; PatchTST, Nie et al. 2023).
+    """Transformer encoder of patches of one channel (PatchTST, Nie et al. 2023).
 
-    The encoder consists of a patch embedding (tokenizer) and transformer blocks. Only the weights
-    of this module are transferred from pretraining to fine-tuning. The encoder processes one
-    channel at a time. It does not add positions to the tokens; the calling code has to add them.
+    The encoder consists of a patch embedding (tokenizer) and transformer blocks, as in appendix A.1
+    of the paper. Only the weights of this module are transferred from pretraining to fine-tuning.
+    The encoder processes one channel at a time. It does not add positions to the tokens; the
+    calling code has to add them.
 
     Parameters
     ----------

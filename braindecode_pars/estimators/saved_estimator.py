@@ -1,8 +1,7 @@
 """Base class of estimators with an encoder: the start of their fit, saving and loading.
 
 A fitted estimator is stored in the model file of its network or encoder (``_common.model_files``),
-in an entry of its own. Parameters and labels are stored as JSON; pickle is neither read nor
-written.
+in a separate entry. Parameters and labels are stored as JSON; pickle is neither read nor written.
 """
 
 import copy
@@ -77,17 +76,18 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
 
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """Return the tensors and the description, without the entries that all kinds have."""
+        """Return the entries of the description that only this kind of model has, and the
+        tensors."""
 
     def _windows_to_save(self) -> dict[str, Any]:
-        """Return the attributes of the windows of ``fit`` that are saved without a PARSNet."""
+        """Return the attributes of the windows of ``fit``, to save a model without a PARSNet."""
         names = [ch["ch_name"] for ch in self.chs_info_ or ()]
         return dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_, ch_names=names)
 
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        """Set the fitted attributes, also from a PARSNet or from an encoder with its card."""
+        """Set the fitted attributes from the description, and from a PARSNet or an encoder."""
         self.sfreq_ = described["windows"]["sfreq"]
         self.preprocessing_ = Preprocessing.of(described["preprocessing"])
         if "amplitudes" in described:
@@ -177,8 +177,9 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         OSError
             When the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When labels are neither strings nor numbers. Also when the folder contains another
-            model or other files; with ``share=True``, when it contains any additional file.
+            When labels are neither strings nor numbers. Also when the folder contains a model of
+            another kind, or files but no model. With ``share=True``, also when it contains any
+            other file.
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
@@ -299,8 +300,8 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
 
 
 #: Parameters that are never saved and never read, for security: a file must not determine from
-#: where a refit reads or downloads an encoder, or where it writes an encoder. A file must not
-#: determine either which code is run as a pretext task.
+#: where a refit reads or downloads an encoder, where it writes an encoder, or which code is run as
+#: a pretext task.
 _FOLDERS = ("encoder", "checkpoint_dir")
 
 

@@ -28,8 +28,9 @@ Network = TypeVar("Network", bound="SavedInFolder")
 class SavedInFolder(_Model):
     """Mixin to save and load a braindecode model with an ``encoder`` and a ``final_layer``.
 
-    In the bases of a model, this class precedes the mixin of braindecode. It overrides the methods
-    that write pickle files, and that import any class named in a file.
+    List this class before the mixin of braindecode in the bases of a model. It overrides the
+    methods of the mixin that write pickle files, or that import a class whose name is read from a
+    file.
     """
 
     #: The notes of braindecode would import the model from braindecode. The docstring of the model
@@ -124,8 +125,9 @@ class SavedInFolder(_Model):
         ----------
         pretrained_model_name_or_path : path | str
             Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
-            is downloaded. To build a new model with a pretrained encoder: the name of a bundled
-            encoder, such as ``"small"``, the folder of an encoder, or the model id of an encoder.
+            is downloaded. To build a new model with a pretrained encoder, pass the name of a
+            bundled encoder, such as ``"small"``, the folder of an encoder, or the model id of an
+            encoder.
         strict : bool
             Whether to raise an error if the tensors in the file do not match the tensors of the
             model. If False, only matching tensors are loaded.

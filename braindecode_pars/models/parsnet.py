@@ -75,9 +75,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
 
     The encoder processes each channel separately, and its features are averaged over time to one
     spatial token per channel. A cross-attention layer with one learnable query pools the spatial
-    tokens, and a linear layer predicts the logits (section 2.4). The shapes of the weights do not
-    depend on the number of channels or samples, so one model can be used with any montage and any
-    window length.
+    tokens, and a linear layer predicts the logits (section 2.4 of the paper). The shapes of the
+    weights do not depend on the number of channels or samples, so one model can be used with any
+    montage and any window length.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Pretrained encoder, whose weights are copied: the name of a bundled encoder, such as
         ``"small"``, the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
         or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
-        the encoder take precedence over the arguments below, and the windows must have its sampling
-        rate. If None, a new encoder is built with random weights.
+        the encoder take precedence over the arguments below. The windows must have the sampling
+        rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
         Length of a patch in seconds. If ``sfreq`` is neither passed nor inferred, a patch is a
         thirtieth of the window (1 s in the 30 s windows of the paper), and PARSNet warns.
@@ -651,8 +651,8 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     if sfreq is None:  # a fraction of the window
         if n_times is None:
             raise ValueError(
-                "The number of samples in a patch is unknown. Pass sfreq, the sampling rate in Hz, "
-                "or n_times, the number of samples in a window."
+                "The number of samples in a patch cannot be determined. Pass sfreq, the sampling "
+                "rate in Hz, or n_times, the number of samples in a window."
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     patch_size = max(1, round(patch_seconds * sfreq))

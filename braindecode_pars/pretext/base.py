@@ -108,8 +108,8 @@ def find_task(name: str) -> type[PretextTask]:
 def custom_tasks() -> dict[str, Any]:
     """Return the registered tasks that are not part of the package, for :func:`register_tasks`.
 
-    A task whose file is a module by itself is returned as the text FILE.py:CLASS, and any other
-    task as its class.
+    A task in a Python file that is neither a script nor part of a Python package is returned as the
+    text FILE.py:CLASS, and any other task as its class.
     """
     tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
@@ -500,10 +500,11 @@ def encoder_kind_of(task: Any) -> str:
 
 
 def params_of(task: Any, task_params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a task in an estimator: ``short_params``, updated by ``task_params``.
+    """Return the arguments of a task in an estimator: its ``short_params`` and ``task_params``.
 
-    For an instance of a task, only ``task_params`` is returned, because ``short_params`` apply
-    only when a task is built.
+    ``short_params`` are the defaults of the task in an estimator; ``task_params`` take precedence.
+    For an instance of a task, only ``task_params`` is returned, because ``short_params`` apply only
+    when a task is built.
     """
     resolved_task: Any = find_task(task) if isinstance(task, str) else task
     short = getattr(resolved_task, "short_params", {}) if isinstance(resolved_task, type) else {}
@@ -523,8 +524,8 @@ def make_task(
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; a file and a class in this file,
-        such as ``"my_task.py:Slope"``, whose code is executed; a class; or an instance. An instance
+        One of: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; a class in a Python file,
+        such as ``"my_task.py:Slope"`` (the file is executed); a class; or an instance. An instance
         is copied, and the copy uses ``encoder``; ``n_times`` and all settings of the instance are
         preserved. An instance that already uses ``encoder`` is not copied.
     n_times : int
@@ -576,8 +577,8 @@ def make_task(
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):
             raise TypeError(
-                f"task_params contains {', '.join(map(repr, unknown))}, but the parameters of "
-                f"{task.__name__} are: {', '.join(sorted(accepted)) or 'none'}."
+                f"task_params contains {', '.join(map(repr, unknown))}, which {task.__name__} does "
+                f"not accept. Its parameters are: {', '.join(sorted(accepted)) or 'none'}."
             )
         if "sfreq" in accepted and sfreq is not None:
             task_params = {"sfreq": sfreq, **task_params}

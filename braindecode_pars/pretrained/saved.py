@@ -55,8 +55,8 @@ def save_encoder(
     ------
     ValueError
         When the activation of the encoder is not a class of ``torch.nn``, or its weights are not
-        finite. Also when the folder contains another model or other files; with ``share=True``,
-        when it contains any additional file.
+        finite. Also when the folder contains a model of another kind, or files but no model. With
+        ``share=True``, also when it contains any other file.
     OSError
         When the folder cannot be written. Its previous content is then unchanged.
 
@@ -122,8 +122,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     Returns
     -------
     encoder : PatchEncoder
-        Encoder: a new object if it was loaded from a folder, otherwise the encoder of the object
-        that was passed, not a copy.
+        Encoder. If an object was passed, this is the encoder of the object itself, not a copy.
     card : EncoderCard
         Training data of the encoder. Its subjects are None (unknown) if the source has no card.
     report : LoadReport | None
@@ -184,8 +183,9 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     Returns
     -------
     dict of str to EncoderCard
-        Encoder cards by name. The name consists of pretext task and corpus, and can be passed to
-        ``encoder`` of the estimators and to :func:`load_encoder`.
+        Encoder cards by the name of the encoder. A name, such as ``"pars-sleep"``, consists of
+        pretext task and corpus, and can be passed to ``encoder`` of the estimators and to
+        :func:`load_encoder`.
 
     Raises
     ------

@@ -52,8 +52,9 @@ BLOCK = 256
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     """Find pairs of duplicate recordings.
 
-    At most four windows per recording are read. Two recordings are duplicates if their signals are
-    correlated in more than half of the compared windows at the same position.
+    At most four windows per recording are read, at positions that are the same in all recordings.
+    Two recordings are duplicates if their windows are correlated at more than half of the positions
+    at which both recordings have a window.
 
     Parameters
     ----------
@@ -102,7 +103,8 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
     """Yield the recording, row and position index of the windows to compare.
 
     The window with position index k is the first window that begins after 2^k - 1 window lengths.
-    Most of these windows remain the same if a file is longer, or if some windows are missing.
+    If one of two duplicate files is longer, or lacks some windows, most of these windows are still
+    the same in both files.
     """
     starts, stops = (windows.table[name].to_numpy() for name in ("start", "stop"))
     for recording, rows in windows.table.groupby("recording").indices.items():
