@@ -58,7 +58,6 @@ def fit_folder(
     is_folder = Path(folder).is_dir() and not is_store(folder)
     if not is_folder and "channels" in reading:  # stored windows: select channels in the model
         settings = {**settings, "channels": reading.pop("channels")}
-    reading = _with_classes(folder, reading)
     clf: FewLabelsClassifier | PARSClassifier
     arguments = {"random_state": 0, "verbose": 1, **settings}
     if method == "few-labels":
@@ -120,14 +119,6 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
     card = load_encoder(encoder).card
     settings = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
     return settings if card.sfreq is None else settings | {"sfreq": card.sfreq}
-
-
-def _with_classes(folder: str, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments for reading; for bundled datasets, --class selects classes."""
-    if Path(folder).exists() or not isinstance(reading.get("labels"), Mapping):
-        return reading
-    without_labels = {name: value for name, value in reading.items() if name != "labels"}
-    return without_labels | {"classes": reading["labels"]}
 
 
 def _describe(folder: str, windows: Any) -> int:
@@ -209,7 +200,7 @@ def study_folder(
         n_jobs = reading.get("n_jobs")
     else:
         n_jobs = reading.pop("n_jobs", None)  # stored windows are not read in parallel
-    reading = SAMPLE_CLASSES.get(folder, {}) | _with_classes(folder, reading)
+    reading = SAMPLE_CLASSES.get(folder, {}) | reading
     caught: list[Collected] = []
     with collected(caught):
         windows = datasets.load(folder, **reading)

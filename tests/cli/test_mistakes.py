@@ -15,8 +15,8 @@ from braindecode_pars.cli import app
 MISTAKES = {
     "store store": (2, "got 1 folders"),
     "store --recipe tueg=tueg tree out": (2, "got 2 folders"),
-    "store tree out --share tueg=1": (2, "--share requires --recipe"),
-    "store tree out --labels": (2, "--labels requires --recipe"),
+    "store tree out --share tueg=1": (2, "--share and --set require --recipe"),
+    "store tree out --labels": (2, "--labels, --exclude, --share and --set require"),
     "store --recipe tueg=tueg out --labels --share tueg=1": (2, "--labels stores"),
     "store --recipe tueg=. out --labels": (1, "TUEG has no labels"),
     "store tree out --dtype int8": (1, "dtype must be"),

@@ -152,7 +152,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["tuag=tueg"], "'tuag'; use one of eegmat"),
         (["tueg"], "NAME=FOLDER"),
         (["eesm17=empty"], "no recording of EESM17"),
-        (["ysyw=ysyw", "--exclude", "tuab"], "tuab is a folder, but only tueg"),
+        (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
