@@ -139,7 +139,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     subjects = list(map(str, finished.subjects))
     show(f"Subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.skipped:
-        show(f"{len(finished.skipped)} recordings were skipped:")
+        show(f"Skipped recordings ({len(finished.skipped)}):")
     for name, reason in finished.skipped.items():
         show(f"  {name}: {reason}")
 

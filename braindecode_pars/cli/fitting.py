@@ -269,7 +269,7 @@ def _show_study(result: Study, out: Path) -> None:
         table["subject-centered"] = table["subject-centered"].map({True: "yes", False: ""})
         metric = result.metric.replace("_", " ")
         title = f"{metric} with {result.n_labeled} labeled subjects (uncorrected 95 % CI)"
-        print_frame(table.round(3), title, 1)
+        print_frame(table.round(3), title, 2)
     show("\n".join(["", *result.answers]))
     show(f"Report written to {out / 'report.html'}, with scores.csv, levels.csv and study.json.")
     if result.recommendation is not None and result.recommendation.folder:
