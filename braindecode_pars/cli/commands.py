@@ -17,6 +17,7 @@ from braindecode_pars._common.checks import names_file
 from braindecode_pars._common.names import TASKS
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.terminal import (
+    RESUME,
     ConsoleHandler,
     documented,
     pairs,
@@ -264,8 +265,7 @@ def study(
     """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
-    advice = f"Finished steps are stored in {out}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("steps", out)):
         from braindecode_pars.cli import fitting
 
         study_options: dict[str, Any] = dict(
@@ -359,8 +359,7 @@ def store(
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
     path = folders[-1]
-    advice = f"Finished recordings are stored in {path}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("recordings", path)):
         from braindecode_pars.cli import describing
 
         source: Any = folders[0]
@@ -555,8 +554,7 @@ def predict(
     """
     if not adapt and (labels or classes):
         raise typer.BadParameter("--labels and --class require --adapt.")
-    advice = f"Finished recordings are stored in {out}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("recordings", out)):
         from braindecode_pars.cli import predicting
 
         named = _class_of_each_label(classes)
@@ -598,7 +596,7 @@ def reproduce(
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
-    with report_failures(f"Finished results are stored in {out}. Run the same command to resume."):
+    with report_failures(RESUME.format("results", out)):
         from braindecode_pars.cli import evaluation_report
 
         options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))

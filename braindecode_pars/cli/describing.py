@@ -56,10 +56,7 @@ def find_corpora(
     """
     names = [name for name, _ in folders]
     for name in names:
-        if name not in datasets.RECIPES:
-            raise ValueError(
-                f"Unknown --recipe {name!r}; use one of {', '.join(datasets.RECIPES)}."
-            )
+        checks.choice(*datasets.RECIPES).check("--recipe", name)
     for key in settings:
         if key.partition(".")[0] not in names or "." not in key:
             raise ValueError(

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from braindecode_pars._common.names import CONTROLS
-from braindecode_pars.cli.terminal import documented, report_failures, values
+from braindecode_pars.cli.terminal import RESUME, documented, report_failures, values
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Options of each protocol that are not options of all protocols.
@@ -154,7 +154,7 @@ def evaluate(
         raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
     _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
     _check_choice("control", control or [], CONTROLS)
-    with report_failures(f"Finished fits are stored in {out}. Run the same command to resume."):
+    with report_failures(RESUME.format("fits", out)):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
         from braindecode_pars.datasets import any_source

@@ -85,10 +85,8 @@ def fit_folder(
     clf.save(out)
     if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
         _warn_of_centering(clf, windows.datasets)
-    show(
-        f"Model saved to {out}, trained on all labeled windows. To predict other recordings:\n"
-        f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
-    )
+    show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
+    _show_predict_command(out)
     if n_subjects == 1:
         show(
             "All labeled windows come from one subject, so the accuracy on other subjects cannot "
@@ -275,7 +273,10 @@ def _show_study(result: Study, out: Path) -> None:
     if result.recommendation is not None and result.recommendation.folder:
         show(
             f"To predict other recordings with {result.recommendation.method}, trained on all "
-            "labeled subjects:\n"
-            f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
-            "--out predictions"
+            "labeled subjects:"
         )
+        _show_predict_command(out / "model")
+
+
+def _show_predict_command(model: Path) -> None:
+    show(f"  braindecode-pars predict {shlex.quote(str(model))} RECORDING --out predictions")

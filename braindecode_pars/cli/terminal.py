@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Advice after Ctrl-C of a command that resumes: finished parts, and the folder of the results.
+RESUME = "Finished {} are stored in {}. Run the same command to resume."
+
+
 @contextmanager
 def report_failures(advice: str = "") -> Iterator[None]:
     """Print errors that users can correct without a traceback; re-raise other errors.

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from braindecode_pars import PARSEmbedder, datasets, evaluation, paper
 from braindecode_pars._common.tables import SCORES
-from braindecode_pars.baselines import ALL_WEIGHTS, CENTERED, FROZEN, make_methods
+from braindecode_pars.baselines import ALL_WEIGHTS, CENTERED, FROZEN, SMOOTHED, make_methods
 from braindecode_pars.cli import app
 from braindecode_pars.cli import evaluation_report as report
 from braindecode_pars.cli.evaluation_report import (
@@ -258,16 +258,8 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
 def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     arguments = [
         *("evaluate", "label-efficiency", *SMALL, "--set", "finetune_epochs=1", "--n", "2"),
-        *(
-            "--set",
-            "freeze_encoder=true",
-            "--set",
-            "embed_dim=24",
-            "--method",
-            "scratch",
-            "--encoder",
-            str(encoders / "pars"),
-        ),
+        *("--set", "freeze_encoder=true", "--set", "embed_dim=24", "--method", "scratch"),
+        *("--encoder", str(encoders / "pars")),
         *("--test-subject", "3", "--seeds", "1", "--out", str(tmp_path)),
     ]
     refused = runner.invoke(app, arguments)
@@ -308,6 +300,9 @@ def test_named_encoders_replace_pretraining_in_every_fold():
     networks = [f"{name}{FROZEN}" for name in ("random encoder", "PARS")] + [f"PARS{ALL_WEIGHTS}"]
     assert list(methods) == ["from scratch", "log band power", "tangent space", *networks]
     assert f"pretrained{FROZEN}" in methods_of("compare", None, ["small"], {})
+    # For controls, encoders are used in linear probes only, also with smoothed predictions.
+    probes = methods_of("controls", ["probe"], ["PARS=small"], {"smoothing": True})
+    assert list(probes) == ["PARS, linear probe", f"PARS, linear probe{SMOOTHED}"]
 
 
 def test_values_of_a_grid_are_combined_and_two_are_drawn_as_lines(tmp_path, monkeypatch):

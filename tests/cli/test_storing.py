@@ -116,7 +116,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["tueg=tuab"], "tuab"),
         (["ysyw=tueg"], "tueg"),
         (["tueg=absent"], "TUEG from https://"),
-        (["tuag=tueg"], "'tuag'; use one of eegmat"),
+        (["tuag=tueg"], "'eegmat', 'eesm17'"),
         (["tueg"], "NAME=FOLDER"),
         (["eesm17=empty"], "no recording of EESM17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
