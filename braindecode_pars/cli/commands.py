@@ -191,11 +191,12 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     """
     if "classes" not in options:
         return options
-    # Without a table, the labels are annotations. The labels of bundled datasets are a table.
-    has_table = {"labels", "labels_from"} & options.keys() or not Path(folder).exists()
+    # The argument classes selects labels of a table, of paths or of a bundled dataset, and the
+    # argument labels selects annotations.
+    by_classes = {"labels", "labels_from"} & options.keys() or not Path(folder).exists()
     names = _class_of_each_label(options["classes"])
     others = {name: value for name, value in options.items() if name != "classes"}
-    return others | {"classes" if has_table else "labels": names}
+    return others | {"classes" if by_classes else "labels": names}
 
 
 def _class_of_each_label(options: list[str] | None) -> dict[str, str]:

@@ -22,6 +22,9 @@ def adapted_to(
 ) -> tuple[Any, str]:
     """Return a classifier adapted to one recording, and a description of the data it used.
 
+    The classifier is calibrated with labels of at least two classes. Otherwise, only the mean of
+    the features is adapted, as in ``FewLabelsClassifier.adapt`` without labels.
+
     Parameters
     ----------
     clf : fitted classifier
@@ -31,9 +34,16 @@ def adapted_to(
     classes : mapping of str to str
         Class of each label; empty if the labels are the classes of the model.
     segments : Any
-        Labeled segments from a table, instead of annotations.
+        Labeled segments from :func:`labeled_segments`, instead of annotations.
     rescale : bool
         As in ``predict_raw``.
+
+    Returns
+    -------
+    adapted : fitted classifier
+        Copy of the classifier for this recording.
+    basis : str
+        The windows that were used, with their number in each class.
     """
     raw, name = readers.open_recording(file)
     recording, length = prepare_recording(raw, name, clf), clf.n_times_
@@ -66,7 +76,27 @@ def adapted_to(
 def labeled_segments(
     labels: str | None, column: str, recordings: Collection[Path]
 ) -> dict[Path, Any]:
-    """Return the labeled segments of recordings in a table. Rows of other files are ignored."""
+    """Return the labeled segments of recordings in a table. Rows of other files are ignored.
+
+    Parameters
+    ----------
+    labels : str | None
+        File of the table. If None, there are no segments.
+    column : str
+        Column of the table that contains the labels.
+    recordings : collection of Path
+        Files of the recordings.
+
+    Returns
+    -------
+    dict of Path to Any
+        Labeled segments by recording, for :func:`adapted_to`.
+
+    Raises
+    ------
+    ValueError
+        If the table has no column ``file``, or no row for any of the recordings.
+    """
     if labels is None:
         return {}
     table = side_tables.read_table(labels, Path())
