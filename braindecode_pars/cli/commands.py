@@ -17,12 +17,10 @@ from braindecode_pars._common.checks import names_file
 from braindecode_pars._common.names import TASKS
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.terminal import (
-    JOBS,
-    SETTINGS,
+    RESUME,
     ConsoleHandler,
     documented,
     pairs,
-    passed_options,
     report_failures,
     values,
     with_options,
@@ -32,9 +30,10 @@ from braindecode_pars.runs.config import LAPTOP, RunConfig
 log = logging.getLogger(__name__)
 
 #: Types of the options of a run.
-_OF_RUNS: dict[str, Any] = {
+_TYPES: dict[str, Any] = {
     **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
-    **dict(paper=bool, settings=SETTINGS, window_seconds=list[float]),
+    "paper": bool,
+    "window_seconds": list[float],
     "exclude_subjects": Annotated[list[str], typer.Option("--exclude-subject")],
     "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
     "sham": Annotated[bool, typer.Option("--sham")],
@@ -145,22 +144,12 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     return for_laptop
 
 
-#: Types of the options for reading recordings.
-_OF_READING: dict[str, Any] = {
-    **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
-    **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
-    "channels": Annotated[list[str], typer.Option("--channel")],
-}
-#: Types of the options for training a classifier.
-_OF_TRAINING: dict[str, Any] = dict(
-    settings=SETTINGS, random_state=Annotated[int, typer.Option("--seed")], device=str
-)
 #: Values of --method of the command fit.
 METHODS = (*TASKS, "scratch")
 
 
-def reading_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``datasets.folder.load`` for the options of a command.
+def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``datasets.load`` for the options of a command.
 
     Options
     -------
@@ -200,11 +189,14 @@ def reading_of(options: dict[str, Any]) -> dict[str, Any]:
         Action for a recording that cannot be read: raise, or warn (and skip the recording).
         Default: raise; in study, warn.
     """
-    reading = dict(options)
-    if "classes" in reading:
-        names = _class_of_each_label(reading.pop("classes"))
-        reading["classes" if {"labels", "labels_from"} & reading.keys() else "labels"] = names
-    return reading
+    if "classes" not in options:
+        return options
+    # The argument classes selects labels of a table, of paths or of a bundled dataset, and the
+    # argument labels selects annotations.
+    by_classes = {"labels", "labels_from"} & options.keys() or not Path(folder).exists()
+    names = _class_of_each_label(options["classes"])
+    others = {name: value for name, value in options.items() if name != "classes"}
+    return others | {"classes" if by_classes else "labels": names}
 
 
 def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
@@ -213,7 +205,7 @@ def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
     return {label or name: name for label, name in split}
 
 
-@with_options(_OF_READING, reading_of)
+@with_options(reading_of)
 def study(
     folder: str,
     *,
@@ -274,8 +266,7 @@ def study(
     """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
-    advice = f"Finished steps are stored in {out}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("steps", out)):
         from braindecode_pars.cli import fitting
 
         study_options: dict[str, Any] = dict(
@@ -290,18 +281,12 @@ def study(
             in_spite_of=in_spite_of,
         )
         study_options = {name: value for name, value in study_options.items() if value is not None}
-        fitting.study_folder(folder, out, reading_of(options), study_options, plan_only=plan_only)
+        reading = reading_of(folder, options)
+        fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
 
 
-@with_options(
-    dict(
-        **dict.fromkeys(("sfreq", "low", "high", "mains"), float),
-        **dict(settings=SETTINGS, n_jobs=JOBS),
-        channels=Annotated[list[str], typer.Option("--channel")],
-    )
-)
+@with_options()
 def store(
-    context: typer.Context,
     folders: list[Path],
     *,
     recipe: list[str] | None = None,
@@ -364,24 +349,18 @@ def store(
         Action for a recording that cannot be read: raise (stop the command), or warn (skip the
         recording). Default: raise.
     """
-    path = folders[-1]
-    for applies, names, reason in (
-        (
-            labels,
-            ("--exclude", "--share"),
-            "applies to pretraining only, but --labels stores the labeled windows of all subjects. "
-            "Omit one of the two options",
-        ),
-        (not recipe, ("--labels", "--exclude", "--set", "--share"), "requires --recipe"),
-    ):
-        invalid = [name for name in names if name in passed_options(context)]
-        if applies and invalid:
-            raise typer.BadParameter(f"{invalid[0]} {reason}.")
+    if labels and (exclude or share):
+        raise typer.BadParameter(
+            "--exclude and --share apply to pretraining only, but --labels stores the labeled "
+            "windows of all subjects. Omit --labels, or the other options."
+        )
+    if not recipe and (labels or exclude or share or "settings" in options):
+        raise typer.BadParameter("--labels, --exclude, --share and --set require --recipe.")
     if len(folders) != (1 if recipe else 2):
         expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
-    advice = f"Finished recordings are stored in {path}. Run the same command to resume."
-    with report_failures(advice):
+    path = folders[-1]
+    with report_failures(RESUME.format("recordings", path)):
         from braindecode_pars.cli import describing
 
         source: Any = folders[0]
@@ -393,7 +372,7 @@ def store(
         describing.make_store(source, path, shares=shares, **options)
 
 
-@with_options(_OF_RUNS, run_config, _DEFAULTS)
+@with_options(run_config, _TYPES, _DEFAULTS)
 def plan(
     corpus: Path | None = None,
     *,
@@ -427,7 +406,7 @@ def plan(
         describing.show_plan(run_config(options), corpus, **size)
 
 
-@with_options(_OF_RUNS, run_config, _DEFAULTS)
+@with_options(run_config, _TYPES, _DEFAULTS)
 def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the settings of the paper.
 
@@ -450,7 +429,7 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
         runs.pretrain(store, out, run_config(options), resume=resume)
 
 
-@with_options(_OF_READING | _OF_TRAINING, reading_of)
+@with_options(reading_of)
 def fit(
     folder: str,
     *,
@@ -507,10 +486,12 @@ def fit(
     with report_failures("No files were written."):
         from braindecode_pars.cli import fitting
 
-        chosen = {name: options.pop(name) for name in _OF_TRAINING if name in options}
-        chosen |= values(chosen.pop("settings", None), "--set")
-        reading = reading_of(options)
-        fitting.fit_folder(folder, out, encoder, method, reading, chosen, overwrite=overwrite)
+        settings: dict[str, Any] = {
+            name: options.pop(name) for name in ("random_state", "device") if name in options
+        }
+        settings |= values(options.pop("settings", None), "--set")
+        reading = reading_of(folder, options)
+        fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
 
 
 @documented
@@ -574,8 +555,7 @@ def predict(
     """
     if not adapt and (labels or classes):
         raise typer.BadParameter("--labels and --class require --adapt.")
-    advice = f"Finished recordings are stored in {out}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("recordings", out)):
         from braindecode_pars.cli import predicting
 
         named = _class_of_each_label(classes)
@@ -617,7 +597,7 @@ def reproduce(
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
-    with report_failures(f"Finished results are stored in {out}. Run the same command to resume."):
+    with report_failures(RESUME.format("results", out)):
         from braindecode_pars.cli import evaluation_report
 
         options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))

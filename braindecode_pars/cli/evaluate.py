@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from braindecode_pars._common.names import CONTROLS
-from braindecode_pars.cli.terminal import documented, passed_options, report_failures, values
+from braindecode_pars.cli.terminal import RESUME, documented, report_failures, values
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Options of each protocol that are not options of all protocols.
@@ -142,20 +142,19 @@ def evaluate(
         Folder for the results.
     """
     _check_choice("protocol", [protocol], PROTOCOLS)
-    option_names = passed_options(context)
-    for option in option_names:
+    options = _passed_options(context)
+    for option in options:
         if not _accepts(protocol, option):
             accepting = ", ".join(name for name in PROTOCOLS if _accepts(name, option))
             raise typer.BadParameter(
                 f"The protocol {protocol} does not support {option}. Omit it, or use one of "
                 f"{accepting}."
             )
-    required = REQUIRED.get(protocol)
-    if required is not None and required not in option_names:
+    if (required := REQUIRED.get(protocol)) and required not in options:
         raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
     _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
     _check_choice("control", control or [], CONTROLS)
-    with report_failures(f"Finished fits are stored in {out}. Run the same command to resume."):
+    with report_failures(RESUME.format("fits", out)):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
         from braindecode_pars.datasets import any_source
@@ -188,6 +187,15 @@ def evaluate(
             report.show_controls(methods, windows, against=against, **arguments)
         else:
             report.run(protocol, methods, windows, against=against, **arguments)
+
+
+def _passed_options(context: typer.Context) -> list[str]:
+    """Return the options that were passed on the command line, such as ``--metric``."""
+    sources = {
+        param.opts[0]: context.get_parameter_source(param.name or "")
+        for param in context.command.params
+    }
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
 def _accepts(protocol: str, option: str) -> bool:

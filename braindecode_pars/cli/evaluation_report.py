@@ -41,20 +41,18 @@ def methods_of(
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
         model_files.model_folder(encoder)  # raises an error for unknown names
-    default = _DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT
-    if by_name.keys() - {
-        "pretrained"
-    }:  # encoders of several tasks are compared without pretraining
-        default = tuple(name for name in default if name != "pars")
-    methods = baselines.make_methods(names or default, encoder=by_name or None, **settings)
-    if protocol == "controls" and "probe" in (names or default):
-        parts = (
-            ("random encoder", *by_name),
-            (baselines.FROZEN, baselines.ALL_WEIGHTS),
-            ("", baselines.CENTERED),
-        )
-        networks = {*map("".join, product(*parts))}
-        return {name: method for name, method in methods.items() if name not in networks}
+    if not names:
+        names = [*(_DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT)]
+        if by_name.keys() - {"pretrained"}:  # named encoders are compared without pretraining
+            names = [name for name in names if name != "pars"]
+    methods = baselines.make_methods(names, encoder=by_name or None, **settings)
+    if protocol == "controls" and "probe" in names:  # encoders are used in linear probes only
+        networks = (baselines.FROZEN, baselines.ALL_WEIGHTS)
+        return {
+            name: method
+            for name, method in methods.items()
+            if not any(suffix in name for suffix in networks)
+        }
     return methods
 
 

@@ -58,7 +58,6 @@ def fit_folder(
     is_folder = Path(folder).is_dir() and not is_store(folder)
     if not is_folder and "channels" in reading:  # stored windows: select channels in the model
         settings = {**settings, "channels": reading.pop("channels")}
-    reading = _with_classes(folder, reading)
     clf: FewLabelsClassifier | PARSClassifier
     arguments = {"random_state": 0, "verbose": 1, **settings}
     if method == "few-labels":
@@ -86,10 +85,8 @@ def fit_folder(
     clf.save(out)
     if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
         _warn_of_centering(clf, windows.datasets)
-    show(
-        f"Model saved to {out}, trained on all labeled windows. To predict other recordings:\n"
-        f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
-    )
+    show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
+    _show_predict_command(out)
     if n_subjects == 1:
         show(
             "All labeled windows come from one subject, so the accuracy on other subjects cannot "
@@ -120,14 +117,6 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
     card = load_encoder(encoder).card
     settings = dict(zip(("low", "high"), card.preprocessing.band or (), strict=False))
     return settings if card.sfreq is None else settings | {"sfreq": card.sfreq}
-
-
-def _with_classes(folder: str, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments for reading; for bundled datasets, --class selects classes."""
-    if Path(folder).exists() or not isinstance(reading.get("labels"), Mapping):
-        return reading
-    without_labels = {name: value for name, value in reading.items() if name != "labels"}
-    return without_labels | {"classes": reading["labels"]}
 
 
 def _describe(folder: str, windows: Any) -> int:
@@ -209,7 +198,7 @@ def study_folder(
         n_jobs = reading.get("n_jobs")
     else:
         n_jobs = reading.pop("n_jobs", None)  # stored windows are not read in parallel
-    reading = SAMPLE_CLASSES.get(folder, {}) | _with_classes(folder, reading)
+    reading = SAMPLE_CLASSES.get(folder, {}) | reading
     caught: list[Collected] = []
     with collected(caught):
         windows = datasets.load(folder, **reading)
@@ -278,13 +267,16 @@ def _show_study(result: Study, out: Path) -> None:
         table["subject-centered"] = table["subject-centered"].map({True: "yes", False: ""})
         metric = result.metric.replace("_", " ")
         title = f"{metric} with {result.n_labeled} labeled subjects (uncorrected 95 % CI)"
-        print_frame(table.round(3), title, 1)
+        print_frame(table.round(3), title, 2)
     show("\n".join(["", *result.answers]))
     show(f"Report written to {out / 'report.html'}, with scores.csv, levels.csv and study.json.")
     if result.recommendation is not None and result.recommendation.folder:
         show(
             f"To predict other recordings with {result.recommendation.method}, trained on all "
-            "labeled subjects:\n"
-            f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
-            "--out predictions"
+            "labeled subjects:"
         )
+        _show_predict_command(out / "model")
+
+
+def _show_predict_command(model: Path) -> None:
+    show(f"  braindecode-pars predict {shlex.quote(str(model))} RECORDING --out predictions")
