@@ -18,23 +18,18 @@ from sklearn.base import BaseEstimator
 
 from braindecode_pars._common import checks, files, model_files, names
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.baselines import linear_probe
 from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
-from braindecode_pars.study import data_check, study_design, study_scores
-from braindecode_pars.study.study_design import (
-    Design,
-    Effort,
-    Method,
-    Settings,
-    StudyPlan,
-    StudyStep,
-)
+from braindecode_pars.study import study_design, study_methods, study_scores
+from braindecode_pars.study.data_check import DataCheck
+from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.study.study_design import Design, Effort, Settings, StudyPlan
+from braindecode_pars.study.study_methods import Method, StudyStep
 
 
 def plan_study(
     windows_ds: Any,
-    check: data_check.DataCheck,
+    check: DataCheck,
     settings: Settings,
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
@@ -45,22 +40,22 @@ def plan_study(
     """Choose the design and the methods of a study, and estimate its duration.
 
     The estimate takes about half a minute. The arguments are those of
-    :func:`~braindecode_pars.evaluation.study`; ``check`` must have no stops.
+    :func:`~braindecode_pars.evaluation.study`, or a StudyData; ``check`` must have no stops.
     """
     effort = study_design.EFFORTS[settings.effort]
     effort = replace(effort, minutes=settings.minutes or effort.minutes)
-    corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
+    corpus = splitting.Corpus.of(StudyData.of(windows_ds).windows, dataset, unlabeled_label)
     design = study_design.make_design(
         corpus,
         by_subject=check.by_subject,
         n_labeled=settings.n_train_subjects,
         n_draws=settings.draws,
     )
-    encoders, reasons = study_design.usable_encoders(settings.encoders, corpus)
-    all_steps = study_design.make_steps(
+    encoders, reasons = study_methods.usable_encoders(settings.encoders, corpus)
+    all_steps = study_methods.make_steps(
         len(corpus.X[0]), settings.tasks, encoders, methods or {}, effort.n_pretrainings
     )
-    steps = study_design.choose_steps(all_steps, effort.groups, settings.only, settings.without)
+    steps = study_methods.choose_steps(all_steps, effort.groups, settings.only, settings.without)
     chosen = {name.lower() for name in settings.only or effort.groups}
     if "controls" not in chosen - {name.lower() for name in settings.without}:
         effort = replace(effort, controls=())
@@ -128,9 +123,9 @@ def check_settings(
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
     # With several channels and all bundled encoders, the list contains every possible method.
     encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
-    all_steps = study_design.make_steps(2, settings.tasks, encoders, methods or {})
+    all_steps = study_methods.make_steps(2, settings.tasks, encoders, methods or {})
     groups = study_design.EFFORTS[settings.effort].groups
-    study_design.choose_steps(all_steps, groups, settings.only, settings.without)
+    study_methods.choose_steps(all_steps, groups, settings.only, settings.without)
     if out is not None:
         folder = Path(out).expanduser()
         ResultsFolder(folder, "a study", marks=("study.json",)).check()
@@ -185,7 +180,7 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
         ]
         _, short, long = (timeit(fit, number=1) for fit in fits)
         seconds_per_step = max(0.0, long - short) / (3 * n_steps)
-        max_steps = study_design.step_limit(method.task, effort.max_steps)
+        max_steps = effort.step_limit(method.task)
         pretraining = min(seconds_per_step * max_steps, 60 * effort.minutes)
     encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(timed_windows)
     features = study_scores.features_of(method, timed_windows, encoder)
@@ -194,9 +189,8 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
     n_features = sum(math.prod(values.shape[1:]) for values in features.values())
     labels = corpus.y[rows]
     noise = np.random.default_rng(0).normal(size=(len(rows), n_features))
-    folds = linear_probe.folds_by_subject(pd.factorize(corpus.groups[rows])[0], labels)
-    unfitted = linear_probe.logistic_regression(None, "balanced")
-    fit = timeit(partial(linear_probe.fit_searched, unfitted, noise, labels, folds), number=1)
+    subjects = pd.factorize(corpus.groups[rows])[0]
+    fit = timeit(partial(study_scores.fit_classifier, noise, labels, subjects), number=1)
     n_fits = design.n_draws * (1 + design.is_centered) * len(design.folds)
     if method.encoder is None and "encoder" in method.views:  # an encoder for each fold
         n_fits //= len(design.folds)

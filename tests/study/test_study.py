@@ -29,21 +29,22 @@ from braindecode_pars.study import (
     study_plan,
     study_report,
     study_scores,
+    study_tables,
     study_tests,
 )
 from braindecode_pars.study.data_check import check_data
 from braindecode_pars.study.study import run_study, study
-from braindecode_pars.study.study_design import (
+from braindecode_pars.study.study_design import folds_of, make_design
+from braindecode_pars.study.study_methods import (
     HAND_CRAFTED,
     RANDOM,
     SHAM,
     TANGENT,
     Method,
+    StepStatus,
     StudyStep,
     baseline_name,
     choose_steps,
-    folds_of,
-    make_design,
     make_steps,
     usable_encoders,
 )
@@ -377,7 +378,7 @@ def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
     plan = SimpleNamespace(
         steps=make_steps(2, ("pars",), {}, {}), design=SimpleNamespace(is_centered=True)
     )
-    table = MODULE._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
+    table = study_tables._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
     has_reason = table["left_out"] == "OSError: disk is full"
     assert set(table["method"][has_reason]) == {PARS, SHAM, RANDOM}
     assert has_reason.sum() == 6
@@ -391,7 +392,8 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     result, folder = finished
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
     assert set(counts) == {N_SUBJECTS * 4}
-    assert set(result.plan["status"]) == {"finished"}
+    assert set(result.plan["status"]) == {StepStatus.FINISHED}
+    assert set(result.plan["reason"]) == {""}
     # One labeled subject of four in each of four draws
     assert (result.scores["shuffle"] == 0).all()
     assert (result.scores["stratum"] == 0).all()
@@ -524,8 +526,9 @@ def test_a_failed_step_is_reported_and_the_study_continues(short, undrawn, tmp_p
     methods = {"bad": Fails(), "constant": Warns()}
     result = study(simulated(), methods, only=["bad", "constant"], out=tmp_path, **short)
     assert set(result.levels["method"]) == {"constant"}
-    status = result.plan.set_index("step")["status"]
-    assert status["bad"] == "ValueError: channel A1 is missing"
+    plan = result.plan.set_index("step")
+    assert plan["status"].to_dict() == {"bad": StepStatus.FAILED, "constant": StepStatus.FINISHED}
+    assert plan["reason"].to_dict() == {"bad": "ValueError: channel A1 is missing", "constant": ""}
     table = result.methods.set_index("method")
     assert "channel A1" in table["left_out"]["bad"]
     assert result.primary is None
@@ -572,7 +575,7 @@ def test_a_gain_is_followed_by_control_analyses(short, undrawn, tmp_path, monkey
         return {"encoder": noise} if method.kind in ("sham", "random") else features
 
     monkeypatch.setattr(study_scores, "features_of", worse)
-    monkeypatch.setattr(MODULE, "LEARNED", 2.0)
+    monkeypatch.setattr(study_tables, "LEARNED", 2.0)
     monkeypatch.setattr(
         study_design,
         "EFFORTS",
