@@ -83,6 +83,15 @@ class Settings:
     only: Sequence[str] = ()
     without: Sequence[str] = ()
 
+    @property
+    def limits(self) -> Effort:
+        """The effort, with the chosen duration and with or without control analyses."""
+        effort = EFFORTS[self.effort]
+        chosen = {name.lower() for name in self.only or effort.groups}
+        has_controls = "controls" in chosen - {name.lower() for name in self.without}
+        minutes = self.minutes or effort.minutes
+        return replace(effort, minutes=minutes, controls=effort.controls if has_controls else ())
+
 
 @dataclass(frozen=True, eq=False)
 class Design:

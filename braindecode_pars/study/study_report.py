@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from braindecode_pars.evaluation import score_figures
 from braindecode_pars.evaluation.controls import join_with_last
+from braindecode_pars.evaluation.score_figures import control_gains
 from braindecode_pars.plotting import style, training_figures
 from braindecode_pars.study.study_answers import (
     Answer,
@@ -87,7 +87,7 @@ def _figures(study: Any, answers: Sequence[Answer]) -> dict[str, dict[str, str]]
     if len(levels):
         figures["method"] = _mean_score_figure(study, levels, study.recommendation)
     if study.controls is not None:
-        axes = score_figures.control_gains(study.controls, study.metric.replace("_", " "))
+        axes = control_gains(study.controls, study.metric.replace("_", " "))
         axes[0].set_title("")  # the title would be the only number of labeled subjects
         alt = "Differences from sham pretraining on recorded signals and on control signals."
         figures["controls"] = _image(axes[0], alt)

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from braindecode_pars._common import files, held_out, tables
 from braindecode_pars._common.names import extra_module
 from braindecode_pars.baselines import linear_probe, window_features
-from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
+from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
 from braindecode_pars.study.study_design import Design, StudyPlan
@@ -245,8 +245,7 @@ def predict_with(
     corpus = design.corpus
     estimator: BaseEstimator = splitting.with_seed(clone(method.estimator), seed)
     if encoder is not None:
-        names = windows_estimator.parameters_called("encoder", estimator)
-        estimator.set_params(**dict.fromkeys(names, encoder))
+        estimator.set_params(encoder=encoder)
     fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
     classes, windows = design.classes, corpus.X[test]
     if not hasattr(fitted, "predict_proba"):
