@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,16 @@ _SCORES = (
     "The mean {metric} on held-out subjects was {score} with {method} and {reference_score} with "
     "{reference}."
 )
+_DIFFERENCE = (
+    "The mean difference is {difference} ({ci}; {p}), and the score improved in {n_better} of "
+    "{n_subjects} subjects."
+)
 #: Headline and further sentences by the outcome of the primary comparison.
 PRETRAINING = {
     Outcome.GAIN: (
         "Yes, pretraining on these recordings improved classification significantly.",
         _SCORES,
-        "The mean difference is {difference} ({ci}; {p}), and the score improved in {n_better} of "
-        "{n_subjects} subjects.",
+        _DIFFERENCE,
     ),
     Outcome.NO_GAIN: (
         "No, pretraining did not improve classification by a relevant amount.",
@@ -40,8 +43,7 @@ PRETRAINING = {
     Outcome.WORSE: (
         "No, pretraining reduced the score significantly.",
         _SCORES,
-        "The mean difference is {difference} ({ci}; {p}), and the score improved in {n_better} of "
-        "{n_subjects} subjects.",
+        _DIFFERENCE,
     ),
 }
 #: Headline and further sentences by the result of the comparison with the baseline.
@@ -207,3 +209,10 @@ def number_text(value: float, form: str = ".3f") -> str:
 def p_text(value: float) -> str:
     """Format a p-value; values below 0.001 are not written out."""
     return "< 0.001" if value < 0.001 else number_text(value)
+
+
+def value_text(value: Any) -> str:
+    """Format a text, a number, or a list or dict of texts and numbers."""
+    if isinstance(value, Mapping):
+        value = [f"{name} {value_text(entry)}" for name, entry in value.items()]
+    return ", ".join(map(value_text, value)) if isinstance(value, list | tuple) else str(value)

@@ -126,6 +126,11 @@ class Design:
     is_centered: bool
     left_out: dict[str, int]
 
+    @property
+    def n_chans(self) -> int:
+        """Number of channels."""
+        return len(self.corpus.X[0])
+
     @cached_property
     def classes(self) -> np.ndarray:
         """Sorted labels of the classes."""

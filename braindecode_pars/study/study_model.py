@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from pathlib import Path
 from typing import Any
 
 from sklearn.base import clone
@@ -16,6 +17,27 @@ from braindecode_pars.study.study_methods import RANDOM, Method
 from braindecode_pars.study.study_tests import Recommendation
 
 log = logging.getLogger(__name__)
+
+#: Name of the folder of the classifier, in the folder of the study.
+FOLDER = "model"
+
+
+def check_may_save(folder: Path) -> None:
+    """Check that the model in the folder of a study, if there is one, was saved by a study.
+
+    Raises
+    ------
+    ValueError
+        If it was not.
+    """
+    model = folder / FOLDER
+    for kind in model_files.kinds_in(model):
+        description = model_files.read_model(model).description
+        if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
+            raise ValueError(
+                f"{model} contains a {kind} that was not saved by a study, and would be "
+                "overwritten. Move it to another folder, or choose another output folder."
+            )
 
 
 def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
@@ -41,7 +63,7 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
         if method.task is not None:
             estimator.set_params(encoder=encoder)
     corpus = plan.design.corpus
-    folder = plan.folder / "model"
+    folder = plan.folder / FOLDER
     estimator.fit(corpus.X[corpus.labeled], corpus.y[corpus.labeled])
     score = {name: getattr(chosen, name) for name in ("score", "low", "high")}
     estimator.expected_score_ = dict(metric=METRIC.replace("_", " ")) | score

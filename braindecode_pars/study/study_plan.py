@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars._common import checks, files, model_files, names
+from braindecode_pars._common import checks, files, names
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
-from braindecode_pars.study import study_design, study_scores
+from braindecode_pars.study import study_design, study_model, study_scores
 from braindecode_pars.study.data_check import DataCheck
 from braindecode_pars.study.study_data import StudyData
 from braindecode_pars.study.study_design import Design, Effort, Settings, StudyPlan
@@ -56,14 +56,10 @@ def plan_study(
         n_draws=settings.draws,
     )
     encoders, excluded = usable_encoders(settings.encoders, corpus)
-    steps = choose_steps(
-        make_steps(
-            len(corpus.X[0]), settings.tasks, encoders, methods or {}, effort.n_pretrainings
-        ),
-        effort.groups,
-        settings.only,
-        settings.without,
+    all_steps = make_steps(
+        design.n_chans, settings.tasks, encoders, methods or {}, effort.n_pretrainings
     )
+    steps = choose_steps(all_steps, effort.groups, settings.only, settings.without)
     about = _describe(settings, design, effort, steps)
     about["left_out"] = [*excluded, *_excluded_from_centering(design)]
     folder = Path(out).expanduser()
@@ -142,13 +138,7 @@ def check_settings(
     if out is not None:
         folder = Path(out).expanduser()
         ResultsFolder(folder, "a study", marks=("study.json",)).check()
-        kinds = model_files.kinds_in(model := folder / "model")
-        description: Any = model_files.read_model(model).description if kinds else {}
-        if kinds and "expected_score" not in description.get(model_files.ENTRIES.get(kinds[0]), ()):
-            raise ValueError(
-                f"{model} contains a {kinds[0]} that was not saved by a study, and would be "
-                "overwritten. Move it to another folder, or choose another output folder."
-            )
+        study_model.check_may_save(folder)
 
 
 # Duration -----------------------------------------------------------------------------------------

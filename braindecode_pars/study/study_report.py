@@ -9,7 +9,7 @@ import base64
 import io
 import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from braindecode_pars.study.study_answers import (
     are_above_chance,
     number_text,
     p_text,
+    value_text,
 )
 from braindecode_pars.study.study_tests import (
     ALPHA,
@@ -37,13 +38,6 @@ from braindecode_pars.study.study_tests import (
 
 #: Kinds of methods, in the order of the colors of the figures.
 KINDS = ("pretrained", "sham", "random", "baseline", "bundled", "ensemble", "network")
-
-
-def _text(value: Any) -> str:
-    """Format a text, a number, or a list or dict of texts and numbers."""
-    if isinstance(value, Mapping):
-        value = [f"{name} {_text(entry)}" for name, entry in value.items()]
-    return ", ".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def write_report(study: Any, path: str | Path) -> Path:
@@ -71,7 +65,7 @@ def write_report(study: Any, path: str | Path) -> Path:
     content |= dict(figures=_figures(study, answers), relevant=RELEVANT_DIFFERENCE)
     template = Path(__file__).with_suffix(".html")
     return style.write_page(
-        file, template, content, number=number_text, p=p_text, text=_text, quote=shlex.quote
+        file, template, content, number=number_text, p=p_text, text=value_text, quote=shlex.quote
     )
 
 

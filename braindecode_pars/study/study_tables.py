@@ -85,7 +85,7 @@ def _with_scores(result: Study, table: pd.DataFrame, plan: StudyPlan) -> Study:
     result = replace(result, primary=primary, has_learned=has_learned)
     if RANDOM in finished:
         result = replace(result, initialization=scores.compare(name, RANDOM))
-    baseline = baseline_name(len(plan.design.corpus.X[0]))
+    baseline = baseline_name(plan.design.n_chans)
     if baseline in finished:
         comparison = scores.compare(name, baseline, is_tested=result.has_gain)
         result = replace(result, baseline=comparison)

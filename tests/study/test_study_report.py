@@ -415,7 +415,7 @@ def test_tables_have_the_values_of_the_study(page, study):
         "data": ["linked ears", "<td>835</td>", "samples: &lt;a&gt; and &lt;b&gt;."],
         "left-out": ["pars-sleep: windows are too short", "networks: ValueError: &lt;no&gt;"],
         "design": ["braindecode-pars study folder", "torch 2.11", "0, 1, 2", "abc123"],
-        "plan": ["<td>9.5</td>"],
+        "plan": ["<td>9.5</td>", ">finished</td>", ">ValueError: &lt;no&gt; windows</td>"],
     }.items():
         for text in texts:
             assert text in section(page, name), (name, text)
