@@ -50,6 +50,10 @@ class StudyData:
         windows_ds : BaseConcatDataset | StudyData
             Labeled windows, or any other source of windows that the estimators accept. The label
             -1 means unlabeled, unless a class name is assigned to -1.
+
+        Returns
+        -------
+        StudyData
         """
         if isinstance(windows_ds, cls):
             return windows_ds

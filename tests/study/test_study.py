@@ -34,7 +34,7 @@ from braindecode_pars.study import (
 )
 from braindecode_pars.study.data_check import check_data
 from braindecode_pars.study.study import run_study, study
-from braindecode_pars.study.study_design import folds_of, make_design
+from braindecode_pars.study.study_design import Settings, folds_of, make_design
 from braindecode_pars.study.study_methods import (
     HAND_CRAFTED,
     RANDOM,
@@ -119,6 +119,16 @@ class Constant(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self.classes_[self.label])
+
+
+class StartsFromEncoder(Constant):
+    def __init__(self, label=0, encoder=None):
+        super().__init__(label)
+        self.encoder = encoder
+
+    def fit(self, X, y):
+        assert self.encoder == "an encoder"
+        return super().fit(X, y)
 
 
 class Warns(Constant):
@@ -260,6 +270,14 @@ def test_groups_and_methods_can_be_chosen_by_name():
         names(only=["mine"], without=["mine"])
 
 
+def test_the_limits_follow_from_the_settings():
+    default = study_design.EFFORTS["default"]
+    assert Settings("default").limits == default
+    assert Settings("default", minutes=2.5).limits == replace(default, minutes=2.5)
+    for selection in (dict(only=["primary"]), dict(without=["Controls"])):
+        assert Settings("default", **selection).limits == replace(default, controls=())
+
+
 def test_encoders_that_match_the_windows_are_used():
     """Sampling rate, duration of windows (20 s for sleep) and subjects are checked."""
     with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
@@ -372,6 +390,18 @@ def test_networks_and_control_analyses_use_one_shuffle_of_labeled_subjects(group
     n_draws = design.n_sets if is_slow else design.n_draws
     assert draws == set(product(range(2), range(n_draws)))
     assert design.n_sets < design.n_draws
+
+
+def test_a_fine_tuned_network_starts_from_the_encoder_of_its_fold(monkeypatch):
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    folds = []
+    monkeypatch.setattr(
+        study_scores, "encoder_of", lambda m, plan, fold, _: folds.append(fold) or "an encoder"
+    )
+    method = Method("m", "network", task="pars", estimator=StartsFromEncoder())
+    step, plan = StudyStep("m", "networks", (method,)), SimpleNamespace(design=design)
+    assert list(study_scores.score_method(method, step, plan, print))
+    assert folds == [0, 1]
 
 
 def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
@@ -607,7 +637,7 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    settings = study_design.Settings("quick", only=[HAND_CRAFTED], draws=4)
+    settings = Settings("quick", only=[HAND_CRAFTED], draws=4)
     plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)
