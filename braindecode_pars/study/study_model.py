@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 FOLDER = "model"
 
 
-def check_may_save(folder: Path) -> None:
+def check_model_folder(folder: Path) -> None:
     """Check that the model in the folder of a study, if there is one, was saved by a study.
 
     Raises

@@ -138,7 +138,7 @@ def check_settings(
     if out is not None:
         folder = Path(out).expanduser()
         ResultsFolder(folder, "a study", marks=("study.json",)).check()
-        study_model.check_may_save(folder)
+        study_model.check_model_folder(folder)
 
 
 # Duration -----------------------------------------------------------------------------------------
