@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import joblib
@@ -45,6 +46,16 @@ class FoldError(RuntimeError):
     The message contains the fold and the number of finished folds. Finished folds remain in
     ``out``, and the same call resumes from them.
 
+    Attributes
+    ----------
+    key : dict
+        Fold: ``protocol``, ``dataset``, ``method``, ``subject``, ``n_train_subjects``, ``seed``,
+        and the settings that an ablation varies.
+    method : str | None
+        Method that failed.
+    reason : str
+        Type and message of the error.
+
     Examples
     --------
     >>> from sklearn.svm import SVC
@@ -54,21 +65,25 @@ class FoldError(RuntimeError):
     >>> try:  # a classifier of feature vectors cannot be fitted on windows
     ...     leave_one_subject_out({"SVC": SVC()}, windows, verbose=0)
     ... except FoldError as error:
-    ...     print(str(error).split(" failed")[0])
-    SVC, subject 1, 1 training subjects, seed 0
+    ...     error.method, error.key["subject"], error.key["seed"]
+    ('SVC', 1, 0)
     """
 
-    #: Method that failed, and the type and message of the error.
-    method: str | None = None
+    key: Mapping[str, Any] = MappingProxyType({})
     reason: str = ""
 
     @classmethod
-    def of(cls, step: Any, error: Exception, method: str | None = None) -> Self:
-        """Return the FoldError of a fold, or of another step of a study, that raised ``error``."""
+    def of(cls, fold: Fold, error: Exception) -> Self:
+        """Return the FoldError of a fold whose fit raised ``error``."""
         reason = f"{type(error).__name__}: {str(error).strip().rstrip('.')}"
-        fold_error = cls(f"{step} failed with {reason}.")
-        fold_error.method, fold_error.reason = method, reason
+        fold_error = cls(f"{fold} failed with {reason}.")
+        fold_error.key, fold_error.reason = fold.key, reason
         return fold_error
+
+    @property
+    def method(self) -> str | None:
+        """Method that failed."""
+        return self.key.get("method")
 
 
 #: Function that prepares unfinished folds before they run, see :func:`run_folds`.
@@ -311,7 +326,7 @@ def _run(
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once([fold_warnings])  # the warnings may explain the error
-        raise FoldError.of(fold, error, fold.method) from error
+        raise FoldError.of(fold, error) from error
     if file is not None and file.parent.is_dir():
         files.write_checked(file, result)
     return i, result, fold_warnings

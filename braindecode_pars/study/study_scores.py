@@ -12,20 +12,16 @@ import pandas as pd
 import skorch
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
 
 from braindecode_pars._common import files, held_out, tables
 from braindecode_pars._common.names import extra_module
 from braindecode_pars.baselines import linear_probe, window_features
-from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
+from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
-from braindecode_pars.study.study_design import (
-    Design,
-    Method,
-    StudyPlan,
-    StudyStep,
-    step_limit,
-)
+from braindecode_pars.study.study_design import Design, StudyPlan
+from braindecode_pars.study.study_methods import Method, StudyStep
 from braindecode_pars.windows import Windows
 
 #: Transformers of the feature sets without an encoder.
@@ -126,7 +122,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
     if method.task is not None:
         limits: dict[str, Any] = dict(
-            pretrain_max_steps=step_limit(method.task, plan.effort.max_steps),
+            pretrain_max_steps=plan.effort.step_limit(method.task),
             pretrain_minutes=plan.effort.minutes,
         )
         if method.kind == "sham":
@@ -217,25 +213,29 @@ def predict_linear(
     """
     labeled = np.flatnonzero(design.corpus.labeled)
     train, test = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
-    classes, codes = np.unique(design.corpus.y[labeled], return_inverse=True)
+    codes = np.searchsorted(design.classes, design.corpus.y[labeled])
     subjects = pd.factorize(design.corpus.groups[labeled])[0]
     present, labels = np.unique(codes[train], return_inverse=True)
-    probabilities = np.zeros((len(test), len(classes)))
+    probabilities = np.zeros((len(test), len(design.classes)))
     if len(present) == 1:  # a single class in the training set
         probabilities[:, present] = 1.0
         return probabilities
-    folds = linear_probe.folds_by_subject(subjects[train], labels)
     for view, values in features.items():
         if view == "tangent_space":
             tangentspace = extra_module("pyriemann.tangentspace")
-
             values = tangentspace.TangentSpace().fit(values[train]).transform(values)
         if is_centered:
             values = transformers.subtract_means(values, subjects)
-        unfitted = linear_probe.logistic_regression(None, "balanced")
-        classifier = linear_probe.fit_searched(unfitted, values[train], labels, folds)
+        classifier = fit_classifier(values[train], labels, subjects[train])
         probabilities[:, present] += classifier.predict_proba(values[test]) / len(features)
     return probabilities
+
+
+def fit_classifier(features: np.ndarray, labels: np.ndarray, subjects: np.ndarray) -> Pipeline:
+    """Fit logistic regression, whose C is selected by cross-validation over the subjects."""
+    unfitted = linear_probe.logistic_regression(None, "balanced")
+    folds = linear_probe.folds_by_subject(subjects, labels)
+    return linear_probe.fit_searched(unfitted, features, labels, folds)
 
 
 def predict_with(
@@ -245,10 +245,9 @@ def predict_with(
     corpus = design.corpus
     estimator: BaseEstimator = splitting.with_seed(clone(method.estimator), seed)
     if encoder is not None:
-        names = windows_estimator.parameters_called("encoder", estimator)
-        estimator.set_params(**dict.fromkeys(names, encoder))
+        estimator.set_params(encoder=encoder)
     fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
-    classes, windows = np.unique(corpus.y[corpus.labeled]), corpus.X[test]
+    classes, windows = design.classes, corpus.X[test]
     if not hasattr(fitted, "predict_proba"):
         return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(windows))]
     probabilities = np.zeros((len(test), len(classes)))
@@ -264,8 +263,7 @@ def count_predictions(
     The score is the balanced accuracy over the classes of the subject. The chance level is 1
     divided by the number of these classes.
     """
-    classes = np.unique(design.corpus.y[design.corpus.labeled])
-    n, true = len(classes), np.searchsorted(classes, design.corpus.y[test])
+    n, true = len(design.classes), np.searchsorted(design.classes, design.corpus.y[test])
     predicted, subjects = probabilities.argmax(axis=1), design.corpus.groups[test].astype(str)
     for subject in np.unique(subjects):
         is_subject = subjects == subject

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -10,18 +12,107 @@ from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
-from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE
-from braindecode_pars.study.study_results import (
-    Comparison,
-    Recommendation,
-)
 
 #: Significance level of all tests.
 ALPHA = 0.05
+#: Smallest relevant improvement, in balanced accuracy.
+RELEVANT_DIFFERENCE = 0.02
 #: Number of random splits of the subjects to estimate the score of the recommended method.
 N_SPLITS = 200
 #: Kinds of methods in order of complexity. Of equivalent methods, the simplest is recommended.
 SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
+
+
+class Outcome(StrEnum):
+    """Outcome of a comparison."""
+
+    GAIN = "gain"
+    NO_GAIN = "no gain worth having"
+    UNCLEAR = "unclear"
+    WORSE = "worse"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Paired comparison of two methods on the same subjects, draws and pretrainings.
+
+    Attributes
+    ----------
+    method, reference : str
+        Names of the methods. The difference is the score of ``method`` minus that of ``reference``.
+    score, reference_score : float
+        Mean score of ``method`` and of ``reference``, averaged over features without and, where
+        possible, with subject-wise centering.
+    difference, ci_low, ci_high : float
+        Mean difference and its uncorrected 95 % confidence interval.
+    p : float
+        Uncorrected p-value of a two-sided t-test with subjects, draws and pretrainings as crossed
+        random effects; NaN if the comparison was not tested.
+    upper : float
+        Upper end of the one-sided 95 % confidence interval, to rule out improvements.
+    detectable : float
+        Minimum detectable difference: the true difference that this test detects with 80 % power.
+    n_subjects : int
+        Number of test subjects.
+    n_better : int
+        Number of test subjects whose mean score is higher with ``method``.
+    subjects_needed : float
+        Number of subjects required to detect a difference of 0.02 with 80 % power; infinity if more
+        subjects alone do not suffice.
+    """
+
+    method: str
+    reference: str
+    score: float
+    reference_score: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    upper: float
+    detectable: float
+    n_subjects: int
+    n_better: int
+    subjects_needed: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """Outcome of the test at the significance level, and of the upper bound."""
+        if self.p < ALPHA:
+            return Outcome.GAIN if self.difference > 0 else Outcome.WORSE
+        return Outcome.NO_GAIN if self.upper < RELEVANT_DIFFERENCE else Outcome.UNCLEAR
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Method recommended for new subjects, and its expected score.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    is_centered : bool
+        Whether features are subject-centered (transductive: unlabeled windows of the test subject
+        are used).
+    score : float
+        Expected score on a new subject. The method is chosen and scored on different subjects, so
+        that the choice does not bias the score.
+    low, high : float
+        95 % prediction interval of the score of one new subject, clipped to 0 and 1.
+    equivalent : tuple of str
+        Further methods whose mean score is at most 0.02 below the highest mean and not
+        significantly lower.
+    folder : str | None
+        Folder of the saved classifier, which was trained with the labels of all subjects.
+    """
+
+    method: str
+    is_centered: bool
+    score: float
+    low: float
+    high: float
+    equivalent: tuple[str, ...] = ()
+    folder: str | None = None
 
 
 class Scores:

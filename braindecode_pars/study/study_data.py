@@ -1,0 +1,143 @@
+"""Data of a study: labeled windows of any source as plain tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from torch.utils.data import ConcatDataset
+
+from braindecode_pars.windows import Windows, amplitudes, convert, labels, table
+
+#: Maximum number of windows that are read per recording.
+_MAX_READ_PER_RECORDING = 8
+#: Approximate maximum number of windows that are read over all recordings.
+_MAX_READ = 2000
+#: Optional properties in the description of a recording.
+_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
+
+
+@dataclass(frozen=True, eq=False)
+class StudyData:
+    """Windows, and tables of recordings and labeled windows.
+
+    Attributes
+    ----------
+    windows : Windows
+        All windows, whose samples are read when they are needed.
+    recordings : DataFrame
+        One row per recording: ``name``, ``subject``, ``corpus``, ``channels``, ``date``, ``file``,
+        ``site``, ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``. Unknown
+        values are None.
+    labeled : DataFrame
+        One row per labeled window: ``window`` (its index), ``recording``, ``start``, ``subject``
+        and ``class``.
+    """
+
+    windows: Windows
+    recordings: pd.DataFrame
+    labeled: pd.DataFrame
+
+    @classmethod
+    def of(cls, windows_ds: Any) -> Self:
+        """Convert labeled windows of any source, without reading samples.
+
+        Parameters
+        ----------
+        windows_ds : BaseConcatDataset | StudyData
+            Labeled windows, or any other source of windows that the estimators accept. The label
+            -1 means unlabeled, unless a class name is assigned to -1.
+
+        Returns
+        -------
+        StudyData
+        """
+        if isinstance(windows_ds, cls):
+            return windows_ds
+        windows = convert.as_windows(windows_ds)
+        recordings = _recordings(windows, windows_ds)
+        return cls(windows, recordings, _labeled(windows, recordings))
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes, in the order of their labels."""
+        return list(self.labeled["class"].cat.categories)
+
+    @cached_property
+    def by_subject(self) -> bool:
+        """Whether each subject has one class, such as a diagnosis."""
+        classes = self.labeled["class"]
+        return classes.nunique() > 1 and labels.one_class_each(classes, self.labeled["subject"])
+
+    @cached_property
+    def has_one_class_per_recording(self) -> bool:
+        """Whether every labeled recording has one class."""
+        return bool((self.labeled.groupby("recording")["class"].nunique() == 1).all())
+
+    @cached_property
+    def sampled(self) -> pd.DataFrame:
+        """Some windows of each recording and class, at equal intervals, whose samples are read.
+
+        The columns are those of ``labeled``; ``log_amplitude``, the decimal logarithm of the
+        standard deviation, median over channels; and ``channel_log_amplitudes``, an array.
+        """
+        chosen = []
+        n_classes = self.labeled.groupby("recording")["class"].nunique()
+        n_max = min(_MAX_READ_PER_RECORDING, _MAX_READ // max(1, len(n_classes)))
+        for (recording, _), rows in self.labeled.groupby(["recording", "class"], observed=True):
+            n = max(2, n_max // n_classes[recording])
+            chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
+        rows = pd.concat(chosen) if chosen else self.labeled
+        # Only one window is in memory at a time.
+        of_channels = [
+            amplitudes.log_amplitudes_of(self.windows[i].astype(float))
+            for i in rows["window"].tolist()
+        ]
+        log_amplitudes = [np.log10(pd.Series(10 ** values[0]).median()) for values in of_channels]
+        return rows.assign(
+            log_amplitude=np.array(log_amplitudes, float),
+            channel_log_amplitudes=pd.Series(of_channels, rows.index, object),
+        )
+
+
+def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
+    """Return the properties of each recording; unknown values are None."""
+    rows = windows.recordings
+    has_name = table.is_name(rows["subject"].to_numpy())
+    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
+    parts = [part for part in parts if len(part)]  # as in the table of Windows
+    parts = parts if len(parts) == len(rows) else [None] * len(rows)
+    metadata = [getattr(part, "description", None) for part in parts]
+    infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
+    recordings = pd.DataFrame(
+        {
+            "subject": rows["subject"].astype(object).where(has_name, None),
+            "corpus": rows["corpus"],
+            "channels": [", ".join(sorted(montage.names)) or None for montage in rows["channels"]],
+            "date": [info.get("meas_date") for info in infos],
+            **{name: [None if d is None else d.get(name) for d in metadata] for name in _DESCRIBED},
+        },
+        index=rows.index,
+        dtype=object,
+    )
+    numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(recordings["subject"])]
+    recordings["name"] = recordings["file"].where(recordings["file"].notna(), numbers)
+    return recordings
+
+
+def _labeled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
+    """Return the labeled windows, with their recording, subject, class and position."""
+    targets = pd.Series(windows.y, range(len(windows)), dtype=object)
+    if -1 not in (windows.label_names or {}).values():
+        targets = targets.mask(targets == -1)
+    targets = targets.dropna()
+    classes = np.array(sorted(set(targets), key=lambda y: (str(type(y)), y)), object)
+    names = labels.names_of_classes(classes, windows.label_names) or {}
+    texts = [str(names.get(label, label)) for label in classes]
+    rows = windows.table[["recording", "start"]].iloc[targets.index]
+    rows = rows.assign(subject=recordings["subject"].reindex(rows["recording"]).to_numpy())
+    of_class = pd.Categorical(targets, classes).rename_categories(texts)
+    return rows.assign(**{"window": targets.index, "class": of_class})
