@@ -13,8 +13,8 @@ class RiemannianCentering(SubjectCentering):
 
     Let :math:`M` be the Riemannian mean of the covariances :math:`C_i` of a subject. Each
     covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. It is then raised to the power for which the
-    mean squared distance of the covariances of the subject from the identity is 1. Use it before
-    the tangent space, as in
+    mean squared distance of the covariances of the subject from the identity is 1. Use this
+    transformer before the tangent space, as in
     ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``. The computations
     are those of pyRiemann.
 
