@@ -43,7 +43,7 @@ def shared_channels(
         Whether the recordings will be re-referenced to the average of the selected channels. If
         True, bipolar channels such as ``Fpz-Cz`` are selected only if there are no other channels.
     verbose : int
-        Whether to log excluded channels if none of them is an electrode (1), or not (0).
+        If 1, log excluded channels if none of them is an electrode. If 0, log nothing.
 
     Returns
     -------

@@ -253,7 +253,7 @@ def _length(
 
 
 def _check_ordered(name: str, labels: Any) -> None:
-    """Check that labels are a list or a dict. The order of a set differs between processes."""
+    """Check that labels are a list or a dict, because the order of a set is not reproducible."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(
             f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."

@@ -67,7 +67,8 @@ class Recipe:
         Function of recordings and ``exclude`` that separates the recordings of excluded subjects,
         for a corpus that contains subjects of other corpora.
     overlap : str
-        Warning that is issued if such a corpus is read and ``exclude`` is empty.
+        Warning that is issued if a corpus that contains subjects of other corpora is read, and
+        ``exclude`` is empty.
 
     Examples
     --------

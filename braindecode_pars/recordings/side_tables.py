@@ -206,8 +206,8 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             f"{where} has the columns {checks.format_list([*map(repr, further)])}, which appear to "
             "contain times but are not read. Times are read from the columns 'onset' and "
-            "'duration', in seconds relative to the first sample. Rename or remove other columns "
-            "with times."
+            "'duration', in seconds relative to the first sample. Rename or remove all other "
+            "columns with times."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
     is_invalid = (texts != "") & ~np.isfinite(numbers)
