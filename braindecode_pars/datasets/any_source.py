@@ -62,7 +62,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Raises
     ------
     TypeError
-        If the source has no such setting.
+        If a setting is not an argument of the function that loads the source.
     ValueError
         If the source is unknown, if the folder of a corpus is missing, or if a store has no labels.
 
