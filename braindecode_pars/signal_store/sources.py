@@ -92,7 +92,7 @@ class StoredForm:
         Raises
         ------
         ValueError
-            When the recording has no samples or none of the channels, or when it has only one
+            If the recording has no samples or none of the channels, or if it has only one
             channel and the reference is the average.
         """
         # Pick EEG channels.
@@ -193,7 +193,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     Raises
     ------
     SkippedError
-        When a channel contains NaN or infinite samples, or samples too large for single precision.
+        If a channel contains NaN or infinite samples, or samples too large for single precision.
         The message contains the channels.
     """
     # The sum overflows to inf if the values do not fit into single precision.
@@ -330,8 +330,8 @@ class Source:
         Raises
         ------
         ValueError
-            When the file is damaged, cannot be opened for the reason in ``problem``, or has no
-            labeled window although the recipe creates labeled windows.
+            If the file is damaged, or cannot be opened for the reason in ``problem``. If the
+            recording has no labeled window, although its recipe creates labeled windows.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
@@ -363,13 +363,13 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Raises
     ------
     TypeError
-        When ``recordings`` has an unsupported type, or contains windows without their recording.
+        If ``recordings`` has an unsupported type, or contains windows without their recording.
     FileNotFoundError
-        When the folder does not exist or contains no recording.
+        If the folder does not exist or contains no recording.
     ValueError
-        When one or two top-level folders would be the subjects of many recordings, when file names
-        apparently number the recordings of one subject, when a label is neither a number nor a
-        string, or when a recording of a dataset has a ``transform``.
+        If one or two top-level folders would be the subjects of many recordings. If file names
+        apparently number the recordings of one subject. If a label is neither a number nor a
+        string. If a recording of a dataset has a ``transform``.
     """
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
@@ -420,7 +420,7 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     Raises
     ------
     ValueError
-        When two corpora have the same name, or when their classes differ.
+        If two corpora have the same name, or if their classes differ.
     """
     candidates = recordings if isinstance(recordings, list | tuple) else [recordings]
     corpora = [corpus for corpus in candidates if isinstance(corpus, recipe.ContinuousCorpus)]

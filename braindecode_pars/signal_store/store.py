@@ -152,19 +152,19 @@ class SignalStore:
             Recordings to store: continuous recordings, windows, one or a list of
             :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder.
 
-            Of windows, the complete recordings are stored; if any window has a label other than -1,
-            a table of the windows is stored as well, for :meth:`labeled_windows`.
+            For windows, the complete recordings are stored. If any window has a label other than
+            -1, a table of the windows is stored as well, for :meth:`labeled_windows`.
 
             The recordings of a corpus are read and preprocessed by its recipe, so the arguments
             from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
-            holds out for validation and test are also excluded from the other corpora; their number
-            is logged.
+            holds out for validation and test are also excluded from the other corpora. The number
+            of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
             cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
-            stored as one segment between each two gaps, with the suffixes #1, #2 and so on, so that
-            no crop or window contains a gap.
+            stored as several segments, with the suffixes #1, #2 and so on: the signals between the
+            gaps. Therefore, no crop or window contains a gap.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the maximum error of a sample is half of
             1/65,534 of the range of the channel in the recording. If rare artifacts are so large
@@ -198,8 +198,8 @@ class SignalStore:
             Proportion of each ContinuousCorpus in the data of a pretraining run, by name. Only the
             ratios matter: ``{"tueg": 1, "ysyw": 1}`` is the mixture of the paper. The proportions
             are stored in the index of the store and used by :func:`runs.pretrain
-            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on them, so a call
-            that resumes may change them. If None, every window is drawn once per pass.
+            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on the proportions,
+            so a call that resumes may change them. If None, every window is drawn once per pass.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
@@ -216,26 +216,27 @@ class SignalStore:
         Raises
         ------
         TypeError
-            When ``recordings`` has another type, or ``channels`` is a string.
+            If ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            When the folder is not empty and not a store, when the store was created with different
-            arguments, when a stored file has changed, when a recording cannot be stored, or when
-            sampling rates differ. The message contains the recording. Also when the folder is a
-            complete store and ``recordings`` is a dataset, when one or two top-level folders would
-            be the subjects of many recordings, when file names apparently number the recordings of
-            one subject, such as ``Subject00_1`` and ``Subject00_2``, when a recording of a dataset
-            has a ``transform``, or when an argument has an invalid value.
+            If the folder is not empty and not a store, or is a complete store and ``recordings``
+            is a dataset. If the store was created with different arguments. If a stored file has
+            changed, a recording cannot be stored, or sampling rates differ; the message contains
+            the recording. If one or two top-level folders would be the subjects of many
+            recordings. If file names apparently number the recordings of one subject, such as
+            ``Subject00_1`` and ``Subject00_2``. If a recording of a dataset has a ``transform``.
+            If an argument has an invalid value.
         OSError
-            When the folder cannot be written, for example because the disk is full, or when a
-            worker process was killed. Stored recordings remain, and the same call resumes after
-            them.
+            If the folder cannot be written, for example because the disk is full, or if a worker
+            process was killed. Stored recordings remain, and the same call resumes after the last
+            stored recording.
 
         Warns
         -----
         UserWarning
-            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]``
-            contains their number), when int16 is too coarse for a signal, when the amplitude of a
-            recording is implausible for EEG in volts, and when two recordings are duplicates.
+            If recordings were skipped. If samples were clipped; ``recordings["n_clipped"]``
+            contains the number of clipped samples. If int16 is too coarse for a signal. If the
+            amplitude of a recording is implausible for EEG in volts. If two recordings are
+            duplicates.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
@@ -276,17 +277,17 @@ class SignalStore:
         Raises
         ------
         FileNotFoundError
-            When the folder is not a store.
+            If the folder is not a store.
         ValueError
-            When the store is incomplete, truncated or altered.
+            If the store is incomplete, truncated or altered.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
         index = Index.read(path)
         if not index.complete:
             raise ValueError(
-                f"{path} is an incomplete store of {len(index.recordings)} recordings. Repeat the "
-                "call or command that created it to resume."
+                f"{path} is an incomplete store of {len(index.recordings)} recordings. To resume, "
+                "repeat the call or command that created the store."
             )
         samples = path / SAMPLES
         writing.check_not_truncated(path, index)
@@ -385,9 +386,9 @@ class SignalStore:
         Raises
         ------
         IndexError
-            When a signal does not exist.
+            If a signal does not exist.
         ValueError
-            When a signal is shorter than the crop. The message contains the recording.
+            If a signal is shorter than the crop. The message contains the recording.
         """
         checks.integer(1).check("n_times", n_times)
         checks.instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
@@ -414,9 +415,9 @@ class SignalStore:
         Raises
         ------
         IndexError
-            When a signal does not exist.
+            If a signal does not exist.
         ValueError
-            When a crop exceeds its signal. The message contains the recording.
+            If a crop exceeds its signal. The message contains the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
         if starts.shape != signals.shape or starts.dtype.kind not in "iu":
@@ -465,8 +466,8 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a subject is not in the store, when no recording remains, or when subjects are
-            excluded and the subject of a remaining recording is unknown.
+            If a subject is not in the store. If no recording remains. If subjects are excluded and
+            the subject of a remaining recording is unknown.
         """
         recordings = list(self._recordings)
         if subjects is not None:
@@ -479,7 +480,8 @@ class SignalStore:
             if unknown := sum(recording.subject is None for recording in recordings):
                 raise ValueError(
                     f"{unknown} recordings in {self.path} have no subject, so they may belong to "
-                    "an excluded subject. Create the store with subject=."
+                    "an excluded subject. Create the store again, and specify the subject of each "
+                    "file with the argument subject."
                 )
         return self._view(recordings)
 
@@ -506,7 +508,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When no recording remains.
+            If no recording remains.
         """
         held_out = [r for r in self._recordings if r.split in recipe.HELD_OUT]
         held_out_subjects = SubjectKeys(r.subject for r in held_out if r.subject is not None)
@@ -550,7 +552,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When all recordings are shorter than a window.
+            If all recordings are shorter than a window.
         """
         checks.integer(1).check("n_times", n_times)
         # At least one recording must have the length of a window.
@@ -608,7 +610,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When the store, or this view of it, contains no labeled windows.
+            If the store, or this view of it, contains no labeled windows.
 
         Examples
         --------
@@ -648,7 +650,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When samples were altered. The message contains the recordings.
+            If samples were altered. The message contains the recordings.
         """
         bar = training.ProgressBar(
             self._recordings,
