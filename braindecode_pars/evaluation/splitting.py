@@ -223,7 +223,7 @@ class Fold:
     seed : int
         Seed of every ``random_state`` and of torch's random state.
     estimator : estimator
-        Unfitted estimator. A clone with this seed is fitted.
+        Unfitted estimator. A clone with ``seed`` is fitted.
     train, test : ndarray of int
         Indices of the training and test windows.
     test_subjects : list
