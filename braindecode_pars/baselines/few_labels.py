@@ -302,7 +302,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             objection = str(error)
         if not is_auto:
             if objection:
-                checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
+                checks.warn_user(f"{_ONE_CLASS} To retain this difference, {_NOT_CENTERED}.")
             return "subject"
         if self.verbose:
             decision = (

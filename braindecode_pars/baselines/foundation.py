@@ -125,7 +125,7 @@ FOUNDATION_MODELS = {
         multiple=200,
         longest=3000,
         channels=tuple(labram.LABRAM_CHANNEL_ORDER),
-        corpus="about 20 data sets",
+        corpus="about 20 datasets",
         source="github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py",
     ),
     "SignalJEPA_Contextual": InputFormat(

@@ -41,12 +41,12 @@ log = logging.getLogger(__name__)
 class NetworkClassifier(windows_classifier.WindowsClassifier):
     """Braindecode model as a classifier of windows, trained from scratch or from published weights.
 
-    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both use the same
-    optimizer, class weights and internal validation, restore the state with the lowest validation
-    loss, and accept the same types of windows. When training from scratch, all signals are divided
-    by a constant, the root mean square of the training windows, so that models designed for
-    microvolts also work with volts. With ``weights``, the signals are converted to the input format
-    of the pretraining of the model.
+    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both classifiers
+    use the same optimizer, class weights and internal validation, restore the state with the lowest
+    validation loss, and accept the same types of windows. When training from scratch, all signals
+    are divided by a constant, the root mean square of the training windows, so that models designed
+    for microvolts also work with volts. With ``weights``, the signals are converted to the input
+    format in which the model was pretrained.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ class NetworkClassifier(windows_classifier.WindowsClassifier):
         ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a previous download. The
         last layer is always initialized randomly. If None, the network is trained from scratch.
     input_format : InputFormat | None
-        Input format of the pretraining of the weights. If None, it is looked up in
-        :data:`~braindecode_pars.models.FOUNDATION_MODELS`. Required for other networks.
+        Input format in which the weights were pretrained. If None, it is looked up in
+        :data:`~braindecode_pars.models.FOUNDATION_MODELS`. Required for networks that are not in
+        this table.
     freeze_encoder, head_epochs : bool | "auto", int | "auto"
         ``freeze_encoder``: whether to train only the last layer, with all pretrained weights
         fixed. ``head_epochs``: number of initial epochs that train only the last layer. ``"auto"``
