@@ -31,8 +31,8 @@ def shared_channels(
     Channel names that refer to the same electrode are equivalent, regardless of reference and
     order. Channels that are marked as bad count as missing. If most channels do not have names of
     the 10-05 system, as in caps with numbered electrodes, all EEG channels shared by the recordings
-    are selected. Recordings with fewer than half of the usual channels are ignored, if at most a
-    quarter of all recordings are ignored. A usual channel is contained in at least half of the
+    are selected. A usual channel is a channel of at least half of the recordings. Recordings with
+    fewer than half of the usual channels are ignored, if these are at most a quarter of all
     recordings.
 
     Parameters

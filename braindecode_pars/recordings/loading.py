@@ -263,8 +263,8 @@ def read_corpus(
     if missing and on_error == "raise":
         raise ValueError(
             f"No windows remain for {checks.format_list(missing)}. Correct the labels, pass a "
-            "shorter window, or select other subjects or classes. To continue without windows for "
-            f"them, pass on_error='warn' (--on-error warn).{table}"
+            "shorter window, or select other subjects or classes. To continue without these "
+            f"subjects and classes, pass on_error='warn' (--on-error warn).{table}"
         )
     skipped = Finding("skipped_recordings", dict(n_recordings=len(recordings), reasons=failures))
     messages = [skipped.text] if failures else []
@@ -282,7 +282,7 @@ def _without_windows(
     classes: Sequence[str] | Mapping[str, int],
     expected: Collection[str] | None,
 ) -> list[str]:
-    """Return the subjects of unread recordings, and the expected classes, without windows."""
+    """Return the subjects of unread recordings and the expected classes that have no window."""
     if expected is None:
         return []
     subjects = {part.description["subject"] for part in datasets}

@@ -120,11 +120,13 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     path = folder / here if (folder / here).is_file() or not here.is_file() else here
     if not os.path.lexists(path):
         places = dict.fromkeys(map(str, (path, here.absolute())))
-        raise FileNotFoundError(f"The table {' or '.join(places)} does not exist.")
+        raise FileNotFoundError(
+            f"The table {' or '.join(places)} does not exist. Correct the path."
+        )
     if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
         raise ValueError(
-            f"{path} and {here.absolute()} are different tables. Pass the absolute path of one of "
-            "them."
+            f"{path} and {here.absolute()} are different tables with the same relative path. Pass "
+            "the absolute path of one of the tables."
         )
     if problem := search.why_unreadable(path):
         raise ValueError(f"{path} cannot be read: {problem}")
