@@ -531,8 +531,8 @@ class SignalStore:
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
-                f"{self.path} contains no recording of subject {', '.join(absent)}. Its subjects "
-                f"are: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
+                f"{self.path} contains no recording of subject {', '.join(absent)}. Available "
+                f"subjects: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
             )
         return subjects
 

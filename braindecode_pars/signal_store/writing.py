@@ -168,7 +168,10 @@ def check_not_truncated(folder: Path, index: Index) -> None:
     """Check that the file of samples is not shorter than recorded in the index."""
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
-        raise ValueError(f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes.")
+        raise ValueError(
+            f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes. Copy the "
+            "store again, or create it again."
+        )
 
 
 class _Writer:
@@ -313,7 +316,10 @@ def _store(
         values = dict(n_recordings=n_recordings, reasons=skipped)
         findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
-        raise ValueError(f"None of {len(sources)} recordings could be stored.")
+        raise ValueError(
+            f"None of {len(sources)} recordings could be stored. The warning before this error "
+            "contains the reasons."
+        )
 
 
 def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
