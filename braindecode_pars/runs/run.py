@@ -283,13 +283,14 @@ def _sized(
     examples_per_process, remainder = divmod(config.batch_size, n_processes)
     if remainder:
         raise ValueError(
-            f"batch_size={config.batch_size} must be a multiple of the {n_processes} processes."
+            f"batch_size={config.batch_size} must be a multiple of the number of processes, "
+            f"{n_processes}."
         )
     micro_batch_size = config.micro_batch_size or examples_per_process
     if examples_per_process % micro_batch_size:
         raise ValueError(
-            f"micro_batch_size={micro_batch_size} must divide the {examples_per_process} examples "
-            "of a process."
+            f"micro_batch_size={micro_batch_size} must divide the number of examples of a process "
+            f"in a step, {examples_per_process}."
         )
 
     # Data, and the length of an epoch.

@@ -99,7 +99,7 @@ class RunFolder:
         # A run without checkpoints has no results, so a new run may replace it.
         elif self.is_finished or any(self.checkpoints.glob("step-*")):
             raise ValueError(
-                f"{self.path} already contains a run. Resume it, or pass another folder."
+                f"{self.path} already contains a run. Resume the run, or pass another folder."
             )
 
     @contextmanager
@@ -248,7 +248,8 @@ class Checkpoint:
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"{name} is not finite after step {self.step}. Decrease the learning rate."
+                    f"{name} has NaN or infinite values after step {self.step}. Decrease the "
+                    "learning rate."
                 )
         run = json.dumps({name: getattr(self, name) for name in _METADATA})
         header = {"run": run, "checksum": _checksum(run, tensors)}

@@ -74,8 +74,8 @@ class Steps(torch.utils.data.Dataset):
         lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
         if min(lengths) < 1:
             raise ValueError(
-                f"At {self.sfreq:g} Hz, the crops have {min(lengths)} samples. Increase "
-                "window_seconds."
+                f"The crops have {min(lengths)} samples at {self.sfreq:g} Hz, but must have at "
+                "least one. Increase window_seconds."
             )
         self.crop_lengths, self.n_times = lengths, max(lengths)
         n_times, n_examples = self.n_times, self.batch_size // self.n_processes
