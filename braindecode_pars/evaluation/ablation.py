@@ -144,9 +144,9 @@ def ablation(
     by_split = [name for name, clf in estimators.items() if splitting.validates_by_split(clf)]
     if by_split and cv is None and test_subjects is None:
         raise ValueError(
-            f"{by_split[0]} has validation='split', but ablation tests on the subjects of split "
-            "'valid' if test_subjects is None. Pass test_subjects, or use a proportion for "
-            "validation, such as validation=0.2."
+            f"{by_split[0]} has validation='split' and would validate on the test subjects: if "
+            "test_subjects is None, ablation tests on the subjects of split 'valid'. Pass "
+            "test_subjects, or use a proportion for validation, such as validation=0.2."
         )
 
     # Fit and score; each varied parameter becomes a column.
@@ -199,8 +199,8 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     if not isinstance(grid, Mapping):
         raise TypeError(
-            "grid must be a dict from name to settings, or from parameter to a list of values; got "
-            f"{type(grid).__name__}."
+            "grid must be a dict that maps names to settings, or parameters to lists of values, "
+            f"got {type(grid).__name__}."
         )
     # A dict from name to settings, or from parameter to values
     if all(isinstance(value, Mapping) for value in grid.values()):

@@ -142,12 +142,13 @@ def audit_encoder(
 
     There are at most five folds. The regularization strength of the ridge regression, from 0.01 to
     100,000, is selected for each property by the leave-one-out error of the training rows. The
-    logistic regression has ``C=0.01`` and balanced class weights. Subject decoding cannot be tested
-    on held-out subjects. "subject" is therefore tested on other recordings of the same subjects if
-    each subject has several recordings, and otherwise on blocks of time, 20 % of the windows of
-    each subject. The session, channel and corpus are tested on held-out subjects. They are included
-    if at least two subjects share each value, so sessions need names that do not include the
-    subject, such as 1 and 2.
+    logistic regression has ``C=0.01`` and balanced class weights.
+
+    Subject decoding cannot be tested on held-out subjects. If each subject has several recordings,
+    the property "subject" is tested on other recordings of the same subjects. Otherwise, it is
+    tested on blocks of time with 20 % of the windows of each subject. Session, channel and corpus
+    are tested on held-out subjects. They are included if at least two subjects share each value, so
+    sessions need names that do not include the subject, such as 1 and 2.
 
     The variance explained by subject, :math:`\eta^2`, is corrected by its mean :math:`\nu` over
     permutations of recordings between subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`.

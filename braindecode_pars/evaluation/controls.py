@@ -354,7 +354,7 @@ def control_gains(
         raise ValueError(
             "control_gains requires scores of at least one control and of a method other than "
             f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
-            f"controls {', '.join(map(str, names['control']))}."
+            f"controls {', '.join(map(str, names['control']))}. Add the missing scores."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 

@@ -106,8 +106,8 @@ def warn_of_leaks(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
                 f"{', '.join(leaked)}, so the scores of these subjects are not held-out scores. "
                 "Test other subjects. If the pretraining data contain different subjects with the "
-                "same names, set 'corpus' in the descriptions of the recordings; for recordings "
-                "of the pretraining corpus, use the corpus name on the encoder card."
+                "same names, set 'corpus' in the descriptions of the recordings. Recordings of the "
+                "pretraining corpus must have the name of the corpus that is on the encoder card."
             )
     for sentence in sentences:
         if sentence not in warned:

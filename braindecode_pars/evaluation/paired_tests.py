@@ -100,8 +100,7 @@ def paired_tests(
         - ``n_dropped``: number of subjects that were excluded, see Notes;
         - ``test``: "two-way"; "three-way" (with pretraining seeds); "nested" (see Notes);
           "corrected"; "within" (each subject has a separately trained model); or "none" (at most
-          two subjects, which are too few for a test, so that ``p`` and the confidence interval are
-          NaN);
+          two subjects, too few for a test: ``p`` and the confidence interval are NaN);
         - ``metric``.
 
     Raises
@@ -297,7 +296,7 @@ def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, 
 
 
 def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
-    """Return a table of subjects by seeds for each pretraining seed (None if there are none)."""
+    """Return a table of subjects by seeds for each pretraining seed; without seeds, for None."""
     seeds = rows.get(tables.PRETRAINING_SEED, pd.Series(np.nan, rows.index))
     keys = [name for name in ("dataset", "subject", "seed") if name in rows]
     subjects = rows.set_index(keys[:-1]).index.unique()
@@ -379,8 +378,8 @@ def _test(
     if test == "two-way" and n_draws < 2:
         raise ValueError(
             "test='two-way' requires defined scores of both methods for at least 2 common seeds, "
-            f"but {pair[0]} and {pair[1]} have {n_draws}. Evaluate both methods with more seeds, "
-            "or use test='corrected', which tests over subjects."
+            f"but {pair[0]} and {pair[1]} have {n_draws} in common. Evaluate both methods with "
+            "more seeds, or use test='corrected', which tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     mean_test, kind = tested_mean(values, nested, n_train, test)
