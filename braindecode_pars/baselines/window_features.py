@@ -40,7 +40,7 @@ BANDS = {
 class WindowFeatures(TransformerMixin, BaseEstimator):
     """Base class of transformers that compute the features of each window separately.
 
-    A subclass implements ``measure``, which computes the features of a batch. It may have
+    A subclass implements ``measure``, which computes the features of a batch. A subclass may have
     additional parameters.
     """
 
@@ -525,9 +525,9 @@ class ChannelFeatures(NamedFeatures):
 
     The features are slope and curvature; mean, standard deviation and change of the log power in
     seven bands; aperiodic exponent; frequency and height of the alpha peak; Hjorth mobility and
-    complexity; kurtosis, skewness and line length. They are the features in
-    :data:`~braindecode_pars.pretext.features.FEATURES`, which an encoder learns to predict in the
-    pretext task :class:`~braindecode_pars.pretext.SignalFeatures`. With a linear classifier, they
+    complexity; kurtosis, skewness and line length. In the pretext task
+    :class:`~braindecode_pars.pretext.SignalFeatures`, an encoder learns to predict these features
+    (:data:`~braindecode_pars.pretext.features.FEATURES`). With a linear classifier, these features
     are the baseline for such an encoder.
 
     Each channel of a window is first normalized to mean 0 and variance 1, like the input of an
