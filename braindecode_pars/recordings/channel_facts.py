@@ -176,7 +176,7 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
 
 
 def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
-    """Set the channel types of a recording in place, for facts from a header or a table.
+    """Set the channel types of a recording in place, if the facts are from a header or a table.
 
     Channels that are not EEG get the type "misc", or "bio" if there is no EEG, because types are
     considered unknown if all channels are "misc".

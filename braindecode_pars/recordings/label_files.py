@@ -2,8 +2,8 @@
 
 Labels are read from the annotations of a recording; from a separate file of each recording, see
 ``LABEL_SOURCES``; from a table with one row per labeled segment, per file or per subject; or from
-the paths of the files. They are converted to annotations with the class names, from which
-:func:`~braindecode_pars.recordings.cutting.event_windows` creates windows.
+the paths of the files. The labels are converted to annotations with the class names. From these
+annotations, :func:`~braindecode_pars.recordings.cutting.event_windows` creates windows.
 """
 
 import logging

@@ -144,8 +144,9 @@ def read_corpus(
     recordings : iterable of Recording
         Recordings to read.
     read : callable
-        Function that opens one recording, preprocesses it and cuts it into windows. It returns
-        None if the recording contains no window. It must be picklable if ``n_jobs`` is not 1.
+        Function that opens one recording, preprocesses it and cuts it into windows, or returns
+        None if the recording contains no window. If ``n_jobs`` is not 1, the function must be
+        picklable.
     corpus : str
         Name of the corpus for the progress bar.
     classes : sequence of str | mapping of str to int
