@@ -69,8 +69,9 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Warns
     -----
     UserWarning
-        If recordings differ from the other recordings by a factor of more than 20 in amplitude, or
-        channels differ from the other channels of the recording by a factor of more than 30.
+        If the amplitude of a recording differs from the other recordings by a factor of more than
+        20, or the amplitude of a channel differs from the other channels of the recording by a
+        factor of more than 30.
 
     Examples
     --------
