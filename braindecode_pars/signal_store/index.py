@@ -515,7 +515,7 @@ class StoredRaw(mne.io.BaseRaw):
 
     @property
     def _state(self) -> tuple:
-        """Properties that change if the samples or channels differ from those in the store."""
+        """Properties that change if samples or channels differ from the stored recording."""
         info = self.info
         is_projected = any(projection["active"] for projection in info["projs"])
         channels = [(ch["ch_name"], ch["kind"], ch["loc"].tobytes()) for ch in info["chs"]]

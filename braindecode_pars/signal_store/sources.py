@@ -36,7 +36,8 @@ class StoredForm:
     sfreq : float | None
         New sampling rate in Hz. If None, the sampling rate is unchanged.
     low, high : float | None
-        Edges of the band-pass filter in Hz. If None, the edge is not used.
+        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
+        low-pass filter.
     mains : float | None
         Line frequency for the notch filter in Hz. If None, no notch filter is applied.
     channels : list of str | None
@@ -237,7 +238,7 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     are smaller than a twentieth of the typical standard deviation, which is the case in typical
     recordings. Otherwise, the range is reduced to the wider of two ranges: the range with steps of
     a twentieth of the typical standard deviation, and ten times the range of the signal without the
-    5 % lowest and highest blocks. The latter retains slow drifts of an unfiltered amplifier.
+    5 % lowest and highest blocks. The second range retains slow drifts of an unfiltered amplifier.
 
     Parameters
     ----------

@@ -174,14 +174,14 @@ class SignalStore:
             New sampling rate of the recordings in Hz. If None, the sampling rate is unchanged and
             must be the same in all recordings.
         low, high, mains : float | None
-            Edges of the band-pass filter and line frequency for the notch filter, in Hz. If None,
-            the respective filter is not applied.
+            Cutoff frequencies of the band-pass filter, and line frequency for the notch filter, in
+            Hz. If None, there is no high-pass, low-pass or notch filter, respectively.
         channels : iterable of str | None
             Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
             keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
             recording contains causes a warning. If None, all EEG channels that are not marked as
-            bad are kept. Only EEG channels are stored in either case. They are identified by their
-            MNE type and by their name: EDF, BDF and WFDB files do not store channel types, so
+            bad are kept. Only EEG channels are stored in either case. EEG channels are identified
+            by MNE type and by name: EDF, BDF and WFDB files do not store channel types, so
             ``EOG1`` or ``SpO2`` may have the type "eeg". A channel of type "eeg" is stored unless
             its name is typical of another signal type. Excluded channels are logged.
         reference : "average" | None

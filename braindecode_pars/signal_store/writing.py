@@ -323,7 +323,7 @@ def _store(
 
 
 def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
-    """Check the sampling rate of a recording, which the first recording of the store sets."""
+    """Return the recording, or Unusable if its sampling rate differs from earlier recordings."""
     if isinstance(piece, Unusable):
         return piece
     index.sfreq = piece.sfreq if index.sfreq is None else index.sfreq
