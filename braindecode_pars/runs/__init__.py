@@ -1,4 +1,4 @@
-"""Pretraining runs on a SignalStore with one or several processes, resumable bit for bit."""
+"""Pretraining runs on a SignalStore, in one or several processes; resumed runs are identical."""
 
 import lazy_loader
 
