@@ -303,7 +303,7 @@ def _probe(
     properties: pd.DataFrame,
     targets: Mapping[str, _Target],
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each signal property, each target, and for subject information."""
+    """Yield rows on signal properties, on classification targets, and on subject information."""
     values, scores = properties.to_numpy(), []
     subject, folds, held_out = targets["subject"]
     for train, test in GroupKFold(min(_FOLDS, subject.max() + 1)).split(X, groups=subject):

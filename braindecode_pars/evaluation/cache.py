@@ -155,7 +155,7 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If no digest of a parameter can be computed, such as of a lambda.
+        If no digest of a parameter can be computed, for example because the parameter is a lambda.
     """
     # A protocol sets the seeds that are parameters. Other seeds, as in an augmentation, are kept.
     unfitted = with_seed(sklearn.base.clone(estimator), 0)

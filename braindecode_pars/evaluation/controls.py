@@ -257,11 +257,12 @@ def control_gains(
     :math:`s` and draw :math:`d` on the original windows, and :math:`g'_{sd}` the same difference
     on the windows of a control. The table contains the means of :math:`g` (column ``gain``), of
     :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with a 95 %
-    confidence interval. The tests are the same as in
-    :func:`~braindecode_pars.evaluation.paired_tests`: subjects and draws are crossed random
-    effects; with a single draw, and in a cross-validation, the corrected t-test is used; with at
-    most two subjects, there is no test. The proportion of the difference that remains (``share``)
-    is :math:`\bar g' / \bar g`.
+    confidence interval. The proportion of the difference that remains (``share``) is
+    :math:`\bar g' / \bar g`.
+
+    The tests are the same as in :func:`~braindecode_pars.evaluation.paired_tests`: subjects and
+    draws are crossed random effects. With a single draw, and in a cross-validation, the corrected
+    t-test is used. With at most two subjects, there is no test.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ class MeanTest(NamedTuple):
     def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
         r"""Return the minimum detectable difference at the given power and significance level.
 
-        It is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with quantiles of the
-        t distribution with the degrees of freedom of the test.
+        The difference is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with
+        quantiles of the t distribution with the degrees of freedom of the test.
         """
         if self.standard_error == 0:  # equal scores do not allow to estimate a variance
             return math.nan
@@ -363,7 +363,7 @@ def _variances_of_mean(values: np.ndarray) -> Terms:
 
 
 def _test_of(mean: float, terms: Terms) -> MeanTest:
-    """Test a mean with a variance that is the sum of terms, and split the variance by factor."""
+    """Return the test of a mean whose variance is the sum of terms, and its variance by factor."""
     if not terms:
         return MeanTest.of(mean)
     sums = _sums_by_factors(terms)

@@ -477,9 +477,9 @@ class WithinSubject(Splitter):
                 blocks = [block for block in np.array_split(rows, self.n_blocks) if len(block)]
             if len(blocks) < 2:
                 raise ValueError(
-                    "WithinSubject requires at least 2 blocks per subject, but the number of "
-                    f"blocks with labeled windows of subject {subject} is {len(blocks)}. Use a "
-                    "larger n_blocks, or exclude the subject from test_subjects."
+                    "WithinSubject requires at least 2 blocks per subject, but the labeled "
+                    f"windows of subject {subject} form {len(blocks)}. Use a larger n_blocks, or "
+                    "exclude the subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))

@@ -49,9 +49,9 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         r(x) = x - W^+ P W (x - \mu) .
 
     Here :math:`\mu` and :math:`\Sigma` are the mean and the covariance of the features, and
-    :math:`W = (\Sigma^{1/2})^+` is a whitening matrix. :math:`P` is the orthogonal projection onto
-    the columns of :math:`W \Sigma_{xz}`, where :math:`\Sigma_{xz}` is the covariance of features
-    and one-hot labels.
+    :math:`W = (\Sigma^{1/2})^+` is a whitening matrix, where :math:`^+` is the pseudoinverse.
+    :math:`P` is the orthogonal projection onto the columns of :math:`W \Sigma_{xz}`, where
+    :math:`\Sigma_{xz}` is the covariance of features and one-hot labels.
 
     The mean of :math:`r(x)` over the rows of ``fit`` is the same for all labels. On these rows, no
     linear classifier, with any convex loss, is therefore better than a constant prediction. Among
