@@ -163,8 +163,8 @@ class SignalStore:
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
             cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
-            stored as several segments, with the suffixes #1, #2 and so on: the signals between the
-            gaps. Therefore, no crop or window contains a gap.
+            stored as one segment between each two gaps, with the suffixes #1, #2 and so on, so that
+            no crop or window contains a gap.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the maximum error of a sample is half of
             1/65,534 of the range of the channel in the recording. If rare artifacts are so large
