@@ -299,7 +299,7 @@ def _centered(
 def _fine_tuned(
     encoders: dict[str, Any], settings: dict[str, Any], random_settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield a random encoder and each encoder with head training, then with fine-tuning."""
+    """Yield frozen encoders, including a random encoder, and then fine-tuned encoders."""
     freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)

@@ -495,7 +495,7 @@ def sorted_values(values: pd.Series) -> list:
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
-    """Compute the mean and the band of each group, and describe them.
+    """Return the mean and the band of each group, and a description of mean and band.
 
     If each group has scores of single subjects, the band is the 95 % confidence interval of
     :func:`~braindecode_pars.evaluation.mean_interval`. If all scores are pooled over subjects, the

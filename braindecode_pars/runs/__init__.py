@@ -1,4 +1,4 @@
-"""Pretraining runs on a SignalStore, in one or several processes; resumed runs are identical."""
+"""Pretraining runs on a SignalStore; a resumed run is identical to an uninterrupted run."""
 
 import lazy_loader
 

@@ -54,9 +54,9 @@ class SignalStore:
     one channel of one recording. ``samples.bin`` contains all signals, one after another. It is
     mapped into memory, so that reading a crop does not read other samples, and all processes share
     one copy in the page cache. ``store.json`` describes the signals. A store that was created from
-    labeled windows also contains ``windows.csv``, a table of the windows, which
-    :meth:`labeled_windows` returns. Create a store with :meth:`create` and open it with
-    :meth:`open`.
+    labeled windows also contains ``windows.csv``, a table of the windows;
+    :meth:`labeled_windows` returns these windows. Create a store with :meth:`create` and open it
+    with :meth:`open`.
 
     ``len(store)`` is the number of signals.
 
