@@ -62,15 +62,16 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Raises
     ------
     TypeError
-        If the source has no such setting.
+        If a setting is not an argument of the function that loads the source.
     ValueError
         If the source is unknown, if the folder of a corpus is missing, or if a store has no labels.
 
     Warns
     -----
     UserWarning
-        If recordings differ from the other recordings by a factor of more than 20 in amplitude, or
-        channels differ from the other channels of the recording by a factor of more than 30.
+        If the amplitude of a recording differs from the other recordings by a factor of more than
+        20, or the amplitude of a channel differs from the other channels of the recording by a
+        factor of more than 30.
 
     Examples
     --------

@@ -210,7 +210,7 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the labels have another shape, a label is missing, or they are not class labels.
+        If the labels have another shape, a label is missing, or a value is not a class label.
     """
     column = known_column(f"{which} labels", values)
     if column.ndim != 1:

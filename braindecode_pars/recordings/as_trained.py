@@ -46,12 +46,12 @@ def preprocessed_signals(
     sfreq: float,
     preprocessing: Preprocessing,
 ) -> np.ndarray:
-    """Compute derived channels of a recording, resampled, filtered and scaled.
+    """Return channels derived from a recording, resampled, filtered and scaled.
 
     Only EEG channels are filtered. As in
     :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, filters are applied
-    separately between gaps. The recording is not changed. The memory use is that of the returned
-    array and a few copies of one channel.
+    separately between gaps. The recording is not changed. Memory is required for the returned array
+    and for a few copies of one channel.
 
     Parameters
     ----------
@@ -269,8 +269,8 @@ def flat_clipped_durations(
 ) -> dict[str, FlatClippedDuration]:
     """Measure the duration for which channels of a recording are flat or clipped.
 
-    Pass the recording before filtering and re-referencing, after which flat and clipped segments
-    cannot be detected.
+    Pass the unprocessed recording: flat and clipped segments cannot be detected after filtering or
+    re-referencing.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ class Prepared:
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return which windows contain no gap and no "BAD" annotation, shape (n_windows,)."""
+        """Return a mask of windows without gaps and "BAD" annotations, shape (n_windows,)."""
         is_usable = np.zeros(len(starts), dtype=bool)
         for segment in marks.usable_segments(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in segment)
@@ -473,7 +473,7 @@ def prepare_as_trained(
             f"(marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
-                or " Rename them with raw.rename_channels if they are the same electrodes."
+                or " If these are the same electrodes, rename them with raw.rename_channels."
             )
         )
     if not chs_info:

@@ -54,9 +54,9 @@ class SignalStore:
     one channel of one recording. ``samples.bin`` contains all signals, one after another. It is
     mapped into memory, so that reading a crop does not read other samples, and all processes share
     one copy in the page cache. ``store.json`` describes the signals. A store that was created from
-    labeled windows also contains ``windows.csv``, a table of the windows, which
-    :meth:`labeled_windows` returns. Create a store with :meth:`create` and open it with
-    :meth:`open`.
+    labeled windows also contains ``windows.csv``, a table of the windows;
+    :meth:`labeled_windows` returns these windows. Create a store with :meth:`create` and open it
+    with :meth:`open`.
 
     ``len(store)`` is the number of signals.
 
@@ -152,13 +152,13 @@ class SignalStore:
             Recordings to store: continuous recordings, windows, one or a list of
             :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder.
 
-            Of windows, the complete recordings are stored; if any window has a label other than -1,
-            a table of the windows is stored as well, for :meth:`labeled_windows`.
+            For windows, the complete recordings are stored. If any window has a label other than
+            -1, a table of the windows is stored as well, for :meth:`labeled_windows`.
 
             The recordings of a corpus are read and preprocessed by its recipe, so the arguments
             from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
-            holds out for validation and test are also excluded from the other corpora; their number
-            is logged.
+            holds out for validation and test are also excluded from the other corpora. The number
+            of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
@@ -174,14 +174,14 @@ class SignalStore:
             New sampling rate of the recordings in Hz. If None, the sampling rate is unchanged and
             must be the same in all recordings.
         low, high, mains : float | None
-            Edges of the band-pass filter and line frequency for the notch filter, in Hz. If None,
-            the respective filter is not applied.
+            Cutoff frequencies of the band-pass filter, and line frequency for the notch filter, in
+            Hz. If None, there is no high-pass, low-pass or notch filter, respectively.
         channels : iterable of str | None
             Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
             keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
             recording contains causes a warning. If None, all EEG channels that are not marked as
-            bad are kept. Only EEG channels are stored in either case. They are identified by their
-            MNE type and by their name: EDF, BDF and WFDB files do not store channel types, so
+            bad are kept. Only EEG channels are stored in either case. EEG channels are identified
+            by MNE type and by name: EDF, BDF and WFDB files do not store channel types, so
             ``EOG1`` or ``SpO2`` may have the type "eeg". A channel of type "eeg" is stored unless
             its name is typical of another signal type. Excluded channels are logged.
         reference : "average" | None
@@ -198,8 +198,8 @@ class SignalStore:
             Proportion of each ContinuousCorpus in the data of a pretraining run, by name. Only the
             ratios matter: ``{"tueg": 1, "ysyw": 1}`` is the mixture of the paper. The proportions
             are stored in the index of the store and used by :func:`runs.pretrain
-            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on them, so a call
-            that resumes may change them. If None, every window is drawn once per pass.
+            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on the proportions,
+            so a call that resumes may change them. If None, every window is drawn once per pass.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
@@ -216,26 +216,27 @@ class SignalStore:
         Raises
         ------
         TypeError
-            When ``recordings`` has another type, or ``channels`` is a string.
+            If ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            When the folder is not empty and not a store, when the store was created with different
-            arguments, when a stored file has changed, when a recording cannot be stored, or when
-            sampling rates differ. The message contains the recording. Also when the folder is a
-            complete store and ``recordings`` is a dataset, when one or two top-level folders would
-            be the subjects of many recordings, when file names apparently number the recordings of
-            one subject, such as ``Subject00_1`` and ``Subject00_2``, when a recording of a dataset
-            has a ``transform``, or when an argument has an invalid value.
+            If the folder is not empty and not a store, or is a complete store and ``recordings``
+            is a dataset. If the store was created with different arguments. If a stored file has
+            changed, a recording cannot be stored, or sampling rates differ; the message contains
+            the recording. If one or two top-level folders would be the subjects of many
+            recordings. If file names apparently number the recordings of one subject, such as
+            ``Subject00_1`` and ``Subject00_2``. If a recording of a dataset has a ``transform``.
+            If an argument has an invalid value.
         OSError
-            When the folder cannot be written, for example because the disk is full, or when a
-            worker process was killed. Stored recordings remain, and the same call resumes after
-            them.
+            If the folder cannot be written, for example because the disk is full, or if a worker
+            process was killed. Stored recordings remain, and the same call resumes after the last
+            stored recording.
 
         Warns
         -----
         UserWarning
-            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]``
-            contains their number), when int16 is too coarse for a signal, when the amplitude of a
-            recording is implausible for EEG in volts, and when two recordings are duplicates.
+            If recordings were skipped. If samples were clipped; ``recordings["n_clipped"]``
+            contains the number of clipped samples. If int16 is too coarse for a signal. If the
+            amplitude of a recording is implausible for EEG in volts. If two recordings are
+            duplicates.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
@@ -276,17 +277,17 @@ class SignalStore:
         Raises
         ------
         FileNotFoundError
-            When the folder is not a store.
+            If the folder is not a store.
         ValueError
-            When the store is incomplete, truncated or altered.
+            If the store is incomplete, truncated or altered.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
         index = Index.read(path)
         if not index.complete:
             raise ValueError(
-                f"{path} is an incomplete store of {len(index.recordings)} recordings. Repeat the "
-                "call or command that created it to resume."
+                f"{path} is an incomplete store of {len(index.recordings)} recordings. To resume, "
+                "repeat the call or command that created the store."
             )
         samples = path / SAMPLES
         writing.check_not_truncated(path, index)
@@ -385,9 +386,9 @@ class SignalStore:
         Raises
         ------
         IndexError
-            When a signal does not exist.
+            If a signal does not exist.
         ValueError
-            When a signal is shorter than the crop. The message contains the recording.
+            If a signal is shorter than the crop. The message contains the recording.
         """
         checks.integer(1).check("n_times", n_times)
         checks.instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
@@ -414,9 +415,9 @@ class SignalStore:
         Raises
         ------
         IndexError
-            When a signal does not exist.
+            If a signal does not exist.
         ValueError
-            When a crop exceeds its signal. The message contains the recording.
+            If a crop exceeds its signal. The message contains the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
         if starts.shape != signals.shape or starts.dtype.kind not in "iu":
@@ -465,8 +466,8 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a subject is not in the store, when no recording remains, or when subjects are
-            excluded and the subject of a remaining recording is unknown.
+            If a subject is not in the store. If no recording remains. If subjects are excluded and
+            the subject of a remaining recording is unknown.
         """
         recordings = list(self._recordings)
         if subjects is not None:
@@ -479,7 +480,8 @@ class SignalStore:
             if unknown := sum(recording.subject is None for recording in recordings):
                 raise ValueError(
                     f"{unknown} recordings in {self.path} have no subject, so they may belong to "
-                    "an excluded subject. Create the store with subject=."
+                    "an excluded subject. Create the store again, and specify the subject of each "
+                    "file with the argument subject."
                 )
         return self._view(recordings)
 
@@ -506,7 +508,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When no recording remains.
+            If no recording remains.
         """
         held_out = [r for r in self._recordings if r.split in recipe.HELD_OUT]
         held_out_subjects = SubjectKeys(r.subject for r in held_out if r.subject is not None)
@@ -529,8 +531,8 @@ class SignalStore:
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
-                f"{self.path} contains no recording of subject {', '.join(absent)}. Its subjects "
-                f"are: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
+                f"{self.path} contains no recording of subject {', '.join(absent)}. Available "
+                f"subjects: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
             )
         return subjects
 
@@ -550,7 +552,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When all recordings are shorter than a window.
+            If all recordings are shorter than a window.
         """
         checks.integer(1).check("n_times", n_times)
         # At least one recording must have the length of a window.
@@ -608,7 +610,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When the store, or this view of it, contains no labeled windows.
+            If the store, or this view of it, contains no labeled windows.
 
         Examples
         --------
@@ -648,7 +650,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When samples were altered. The message contains the recordings.
+            If samples were altered. The message contains the recordings.
         """
         bar = training.ProgressBar(
             self._recordings,
