@@ -194,6 +194,14 @@ def test_signals_are_those_of_filter_and_resample(sfreq):
     np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.3, None), (None, 35.0), (None, None)])
+def test_a_missing_cutoff_is_no_filter(low, high):
+    raw = noise()
+    actual = preprocessed_signals(raw, same_names(raw), 100.0, Preprocessing(band=(low, high)))
+    filter_and_resample(raw, sfreq=100.0, low=low, high=high, mains=None)
+    np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-10)
+
+
 def test_filters_end_at_gaps_as_in_training():
     raw = noise(seconds=35.03)
     marks = ["EDGE boundary", "BAD_ACQ_SKIP", "BAD blink"]
