@@ -115,7 +115,7 @@ def preprocessed_signals(
         # Keep no reference to the signal at the old sampling rate, so that its memory is freed.
         reference = means.get(derivation.reference, 0.0)
         signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])
-        preparation.check_finite([derivation.name], signal[None])
+        preparation.check_finite_samples([derivation.name], signal[None])
         if filters and derivation.is_eeg:
             info = mne.create_info([derivation.name], sfreq, "eeg")
             channel = mne.io.RawArray(signal[None], info, verbose="error")

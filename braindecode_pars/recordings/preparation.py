@@ -212,13 +212,13 @@ def filter_and_resample(
     steps.append(("filter", dict(l_freq=low, h_freq=high)))
     if mains is not None and mains < nyquist:
         steps.append(("notch_filter", dict(freqs=mains)))
-    check_finite(raw.ch_names, raw.get_data())
+    check_finite_samples(raw.ch_names, raw.get_data())
     apply_steps(raw, steps)
     remember_steps(raw, steps)
     return raw
 
 
-def check_finite(names: Sequence[str], signals: np.ndarray) -> None:
+def check_finite_samples(names: Sequence[str], signals: np.ndarray) -> None:
     """Check that all samples of a recording are finite, because filters would spread others.
 
     Parameters
