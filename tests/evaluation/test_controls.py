@@ -240,8 +240,8 @@ def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
         scores.loc[scores["subject"] < 4, "n_train_subjects"] = 3
     [row] = control_gains(scores, against="B").to_dict("records")
     for name, control in (("gain", "none"), ("without", "slow")):
-        own = scores[scores["control"] == control].drop(columns="control")
-        [test] = paired_tests(own, against="B").to_dict("records")
+        control_scores = scores[scores["control"] == control].drop(columns="control")
+        [test] = paired_tests(control_scores, against="B").to_dict("records")
         result = [row[name], row[f"{name}_low"], row[f"{name}_p"]]
         assert result == pytest.approx([test["mean_difference"], test["ci_low"], test["p"]])
     if protocol == "compare":
@@ -282,9 +282,11 @@ def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
     scores = scores_of(values)
     pooled = scores[scores["subject"] == 0].assign(subject="all", value=9.0)
     [row] = control_gains(pd.concat([scores, pooled]), against="B").to_dict("records")
-    kept = [0, 1, 3, 4, 5, 6, 7]
+    selected = [0, 1, 3, 4, 5, 6, 7]
     assert row["n_subjects"] == 7
-    assert row["gain"] == pytest.approx((values["none", "A"] - values["none", "B"])[kept].mean())
+    assert row["gain"] == pytest.approx(
+        (values["none", "A"] - values["none", "B"])[selected].mean()
+    )
 
 
 @pytest.mark.parametrize("shift", [-0.2, -0.4], ids=["not significant", "worse"])
