@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from braindecode_pars import datasets
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import (
     ControlSignals,
@@ -126,23 +125,22 @@ def test_permuted_labels_reveal_data_leakage():
     assert "chance with 3" not in sentence
 
 
-def test_scores_are_those_of_the_protocols():
-    windows = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(4)])
+def test_scores_are_those_of_the_protocols(nights):
     probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     methods = {"probe": probe, "chance": METHODS["chance"]}
     settings = dict(cv=2, n_train_subjects=[2], seeds=[1], metrics=["kappa"], verbose=0)
-    result = controls(methods, windows, controls=["slow"], dataset="d", **settings)
+    result = controls(methods, nights, controls=["slow"], dataset="d", **settings)
     for control, rows in result.groupby("control", sort=False):
-        changed = windows if control == "none" else ControlSignals(control).transform(windows)
+        changed = nights if control == "none" else ControlSignals(control).transform(nights)
         expected = label_efficiency(methods, changed, dataset="d", **settings)
         rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
     [note] = result["note"].dropna().unique()
-    assert note.startswith("8 of 8 recordings")
+    assert note.startswith("4 of 4 recordings")
     assert "separately" not in note
     # Without numbers of training subjects: one held-out subject at a time
-    once = controls(methods, windows, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
-    expected = compare(methods, windows, metrics=["kappa"], verbose=0)
+    once = controls(methods, nights, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
+    expected = compare(methods, nights, metrics=["kappa"], verbose=0)
     result = once[once["control"] == "none"].drop(columns="control")
     pd.testing.assert_frame_equal(result.reset_index(drop=True), expected)
     gains = control_gains(once, against="chance")
