@@ -99,26 +99,34 @@ def preprocessed_signals(
 
     low, high = preprocessing.band or (None, None)
     high = high if high is not None and high < sfreq / 2 else None
-    band = dict(l_freq=low, h_freq=high, method=preprocessing.filter or "fir")
+    filters: list[tuple[str, dict[str, Any]]] = []
+    if low is not None or high is not None:
+        method = preprocessing.filter or "fir"
+        filters.append(("filter", dict(l_freq=low, h_freq=high, method=method)))
     notch = [freq for freq in preprocessing.notch or () if freq < sfreq / 2]
-    filters: list[tuple[str, dict[str, Any]]] = [("filter", band)]
     filters += [("notch_filter", dict(freqs=freq)) for freq in notch]
     gaps = marks.marks_of(raw)  # includes annotations of unused channels
     gaps = mne.Annotations(gaps.onset, gaps.duration, gaps.description)
     references = {d.reference for d in derivations if d.reference}
     means = {names: sum(map(read, names)) / len(names) for names in references}
-    signals = []
-    for derivation in derivations:
+    n_times = _n_resampled(raw.n_times, sfreq, raw.info["sfreq"])
+    signals = np.empty((len(derivations), n_times), np.float32)
+    for derivation, preprocessed in zip(derivations, signals, strict=True):
         # Keep no reference to the signal at the old sampling rate, so that its memory is freed.
         reference = means.get(derivation.reference, 0.0)
-        signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])[None]
-        info = mne.create_info([derivation.name], sfreq, "eeg")
-        channel = mne.io.RawArray(signal, info, verbose="error")
-        channel.set_annotations(gaps, verbose="error")
-        preparation.apply_steps(channel, filters if derivation.is_eeg else ())
-        signals.append(np.float32(channel.get_data()[0] * (preprocessing.scale or 1.0)))
-        del signal, channel  # before the next channel is read
-    return np.stack(signals)
+        signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])
+        preparation.check_finite_samples([derivation.name], signal[None])
+        if filters and derivation.is_eeg:
+            info = mne.create_info([derivation.name], sfreq, "eeg")
+            channel = mne.io.RawArray(signal[None], info, verbose="error")
+            channel.set_annotations(gaps, verbose="error")
+            preparation.apply_steps(channel, filters)
+            (signal,) = channel.get_data()
+            del channel  # before the next channel is read
+        scale = preprocessing.scale or 1.0
+        np.multiply(signal, scale, out=preprocessed, casting="same_kind")
+        del signal
+    return signals
 
 
 #: Minimum number of available electrodes of a reference that is the average of more electrodes.
@@ -222,7 +230,7 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     True
     """
     ratio = sfreq / old_sfreq
-    n_times, n_final = len(signal), max(round(ratio * len(signal)), 1)
+    n_times, n_final = len(signal), _n_resampled(len(signal), sfreq, old_sfreq)
     if n_times == n_final:
         return signal
     # Pad the signal to a power of two, with at least 100 samples on both sides of a long signal.
@@ -238,6 +246,11 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     padded = np.pad(padded, n_padding - n_reflected, constant_values=-mean)
     first = round(ratio * before)
     return resample(padded, n_new)[first : first + n_final].astype(np.float64) + mean
+
+
+def _n_resampled(n_times: int, sfreq: float, old_sfreq: float) -> int:
+    """Return the number of samples of a resampled signal."""
+    return max(round(sfreq / old_sfreq * n_times), 1)
 
 
 #: Minimum duration in seconds of a flat segment. Analog-to-digital converters with a low resolution
