@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from braindecode_pars.models import electrodes, network_files, space_time
 
 #: Methods of PARSNet to pool the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
+
+_NATIVE = "because PARSNet accepts windows with any channels"
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
 RULES = dict(
@@ -37,6 +40,10 @@ RULES = dict(
     amplitude=checks.boolean(),
     head=checks.choice(*HEADS),
     encoder_kind=checks.choice("patch", space_time.SPACE_TIME),
+    channel_strategy=checks.ParameterRule(f"'native', {_NATIVE}", (str,), "native".__eq__),
+    channel_strategy_kwargs=checks.ParameterRule(
+        f"None, {_NATIVE}", (dict, NoneType), lambda options: not options
+    ),
 )
 
 
@@ -144,6 +151,10 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Kind of a new encoder: ``"patch"`` encodes single channels, as in the paper;
         ``"space_time"`` encodes all channels jointly
         (:class:`~braindecode_pars.models.SpaceTimeEncoder`).
+    channel_strategy, channel_strategy_kwargs : "native", None
+        Arguments of pretrained models in braindecode after version 1.8, which map the channels of
+        the windows to the channels of the pretraining. PARSNet accepts windows with any channels,
+        so other values raise an error.
 
     Attributes
     ----------
@@ -247,12 +258,21 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         activation: type[nn.Module] = nn.GELU,
         tokenizer: str = "spectral",
         encoder_kind: str = "patch",
+        channel_strategy: str = "native",
+        channel_strategy_kwargs: dict[str, Any] | None = None,
     ):
         checks.check_parameters(locals(), RULES, type(self).__name__)
         loaded = None if encoder is None else network_files.read_encoder(type(self), encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.sfreq if sfreq is None else sfreq
-        super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
+        super().__init__(
+            n_outputs=n_outputs,
+            n_chans=n_chans,
+            chs_info=chs_info,
+            n_times=n_times,
+            input_window_seconds=input_window_seconds,
+            sfreq=sfreq,
+        )
         # The mixin has inferred and stored these arguments. From here on, use its properties.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
@@ -318,13 +338,14 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the arguments of the constructor.
 
         For ``electrode_position="auto"``, the value that was selected is returned. A loaded encoder
-        is replaced by its sizes.
+        is replaced by its sizes. ``channel_strategy`` has only one value and is not included.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
         numbers = {name: value.item() for name, value in arguments if isinstance(value, np.generic)}
         config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
-        config.pop("encoder", None)
+        for name in ("encoder", "channel_strategy", "channel_strategy_kwargs"):
+            config.pop(name, None)
         if not self._has_loaded_encoder:
             return config
         sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
