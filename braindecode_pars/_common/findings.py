@@ -28,9 +28,9 @@ class Finding:
         Name of the finding, such as "flat_channels".
     values : mapping of str to Any
         Values of the finding, by their names in the text.
-    level : "stop" | "warning" | "note"
-        Severity: "stop" (the question cannot be answered), "warning" (results may be wrong) or
-        "note".
+    level : "stop" | "leak" | "warning" | "note"
+        Severity: "stop" (the question cannot be answered), "leak" (of a split), "warning" (results
+        may be wrong) or "note".
     n : int
         Number of folds with this finding.
 

@@ -32,8 +32,10 @@ PROPERTIES = {
     "recorded_channels": "set of channels in the files",
     "corpus": "corpus",
 }
+#: Name in messages of the order of recordings by their dates.
+BY_DATE = "recording dates"
 #: Columns by which recordings are ordered, with their names in messages.
-_ORDERS = {"date": "recording dates", "file": "file names", None: "order in the dataset"}
+_ORDERS = {"date": BY_DATE, "file": "file names", None: "order in the dataset"}
 #: Optional properties in the description of a recording.
 _DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
 
