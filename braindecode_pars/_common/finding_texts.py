@@ -281,6 +281,31 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "recordings, the windows of class {name!r} are {position}, separate from the other classes. "
     "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
     "in which the classes alternate.",
+    # Audit of a split
+    "split_with_leak": "Leak: at least {n} of {n_test} test windows are related to training "
+    "windows, so scores on this split do not indicate the accuracy on new subjects "
+    "({n_warnings:warning}; not checked: {names}).",
+    "split_without_leak": "No leak was found between {n_train} training windows and {n_test} test "
+    "windows ({n_warnings:warning}; not checked: {names}).",
+    "shared_subjects": "{n} of {n_windows} test windows are from subjects with the same name as "
+    "training subjects, or with another spelling of it: {names:5}. Assign all windows of a subject "
+    "to one side, or rename different subjects.",
+    "shared_recordings": "{n} of {n_windows} test windows are from recordings that are also in the "
+    "training data: {names:3}. Windows of a recording are similar, even if they do not overlap. "
+    "Assign all windows of a recording to one side.",
+    "overlapping_windows": "{n} of {n_windows} test windows overlap in time with training windows "
+    "of the same recording: {names:3}. Assign all windows of a recording to one side.",
+    "copied_recordings": "{n} of {n_windows} test windows are from duplicate recordings, which "
+    "have the same signals as training recordings: {names:3}. Remove the duplicates, or assign "
+    "them to one side.",
+    "copied_windows": "{n} of {n_windows} test windows contain samples of training windows, except "
+    "for a factor and an offset: {names:3}. Remove the copies.",
+    "class_by_shared_recording": "Each of {n_recordings} recordings has one class, and recordings "
+    "of {n} test windows are also in the training data ({names:3}), so a model that recognizes the "
+    "recording predicts the class. Assign complete subjects to one side.",
+    "class_by_recording": "Each of {n} recordings has one class ({names:3}). This is "
+    "the design of many tasks, but properties of the recordings, such as impedances or fatigue, "
+    "may explain the scores. Include recordings with several classes, or report this limitation.",
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
     "self-supervised pretraining, but not scored.",
     # Recordings to predict

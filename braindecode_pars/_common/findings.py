@@ -28,9 +28,9 @@ class Finding:
         Name of the finding, such as "flat_channels".
     values : mapping of str to Any
         Values that are inserted into the text, by name.
-    level : "stop" | "warning" | "note"
-        Severity: "stop" (the question cannot be answered), "warning" (results may be wrong) or
-        "note" (information only).
+    level : "stop" | "leak" | "warning" | "note"
+        Severity: "stop" (the question cannot be answered), "leak" (test data are related to
+        training data), "warning" (results may be wrong) or "note" (information only).
     n : int
         Number of folds with this finding.
 

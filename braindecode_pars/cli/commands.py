@@ -22,6 +22,7 @@ from braindecode_pars.cli.terminal import (
     documented,
     pairs,
     report_failures,
+    show,
     values,
     with_options,
 )
@@ -494,6 +495,38 @@ def fit(
         fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
 
 
+@with_options(reading_of)
+def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
+    """Audit a training/test split that was made elsewhere: data leakage and confounds.
+
+    Reports subjects and recordings on both sides, overlapping windows, copied signals, and classes
+    that vary with the recording, its channels or time. The exit code is 1 if there is a leak.
+
+    Options
+    -------
+    train : TRAIN
+        Training windows: a table with one row per window (.csv or .tsv) and the columns recording,
+        start, stop, subject and optionally label; or a folder of labeled recordings, a BIDS
+        dataset, or a store with labels.
+    test : TEST
+        Test windows, in the same form. Copies are only found in recordings, because tables have no
+        signals.
+    """
+    with report_failures():
+        from braindecode_pars import datasets, evaluation
+        from braindecode_pars.recordings.side_tables import read_table
+
+        def read(side: str) -> Any:
+            if Path(side).suffix.lower() in (".csv", ".tsv"):
+                return read_table(side, Path())
+            return datasets.load(side, **reading_of(side, options))
+
+        result = evaluation.audit_split(read(train), read(test))
+        show(str(result))
+    if result.has_leak:
+        raise typer.Exit(1)
+
+
 @documented
 def predict(
     model: str,
@@ -632,7 +665,9 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (study, store, plan, pretrain, fit, evaluate, predict, reproduce, encoders):
+for command in (
+    *(study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders),
+):
     app.command(cls=ProtocolCommand if command is evaluate else None)(command)
 _echo = ConsoleHandler()
 

@@ -39,6 +39,7 @@ from braindecode_pars.evaluation.protocols import (
     reproduce,
     transfer,
 )
+from braindecode_pars.evaluation.split_audit import audit_split
 from braindecode_pars.evaluation.splitters import (
     LabeledSubjects,
     LabeledWindows,
@@ -68,6 +69,7 @@ __all__ = [
     "WithinSubject",
     "ablation",
     "audit_encoder",
+    "audit_split",
     "audit_subjects",
     "compare",
     "control_gains",

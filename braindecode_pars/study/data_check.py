@@ -6,16 +6,14 @@ the amplifier or the time of recording, or if recordings are duplicated.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import contingency
-from sklearn.metrics import roc_auc_score
 
 from braindecode_pars._common.checks import choice, format_list
 from braindecode_pars._common.findings import Finding
+from braindecode_pars.evaluation import confounds
 from braindecode_pars.study.study_data import StudyData
 from braindecode_pars.windows import amplitudes, duplicates, labels
 from braindecode_pars.windows.preprocessing import agreed
@@ -24,23 +22,6 @@ from braindecode_pars.windows.preprocessing import agreed
 _MIN_SUBJECTS_PER_CLASS = 4
 #: Minimum number of subjects with several classes, if classes vary within subjects.
 _MIN_SUBJECTS = 6
-#: AUC above which a single variable is considered to separate two classes.
-_SEPARATING_AUC = 0.95
-#: Balanced accuracy above which a property of the recordings alone identifies the classes.
-_CONFOUNDED = 0.9
-#: Kind of findings that can be overridden with ``in_spite_of``.
-CONFOUNDS = "confounds"
-#: Properties of recordings that may be confounded with the classes, with their names in messages.
-_PROPERTIES = {
-    "site": "site",
-    "recorded_sfreq": "recorded sampling rate",
-    "recorded_reference": "recorded reference",
-    "channels": "set of channels",
-    "recorded_channels": "set of channels in the files",
-    "corpus": "corpus",
-}
-#: Columns by which recordings are ordered, with their names in messages.
-_ORDERS = {"date": "recording dates", "file": "file names", None: "order in the dataset"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,16 +88,16 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     [('warning', 'order_of_recordings')]
     """
     for kind in in_spite_of:
-        choice(CONFOUNDS).check("in_spite_of", kind)
+        choice(confounds.CONFOUNDS).check("in_spite_of", kind)
     data = StudyData.of(windows_ds)
     data.windows.check_not_empty()
     findings = [
         *_too_few(data),
-        *_confounds(data, in_spite_of),
+        *confounds.confounded_properties(data.recordings, data.labeled, in_spite_of),
         *_copies(data),
         *_amplitudes(data),
-        *_order_of_recordings(data),
-        *_order_within_recordings(data),
+        *confounds.order_of_recordings(data.recordings, data.labeled),
+        *confounds.order_within_recordings(data.labeled),
     ]
     if finding := labels.similar_classes(data.class_names):
         findings.append(finding)
@@ -147,7 +128,9 @@ def check_confounds(windows_ds: Any) -> list[Finding]:
     >>> check_confounds(datasets.mental_arithmetic())
     []
     """
-    return [*_confounds(StudyData.of(windows_ds), in_spite_of=(CONFOUNDS,))]
+    data = StudyData.of(windows_ds)
+    accepted = (confounds.CONFOUNDS,)
+    return [*confounds.confounded_properties(data.recordings, data.labeled, accepted)]
 
 
 # Properties of the dataset ----------------------------------------------------------------------
@@ -173,8 +156,8 @@ def _facts(data: StudyData) -> dict[str, str]:
         "channels": channels,
         "reference": _counted(_reference(step.reference) for step in steps),
         **{
-            what: _counted(map(_shown, recordings[column].dropna()))
-            for column, what in _PROPERTIES.items()
+            what: _counted(map(confounds.shown, recordings[column].dropna()))
+            for column, what in confounds.PROPERTIES.items()
             if not column.endswith("channels")
         },
         "amplitude": f"{1e6 * 10**log_amplitude:.3g} µV (median standard deviation)",
@@ -186,10 +169,6 @@ def _facts(data: StudyData) -> dict[str, str]:
 def _reference(reference: str | None) -> str | None:
     n = 0 if reference is None else len(reference.split(", "))
     return f"average of {n} channels" if n > 3 else reference
-
-
-def _shown(value: Any) -> str:
-    return f"{value:g} Hz" if isinstance(value, float) else str(value)
 
 
 def _counted(values: Any) -> str:
@@ -223,46 +202,6 @@ def _too_few(data: StudyData) -> Iterator[Finding]:
             yield Finding("too_few_subjects", values, "stop")
 
 
-def _confounds(data: StudyData, in_spite_of: Collection[str]) -> Iterator[Finding]:
-    """Yield properties of recordings that classes are confounded with."""
-    recordings, labeled = data.recordings, data.labeled
-    # Channels of each recording that are not shared by all recordings
-    sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
-    shared = set.intersection(*sets) if len(sets) else set()
-    further = sets.map(lambda channels: ", ".join(sorted(channels - shared)))
-    further = further.map(lambda text: f"with {text}" if text else "shared channels only")
-    recordings = recordings.assign(recorded_channels=further.reindex(recordings.index))
-    for column, property_name in _PROPERTIES.items():
-        values = recordings[column].reindex(labeled["recording"]).to_numpy()
-        table = labeled[["subject", "class"]].assign(value=values).drop_duplicates()
-        n_values = table["value"].nunique()
-        # A distinct value for each subject only identifies the subject, not the class.
-        if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
-            continue
-        counts = pd.crosstab(table["value"], table["class"])
-        if counts.shape[1] < 2:
-            continue
-        strength = contingency.association(counts, method="cramer")
-        p = contingency.chi2_contingency(counts, correction=False).pvalue
-        # Balanced accuracy of the best prediction of the class from the value
-        accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
-        is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
-        if not is_stop and (strength <= 0.5 or p >= 0.01):
-            continue
-        is_stop = is_stop and CONFOUNDS not in in_spite_of
-        is_hidden = column == "recorded_channels" and recordings["channels"].nunique() == 1
-        values = dict(
-            property=property_name,
-            accuracy=accuracy,
-            strength=strength,
-            p=p,
-            counts=[(_shown(value), row.to_dict()) for value, row in counts.iterrows()],
-            is_same_selection=is_hidden,
-            is_stop=is_stop,
-        )
-        yield Finding(CONFOUNDS, values, "stop" if is_stop else "warning")
-
-
 def _copies(data: StudyData) -> Iterator[Finding]:
     """Yield findings for duplicate recordings."""
     pairs: dict[bool, list[str]] = {True: [], False: []}
@@ -273,11 +212,6 @@ def _copies(data: StudyData) -> Iterator[Finding]:
         yield Finding("copies_across_subjects", dict(pairs=pairs[True]), "stop")
     if pairs[False]:
         yield Finding("copies_within_subject", dict(pairs=pairs[False]))
-
-
-def _auc(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the AUC of a value for one class against all others; NaN without two classes."""
-    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
 
 
 def _amplitudes(data: StudyData) -> Iterator[Finding]:
@@ -294,8 +228,8 @@ def _amplitudes(data: StudyData) -> Iterator[Finding]:
         rows = rows.drop_duplicates("recording")
     for name in data.class_names:
         is_class = rows["class"] == name
-        auc = _auc(is_class, rows["log_amplitude"])
-        if max(auc, 1 - auc) > _SEPARATING_AUC:
+        auc = confounds.auc_of_class(is_class, rows["log_amplitude"])
+        if max(auc, 1 - auc) > confounds.SEPARATING_AUC:
             medians = rows.groupby(is_class)["log_amplitude"].median()
             factor = 10 ** abs(medians[True] - medians[False])
             direction = "larger" if auc > 0.5 else "smaller"
@@ -316,45 +250,3 @@ def _amplitudes(data: StudyData) -> Iterator[Finding]:
         channels += [(name[number], outliers)] if outliers else []
     if channels:
         yield amplitudes.outlier_channels_finding(channels)
-
-
-def _order_of_recordings(data: StudyData) -> Iterator[Finding]:
-    """Yield a finding if the recordings of all subjects have the same order of classes."""
-    if not data.has_one_class_per_recording:
-        return
-    classes = data.labeled.drop_duplicates("recording")[["recording", "subject", "class"]]
-    rows = classes.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
-    orders, sources = [], set()
-    for _, files in rows.groupby("subject"):
-        if files["class"].nunique() < 2:
-            continue
-        column = next(
-            (c for c in ("date", "file") if files[c].notna().all() and files[c].is_unique), None
-        )
-        sources.add(_ORDERS[column])
-        ordered = files if column is None else files.sort_values(column)
-        orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
-    # An order with repeated classes, such as A B A, partly balances the effects of time.
-    if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
-        values = dict(n_subjects=len(orders), classes=[*orders[0]], sources=sorted(sources))
-        yield Finding("order_of_recordings", values)
-
-
-def _order_within_recordings(data: StudyData) -> Iterator[Finding]:
-    """Yield classes that are early, or late, in at least 90 % of recordings."""
-    table = data.labeled[data.labeled["start"] >= 0]
-    for name in data.class_names:
-        rows = table.assign(is_class=table["class"] == name)
-        aucs = np.array(
-            [
-                _auc(recording_windows["is_class"], recording_windows["start"])
-                for _, recording_windows in rows.groupby("recording")
-                if 2 <= recording_windows["is_class"].sum() <= len(recording_windows) - 2
-            ]
-        )
-        is_late, is_early = aucs > _SEPARATING_AUC, aucs < 1 - _SEPARATING_AUC
-        for position, is_separate in (("late", is_late), ("early", is_early)):
-            if len(aucs) >= 3 and is_separate.mean() >= 0.9:
-                counts = dict(n=int(is_separate.sum()), n_recordings=len(aucs))
-                values = {**counts, "name": name, "position": position}
-                yield Finding("order_within_recordings", values)

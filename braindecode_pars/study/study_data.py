@@ -8,16 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from torch.utils.data import ConcatDataset
 
-from braindecode_pars.windows import Windows, amplitudes, convert, labels, table
+from braindecode_pars.evaluation import confounds
+from braindecode_pars.windows import Windows, amplitudes, convert, labels
 
 #: Maximum number of windows that are read per recording.
 _MAX_READ_PER_RECORDING = 8
 #: Approximate maximum number of windows that are read over all recordings.
 _MAX_READ = 2000
-#: Optional properties in the description of a recording.
-_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +56,8 @@ class StudyData:
         if isinstance(windows_ds, cls):
             return windows_ds
         windows = convert.as_windows(windows_ds)
-        recordings = _recordings(windows, windows_ds)
-        return cls(windows, recordings, _labeled(windows, recordings))
+        recordings = confounds.properties_of_recordings(windows, windows_ds)
+        return cls(windows, recordings, confounds.labeled_windows(windows, recordings))
 
     @property
     def class_names(self) -> list[str]:
@@ -75,7 +73,7 @@ class StudyData:
     @cached_property
     def has_one_class_per_recording(self) -> bool:
         """Whether every labeled recording has one class."""
-        return bool((self.labeled.groupby("recording")["class"].nunique() == 1).all())
+        return confounds.has_one_class_per_recording(self.labeled)
 
     @cached_property
     def sampled(self) -> pd.DataFrame:
@@ -101,43 +99,3 @@ class StudyData:
             log_amplitude=np.array(log_amplitudes, float),
             channel_log_amplitudes=pd.Series(of_channels, rows.index, object),
         )
-
-
-def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
-    """Return the properties of each recording; unknown values are None."""
-    rows = windows.recordings
-    has_name = table.is_name(rows["subject"].to_numpy())
-    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
-    parts = [part for part in parts if len(part)]  # as in the table of Windows
-    parts = parts if len(parts) == len(rows) else [None] * len(rows)
-    metadata = [getattr(part, "description", None) for part in parts]
-    infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
-    recordings = pd.DataFrame(
-        {
-            "subject": rows["subject"].astype(object).where(has_name, None),
-            "corpus": rows["corpus"],
-            "channels": [", ".join(sorted(montage.names)) or None for montage in rows["channels"]],
-            "date": [info.get("meas_date") for info in infos],
-            **{name: [None if d is None else d.get(name) for d in metadata] for name in _DESCRIBED},
-        },
-        index=rows.index,
-        dtype=object,
-    )
-    numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(recordings["subject"])]
-    recordings["name"] = recordings["file"].where(recordings["file"].notna(), numbers)
-    return recordings
-
-
-def _labeled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
-    """Return the labeled windows, with their recording, subject, class and position."""
-    targets = pd.Series(windows.y, range(len(windows)), dtype=object)
-    if -1 not in (windows.label_names or {}).values():
-        targets = targets.mask(targets == -1)
-    targets = targets.dropna()
-    classes = np.array(sorted(set(targets), key=lambda y: (str(type(y)), y)), object)
-    names = labels.names_of_classes(classes, windows.label_names) or {}
-    texts = [str(names.get(label, label)) for label in classes]
-    rows = windows.table[["recording", "start"]].iloc[targets.index]
-    rows = rows.assign(subject=recordings["subject"].reindex(rows["recording"]).to_numpy())
-    of_class = pd.Categorical(targets, classes).rename_categories(texts)
-    return rows.assign(**{"window": targets.index, "class": of_class})
