@@ -1,4 +1,7 @@
-"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page."""
+"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page.
+
+``bland_altman`` plots the agreement with an expert over several nights.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -13,6 +16,7 @@ from numpy.typing import ArrayLike
 from braindecode_pars._common import checks, tables
 from braindecode_pars._common.sleep_stages import top_to_bottom
 from braindecode_pars.plotting import style
+from braindecode_pars.predictions.expert_agreement import MIN_NIGHTS
 from braindecode_pars.predictions.night import check_predictions, smoothed, to_annotations
 
 
@@ -212,6 +216,85 @@ def hypnodensity(
     style.remove_frame(ax)
     style.named_legend(ax, style.named_artists(ax), loc="upper left", bbox_to_anchor=(1, 1))
     return panels
+
+
+def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) -> Axes:
+    """Plot differences between predictions and expert over nights (Bland and Altman 1986).
+
+    Each night is a point: mean of the predicted and the expert value, and their difference. Lines
+    are the bias and the 95 % limits of agreement, with their 95 % confidence intervals as areas. If
+    the points rise, fall or spread out, the limits depend on the value.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        Sleep statistics of several nights, from :func:`predictions.agreement
+        <braindecode_pars.predictions.agreement>`.
+    name : str
+        Sleep statistic to plot, such as ``"TST"``.
+    ax : Axes | None
+        Axes to draw on. If None, a new figure is created.
+
+    Returns
+    -------
+    Axes
+        Axes with the figure. Bias and limits are omitted if they are not defined.
+
+    Raises
+    ------
+    ValueError
+        If ``statistics`` is not from several nights, or ``name`` is not one of its rows.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: Differences between predicted and expert total sleep time of ten nights as points,
+            with lines for the bias and the limits of agreement.
+
+        >>> import mne
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import datasets, plotting, predictions
+        >>> rng = np.random.default_rng(0)
+        >>> frames, experts = [], []
+        >>> for _ in range(10):
+        ...     true = np.array(datasets.simulated.STAGES)[
+        ...         datasets.simulated.stages_of_a_night(720, rng)
+        ...     ]
+        ...     label = np.where(rng.random(720) < 0.1, "N2", true)
+        ...     onset = 30.0 * np.arange(720)
+        ...     frames.append(pd.DataFrame(dict(onset=onset, duration=30.0, label=label)))
+        ...     experts.append(mne.Annotations(onset, 30, true))
+        >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
+        >>> ax = plotting.bland_altman(statistics, "TST")
+    """
+    if statistics.columns.nlevels != 2 or name not in statistics.index:
+        known = ", ".join(map(str, statistics.index)) or "none"
+        raise ValueError(
+            f"statistics has no row {name!r} of several nights. Pass statistics of "
+            f"predictions.agreement for a list of nights, and one of its rows: {known}."
+        )
+    predicted, expert, limits = (
+        statistics.loc[name, part] for part in ("predicted", "expert", "limits")
+    )
+    [ax] = style.axes_for(ax, 1, 1, (5, 3.6))
+    means, differences = ((predicted + expert) / 2).astype(float), predicted - expert
+    ax.plot(means, differences.astype(float), linestyle="", marker="o", color=style.COLORS[0])
+    lines = {"bias": "-", "lower_limit": "--", "upper_limit": "--"}
+    for i, (line, dashes) in enumerate(lines.items()):
+        if limits["n_nights"] >= MIN_NIGHTS:
+            ends = (limits[f"{line}_ci_{end}"] for end in ("low", "high"))
+            ax.axhspan(*ends, color=style.COLORS[min(i, 1)], alpha=0.2, lw=0)
+            ax.axhline(limits[line], linestyle=dashes, color=style.shade(0.2))
+            position = (1.01, limits[line])
+            place = ("axes fraction", "data")
+            ax.annotate(line.replace("_", " "), position, xycoords=place, va="center")
+    unit = "%" if name.startswith("%") or name in ("SE", "SME") else "min"
+    ax.set(xlabel=f"{name}, mean of predicted and expert ({unit})")
+    ax.set(ylabel=f"predicted - expert ({unit})")
+    style.remove_frame(ax)
+    return ax
 
 
 def read_predictions(
