@@ -393,9 +393,11 @@ CENTERED = ", subject-centered (transductive)"
 #: Optional packages, and the extra that installs each package.
 EXTRAS = {
     "accelerate": "scale",
+    "huggingface_hub": "zarr",
     "pyriemann": "evaluation",
     "rich": "commands",
     "typer": "commands",
+    "zarr": "zarr",
 }
 
 
