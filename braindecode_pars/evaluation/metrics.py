@@ -543,10 +543,15 @@ def worst_subjects(
         n_worst = math.ceil(round(proportion * complete.shape[1], 9))
         order = complete[methods == reference].mean().sort_values(kind="stable").index
         worst, others = complete[order[:n_worst]], complete[order[n_worst:]]
-        summary = dict(worst=worst.mean(axis=1), others=others.mean(axis=1), n_worst=n_worst)
-        summary |= dict(n_others=others.shape[1], n_dropped=table.shape[1] - complete.shape[1])
-        summary |= dict(is_reference=methods == reference, subjects=", ".join(worst))
-        parts.append(pd.DataFrame(summary, index=complete.index).reset_index())
+        means_of_methods = dict(worst=worst.mean(axis=1), others=others.mean(axis=1))
+        summary = pd.DataFrame(means_of_methods).assign(
+            n_worst=n_worst,
+            n_others=others.shape[1],
+            n_dropped=table.shape[1] - complete.shape[1],
+            is_reference=methods == reference,
+            subjects=", ".join(worst),
+        )
+        parts.append(summary.reset_index())
     return pd.concat(parts, ignore_index=True)
 
 

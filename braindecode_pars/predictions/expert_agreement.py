@@ -6,7 +6,7 @@ Over several nights, the bias and the limits of agreement of each sleep statisti
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any
 
 import mne
 import numpy as np
@@ -32,18 +32,7 @@ _LIMIT = 1.96
 #: Standard error of a limit, in standard errors of the bias.
 _ERROR_OF_LIMIT = np.sqrt(3)
 
-Expert: TypeAlias = mne.Annotations | str | Path
-T = TypeVar("T")
-#: One value per night, by name or in order.
-Nights = Mapping[Any, T] | list[T] | tuple[T, ...]
 
-
-@overload
-def agreement(frame: pd.DataFrame, expert: Expert) -> tuple[float, pd.DataFrame, pd.DataFrame]: ...
-@overload
-def agreement(
-    frame: Nights[pd.DataFrame], expert: Nights[Expert]
-) -> tuple[pd.Series, pd.DataFrame, pd.DataFrame]: ...
 def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
     """Compare the predictions of one or several recordings with the labels of an expert.
 
@@ -134,7 +123,10 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     """
     if not isinstance(frame, Mapping | list | tuple):
         return _agreement_of_night(frame, expert)
-    frames, experts = _by_night("frame", frame), _by_night("expert", expert)
+    frames, experts = (
+        dict(values) if isinstance(values, Mapping) else dict(enumerate(values))
+        for values in (frame, expert)
+    )
     if not frames or frames.keys() != experts.keys():
         raise ValueError(
             f"frame has the nights {', '.join(map(str, frames)) or 'none'}, but expert has "
@@ -146,32 +138,20 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
             nights[night] = _agreement_of_night(predictions, experts[night])
         except ValueError as error:
             raise ValueError(f"Night {night}: {error}") from error
-    kappas, confusions, statistics = zip(*nights.values(), strict=True)
+    kappas, confusions, _ = zip(*nights.values(), strict=True)
+    statistics = pd.concat({night: table for night, (*_, table) in nights.items()}, axis=1)
     labels = [*dict.fromkeys(chain.from_iterable(confusions))]
-    is_sleep = not any(table.empty for table in statistics)
-    order = top_to_bottom(labels) if is_sleep else labels
-    confusion = sum(c.reindex(index=order, columns=order, fill_value=0) for c in confusions)
-    table = pd.DataFrame()
-    if is_sleep:
-        predicted, expert_values = (
-            pd.DataFrame({n: t[name] for n, t in zip(nights, statistics, strict=True)})
-            for name in ("predicted", "expert")
-        )
-        limits = limits_of_agreement(predicted, expert_values)
-        parts = {"predicted": predicted, "expert": expert_values, "limits": limits}
-        table = pd.concat(parts, axis=1)
-    return pd.Series(kappas, index=[*nights], name="kappa"), confusion, table
-
-
-def _by_night(name: str, values: Any) -> dict[Any, Any]:
-    checks.instance("a dict or list with an entry for each night", Mapping, list, tuple).check(
-        name, values
-    )
-    return dict(values) if isinstance(values, Mapping) else dict(enumerate(values))
+    if not statistics.empty:
+        labels = top_to_bottom(labels)
+        statistics = statistics.swaplevel(axis=1)[["predicted", "expert"]]
+        limits = limits_of_agreement(statistics["predicted"] - statistics["expert"])
+        statistics = statistics.join(pd.concat({"limits": limits}, axis=1))
+    confusion = sum(c.reindex(index=labels, columns=labels, fill_value=0) for c in confusions)
+    return pd.Series(kappas, index=[*nights], name="kappa"), confusion, statistics
 
 
 def _agreement_of_night(
-    frame: pd.DataFrame, expert: Expert
+    frame: pd.DataFrame, expert: mne.Annotations | str | Path
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     rows = check_predictions(frame)
     classes = classes_of(rows)
@@ -215,7 +195,7 @@ def _agreement_of_night(
     return kappa, confusion, pd.DataFrame(statistics)
 
 
-def limits_of_agreement(predicted: pd.DataFrame, expert: pd.DataFrame) -> pd.DataFrame:
+def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     r"""Compute the bias and the 95 % limits of agreement of each sleep statistic over nights.
 
     With the mean :math:`\bar d` and the sample standard deviation :math:`s` of the differences of
@@ -225,8 +205,8 @@ def limits_of_agreement(predicted: pd.DataFrame, expert: pd.DataFrame) -> pd.Dat
 
     Parameters
     ----------
-    predicted, expert : DataFrame
-        Sleep statistics (rows) of each night (columns).
+    differences : DataFrame
+        Predicted minus expert value of each sleep statistic (rows) and night (columns).
 
     Returns
     -------
@@ -243,25 +223,22 @@ def limits_of_agreement(predicted: pd.DataFrame, expert: pd.DataFrame) -> pd.Dat
     --------
     >>> import pandas as pd
     >>> from braindecode_pars.predictions.expert_agreement import limits_of_agreement
-    >>> expert = pd.DataFrame([[400.0, 380.0, 420.0]], index=["TST"])
-    >>> limits = limits_of_agreement(expert + [10, 20, 30], expert)
+    >>> limits = limits_of_agreement(pd.DataFrame([[10.0, 20.0, 30.0]], index=["TST"]))
     >>> limits.loc["TST", ["bias", "lower_limit", "upper_limit"]].tolist()
     [20.0, 0.3999999999999986, 39.6]
     """
-    differences = predicted - expert
     n = differences.count(axis=1)
     is_enough = n >= MIN_NIGHTS
-    bias = differences.mean(axis=1).where(is_enough)
-    sd = differences.std(axis=1).where(is_enough)
-    error = stats.t.ppf(0.975, n.where(is_enough) - 1) * sd / np.sqrt(n)
-    columns = {"n_nights": n}
-    for name, value, half_width in (
-        ("bias", bias, error),
-        ("lower_limit", bias - _LIMIT * sd, _ERROR_OF_LIMIT * error),
-        ("upper_limit", bias + _LIMIT * sd, _ERROR_OF_LIMIT * error),
+    bias, sd = differences.mean(axis=1).where(is_enough), differences.std(axis=1).where(is_enough)
+    error = stats.t.ppf(0.975, n - 1) * sd / np.sqrt(n)
+    limits = pd.DataFrame({"n_nights": n})
+    for name, distance, ratio in (
+        ("bias", 0.0, 1.0),
+        ("lower_limit", -_LIMIT, _ERROR_OF_LIMIT),
+        ("upper_limit", _LIMIT, _ERROR_OF_LIMIT),
     ):
-        columns[name] = value
-        columns[f"{name}_ci_low"] = value - half_width
-        columns[f"{name}_ci_high"] = value + half_width
+        limits[name] = bias + distance * sd
+        limits[f"{name}_ci_low"] = limits[name] - ratio * error
+        limits[f"{name}_ci_high"] = limits[name] + ratio * error
     reasons = "defined in " + n.astype(str) + f" nights; at least {MIN_NIGHTS} are required"
-    return pd.DataFrame(columns).assign(why=reasons.mask(is_enough))
+    return limits.assign(why=reasons.mask(is_enough))

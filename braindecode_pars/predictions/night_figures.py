@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from braindecode_pars._common import checks, tables
 from braindecode_pars._common.sleep_stages import top_to_bottom
 from braindecode_pars.plotting import style
-from braindecode_pars.predictions.expert_agreement import MIN_NIGHTS
 from braindecode_pars.predictions.night import check_predictions, smoothed, to_annotations
 
 
@@ -242,8 +241,8 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
 
     Raises
     ------
-    ValueError
-        If ``statistics`` is not from several nights, or ``name`` is not one of its rows.
+    KeyError
+        If ``name`` is not a row of ``statistics``, or ``statistics`` is from a single night.
 
     Examples
     --------
@@ -269,27 +268,17 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
         >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
         >>> ax = plotting.bland_altman(statistics, "TST")
     """
-    if statistics.columns.nlevels != 2 or name not in statistics.index:
-        known = ", ".join(map(str, statistics.index)) or "none"
-        raise ValueError(
-            f"statistics has no row {name!r} of several nights. Pass statistics of "
-            f"predictions.agreement for a list of nights, and one of its rows: {known}."
-        )
-    predicted, expert, limits = (
-        statistics.loc[name, part] for part in ("predicted", "expert", "limits")
-    )
+    row = statistics.loc[name]
+    predicted, expert = row["predicted"].astype(float), row["expert"].astype(float)
+    is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5, 3.6))
-    means, differences = ((predicted + expert) / 2).astype(float), predicted - expert
-    ax.plot(means, differences.astype(float), linestyle="", marker="o", color=style.COLORS[0])
-    lines = {"bias": "-", "lower_limit": "--", "upper_limit": "--"}
-    for i, (line, dashes) in enumerate(lines.items()):
-        if limits["n_nights"] >= MIN_NIGHTS:
-            ends = (limits[f"{line}_ci_{end}"] for end in ("low", "high"))
-            ax.axhspan(*ends, color=style.COLORS[min(i, 1)], alpha=0.2, lw=0)
-            ax.axhline(limits[line], linestyle=dashes, color=style.shade(0.2))
-            position = (1.01, limits[line])
-            place = ("axes fraction", "data")
-            ax.annotate(line.replace("_", " "), position, xycoords=place, va="center")
+    ax.plot((predicted + expert) / 2, predicted - expert, "o", color=style.shade(0.2))
+    for i, line in enumerate(("upper_limit", "bias", "lower_limit")):
+        ends = row["limits", f"{line}_ci_low"], row["limits", f"{line}_ci_high"]
+        ax.axhspan(*ends, color=style.COLORS[i], alpha=0.2, lw=0)  # NaN is not drawn
+        label, color = line.replace("_", " "), style.COLORS[i]
+        ax.axhline(row["limits", line], color=color, linestyle=style.LINES[i], label=label)
+    style.draw_legend(ax, is_new=is_new)
     unit = "%" if name.startswith("%") or name in ("SE", "SME") else "min"
     ax.set(xlabel=f"{name}, mean of predicted and expert ({unit})")
     ax.set(ylabel=f"predicted - expert ({unit})")

@@ -14,14 +14,8 @@ from braindecode.datasets import EEGWindowsDataset, RawDataset, WindowsDataset
 from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
-from braindecode_pars.recordings import (
-    braindecode_zarr,
-    folders,
-    preparation,
-    readers,
-    recipe,
-    search,
-)
+from braindecode_pars.recordings import folders, preparation, readers, recipe, search
+from braindecode_pars.recordings.braindecode_zarr import find_zarr, read_zarr
 from braindecode_pars.recordings.channel_facts import good_eeg
 from braindecode_pars.recordings.side_tables import tables_beside
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
@@ -381,10 +375,10 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
         folder = Path(recordings).expanduser()
-        zarr = braindecode_zarr.find_zarr(folder)
+        zarr = find_zarr(folder)
         if zarr is None:
             return _files_of(folder, search.subject_finder(subject))
-        recordings = braindecode_zarr.read_zarr(zarr, preload=False)
+        recordings = read_zarr(zarr, preload=False)
     if subject is not None:
         raise TypeError(
             "subject= is only supported for a folder of files. For a dataset, the subject is the "

@@ -648,7 +648,8 @@ class SignalStore:
         labels. :meth:`create` and :func:`datasets.load <braindecode_pars.datasets.load>` read it
         from the folder; braindecode reads it with ``pull_from_hub`` if it was uploaded as
         ``dataset.zarr``. Samples in volts (single precision), channels, positions, descriptions,
-        labels, positions of the windows and known preprocessing are unchanged.
+        labels and positions of the windows are unchanged. The preprocessing is not written, so it
+        is unknown when the dataset is read.
 
         Parameters
         ----------
@@ -673,13 +674,12 @@ class SignalStore:
         if self.n_labeled_windows:
             dataset = self.labeled_windows()
         else:
+            pairs = zip(self._recordings, self._first_signal.tolist(), strict=True)
             raws = [
-                StoredRaw(recording, self.crops, i, self.sfreq)
-                for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True)
+                (StoredRaw(r, self.crops, i, self.sfreq), dict(r.description)) for r, i in pairs
             ]
-            descriptions = [dict(recording.description) for recording in self._recordings]
-            dataset = BaseConcatDataset([*map(RawDataset, raws, descriptions)])
-        braindecode_zarr.write_zarr(dataset, Path(path).expanduser(), self.preprocessing)
+            dataset = BaseConcatDataset([RawDataset(*raw) for raw in raws])
+        braindecode_zarr.write_zarr(dataset, Path(path).expanduser())
 
     def verify(self, *, verbose: int = 1) -> None:
         """Read all samples and compare them with their checksums.

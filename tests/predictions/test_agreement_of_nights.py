@@ -153,7 +153,7 @@ def test_nights_of_predictions_and_expert_must_match(change):
         with pytest.raises(ValueError, match="none"):
             agreement([], [])
     else:
-        with pytest.raises(TypeError, match="expert"):
+        with pytest.raises(ValueError, match="P0, P1"):
             agreement(frames, experts["P0"])
         experts["P1"] = mne.Annotations([9e5], 30, ["W"])
         with pytest.raises(ValueError, match="P1"):
@@ -169,12 +169,16 @@ def test_the_figure_shows_nights_bias_and_limits(result):
     np.testing.assert_allclose(points.get_xdata(), (predicted + expert) / 2)
     np.testing.assert_allclose(points.get_ydata(), predicted - expert)
     drawn = [line.get_ydata()[0] for line in lines]
-    assert drawn == [row["limits", name] for name in ("bias", "lower_limit", "upper_limit")]
+    assert drawn == [row["limits", name] for name in ("upper_limit", "bias", "lower_limit")]
     assert [patch.get_y() for patch in ax.patches] == pytest.approx(
-        [row["limits", f"{n}_ci_low"] for n in ("bias", "lower_limit", "upper_limit")]
+        [row["limits", f"{n}_ci_low"] for n in ("upper_limit", "bias", "lower_limit")]
     )
     assert "%" in ax.get_xlabel()
     few = plotting.bland_altman(agreement(*inputs(NIGHTS[:2]))[2], "TST")
-    assert (len(few.lines), len(few.patches)) == (1, 0)
-    with pytest.raises(ValueError, match=r"'sleep'.*TST"):
-        plotting.bland_altman(statistics, "sleep")
+    assert np.isnan([line.get_ydata()[0] for line in few.lines[1:]]).all()
+    for table, name in (
+        (statistics, "sleep"),
+        (agreement(*[i["P0"] for i in inputs(NIGHTS)])[2], "TST"),
+    ):
+        with pytest.raises(KeyError):
+            plotting.bland_altman(table, name)
