@@ -368,6 +368,7 @@ LAZY = {
     "models.InputFormat": "baselines.foundation",
     "plotting.ablation_lines": "evaluation.score_figures",
     "plotting.audit_map": "evaluation.audit_figures",
+    "plotting.bland_altman": "predictions.night_figures",
     "plotting.control_gains": "evaluation.score_figures",
     "plotting.hypnodensity": "predictions.night_figures",
     "plotting.hypnogram": "predictions.night_figures",
@@ -394,9 +395,11 @@ CENTERED = ", subject-centered (transductive)"
 #: Optional packages, and the extra that installs each package.
 EXTRAS = {
     "accelerate": "scale",
+    "huggingface_hub": "zarr",
     "pyriemann": "evaluation",
     "rich": "commands",
     "typer": "commands",
+    "zarr": "zarr",
 }
 
 

@@ -24,6 +24,7 @@ from braindecode_pars.evaluation.metrics import (
     score_predictions,
     score_table,
     summarize,
+    worst_subjects,
 )
 from braindecode_pars.evaluation.paired_tests import (
     describe_differences,
@@ -91,5 +92,6 @@ __all__ = [
     "study",
     "summarize",
     "transfer",
+    "worst_subjects",
 ]
 __getattr__, __dir__ = names.facade(__name__, __all__)

@@ -15,6 +15,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import folders, preparation, readers, recipe, search
+from braindecode_pars.recordings.braindecode_zarr import find_zarr, read_zarr
 from braindecode_pars.recordings.channel_facts import good_eeg
 from braindecode_pars.recordings.side_tables import tables_beside
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
@@ -23,7 +24,7 @@ from braindecode_pars.windows.preprocessing import Preprocessing
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}), or one or several ContinuousCorpus"
+    f"({', '.join(search.ENDINGS)}) or of a Zarr dataset, or one or several ContinuousCorpus"
 )
 
 
@@ -351,7 +352,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset, one or several corpora, or folder of files.
+        Dataset, one or several corpora, or folder of files or of a Zarr dataset of braindecode.
     subject : callable | str | None
         See :func:`~braindecode_pars.recordings.search.subject_finder`.
 
@@ -374,7 +375,11 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     """
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
-        return _files_of(Path(recordings).expanduser(), search.subject_finder(subject))
+        folder = Path(recordings).expanduser()
+        zarr = find_zarr(folder)
+        if zarr is None:
+            return _files_of(folder, search.subject_finder(subject))
+        recordings = read_zarr(zarr, preload=False)
     if subject is not None:
         raise TypeError(
             "subject= is only supported for a folder of files. For a dataset, the subject is the "

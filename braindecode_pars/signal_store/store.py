@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 
 from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars.recordings import cutting, recipe, search
+from braindecode_pars.recordings import braindecode_zarr, cutting, recipe, search
 from braindecode_pars.signal_store import sources, writing
 from braindecode_pars.signal_store.index import (
     DTYPES,
@@ -165,6 +165,10 @@ class SignalStore:
             cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
             stored as one segment between each two gaps, with the suffixes #1, #2 and so on, so that
             no crop or window contains a gap.
+
+            A folder with a Zarr dataset of braindecode, such as a download from the Hugging Face
+            Hub, is read as this dataset, with its windows and preprocessing (requires the extra
+            ``zarr``). Braindecode writes an uncompressed copy to a hidden folder next to it.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the maximum error of a sample is half of
             1/65,534 of the range of the channel in the recording. If rare artifacts are so large
@@ -638,6 +642,46 @@ class SignalStore:
                 "windows, or with: braindecode-pars store --labels"
             )
         return BaseConcatDataset(recording_windows)
+
+    def to_zarr(self, path: str | Path) -> None:
+        """Write the store as a dataset of braindecode in Zarr format, without a network.
+
+        The dataset consists of the labeled windows, or of the recordings if the store has no
+        labels. :meth:`create` and :func:`datasets.load <braindecode_pars.datasets.load>` read it
+        from the folder; braindecode reads it with ``pull_from_hub`` if it was uploaded as
+        ``dataset.zarr``. Samples in volts (single precision), channels, positions, descriptions,
+        labels and positions of the windows are unchanged. The preprocessing is not written, so it
+        is unknown when the dataset is read.
+
+        Parameters
+        ----------
+        path : path
+            New folder, such as ``dataset.zarr``.
+
+        Raises
+        ------
+        ImportError
+            When zarr or huggingface_hub is missing: install the extra ``zarr``.
+        FileExistsError
+            When ``path`` exists.
+        ValueError
+            When recordings have different channels, which the format does not support, or when a
+            label is a string that would be read as a number or as a missing value.
+
+        Examples
+        --------
+        >>> SignalStore.open("store").to_zarr("dataset.zarr")  # doctest: +SKIP
+        >>> restored = SignalStore.create("other", "dataset.zarr")  # doctest: +SKIP
+        """
+        if self.n_labeled_windows:
+            dataset = self.labeled_windows()
+        else:
+            pairs = zip(self._recordings, self._first_signal.tolist(), strict=True)
+            raws = [
+                (StoredRaw(r, self.crops, i, self.sfreq), dict(r.description)) for r, i in pairs
+            ]
+            dataset = BaseConcatDataset([RawDataset(*raw) for raw in raws])
+        braindecode_zarr.write_zarr(dataset, Path(path).expanduser())
 
     def verify(self, *, verbose: int = 1) -> None:
         """Read all samples and compare them with their checksums.
