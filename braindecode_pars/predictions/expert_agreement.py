@@ -229,7 +229,8 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     """
     n = differences.count(axis=1)
     is_enough = n >= MIN_NIGHTS
-    bias, sd = differences.mean(axis=1).where(is_enough), differences.std(axis=1).where(is_enough)
+    usable = differences.where(is_enough, axis=0)
+    bias, sd = usable.mean(axis=1), usable.std(axis=1)
     error = stats.t.ppf(0.975, n - 1) * sd / np.sqrt(n)
     limits = pd.DataFrame({"n_nights": n})
     for name, distance, ratio in (

@@ -119,6 +119,11 @@ def test_each_night_has_the_result_of_a_single_call(result):
             pd.testing.assert_series_equal(statistics[name][night], table[name], check_names=False)
         total = counts.reindex_like(confusion).fillna(0) + total
     assert [*confusion] == ["W", "R", "N1", "N2", "N3"]
+    assert [*dict.fromkeys(statistics.columns.get_level_values(0))] == [
+        "predicted",
+        "expert",
+        "limits",
+    ]
     pd.testing.assert_frame_equal(confusion, total, check_dtype=False, check_names=False)
     by_position = agreement([*frames.values()], [*experts.values()])
     assert by_position[0].tolist() == kappa.tolist()
