@@ -339,7 +339,8 @@ def _confounds(split: _Split) -> Iterator[Finding]:
     findings = [
         *confounds.confounded_properties(split.recordings, labeled, properties),
         *confounds.order_of_recordings(split.recordings, labeled),
-        *confounds.order_within_recordings(labeled),
+        # A window that is on both sides counts once.
+        *confounds.order_within_recordings(labeled.drop_duplicates(["recording", "start"])),
     ]
     yield from _class_by_recording(split, labeled[labeled["start"] >= 0])
     for finding in findings:
