@@ -164,7 +164,8 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     Class by recording and order of recordings are reported if p < 0.01 for classes in random order.
     Order within recordings requires that a class is separate from the other classes in 90 % of at
     least three recordings, which has a probability of at most 1 % if the order of windows is
-    random. In simulations, each of these findings has at most 1 % false alarms.
+    random. In simulations with classes, sites and dates at random, the rates of false alarms of
+    these findings were not significantly above 1 %.
 
     Limits: a table has no signals, so copies are not found. An array has neither recordings nor
     times, so only shared subjects and shared samples are found. Two parts of a recording without
@@ -339,7 +340,8 @@ def _confounds(split: _Split) -> Iterator[Finding]:
     findings = [
         *confounds.confounded_properties(split.recordings, labeled, properties),
         *confounds.order_of_recordings(split.recordings, labeled),
-        *confounds.order_within_recordings(labeled),
+        # A window that is on both sides counts once.
+        *confounds.order_within_recordings(labeled.drop_duplicates(["recording", "start"])),
     ]
     yield from _class_by_recording(split, labeled[labeled["start"] >= 0])
     for finding in findings:

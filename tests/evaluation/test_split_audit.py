@@ -16,6 +16,7 @@ from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.evaluation import LeaveOneSubjectOut, audit_split
 from braindecode_pars.evaluation.split_audit import _overlaps
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
+from braindecode_pars.windows.convert import as_windows
 
 SFREQ, LENGTH = 100.0, 200
 MIXED, HALVES = [0, 1, 1, 1], [0, 0, 1, 1]
@@ -275,7 +276,7 @@ CLEAN = {
     "subjects": lambda: by_half(several(8)),
     "diagnoses": lambda: by_half([part(f"P{i}", i, [i % 2] * 4) for i in range(8)]),
     "rest and task": lambda: by_half(one_class()),
-    "equal artifacts": lambda: by_half(several(8, change=alike)),
+    "equal artifacts": lambda: by_half(several(8, change=alike, targets=MIXED * 2)),
     "sites with all classes": lambda: by_half(
         [part(f"P{i}", i, site=("Graz", "Lyon")[i % 2]) for i in range(12)]
     ),
@@ -283,6 +284,7 @@ CLEAN = {
         [part(f"P{i}", i, names=("C3", "C4", "Pz")[: 2 + i % 2]) for i in range(12)]
     ),
     "unlabeled test windows": lambda: against(part("P9", 9, [-1] * 4)),
+    "a copy in the training data": lambda: against(part("P9", 9), train=[*several(), part("A", 0)]),
     "arrays": lambda: (arrays(several()), arrays([part("P9", 9)])),
     "one channel": lambda: (arrays(several(names=("C3",))), arrays([part("P9", 9, names=("C3",))])),
     "flat": lambda: (
@@ -319,10 +321,51 @@ def test_the_result_is_a_table_and_a_sentence():
     assert "No leak" in clean
 
 
+def test_leaks_are_first():
+    levels = audit_split(*at_random(tables(lambda i, k: HALVES)[0])).table["level"].tolist()
+    assert levels == ["leak", "leak", "warning", "warning"]
+
+
+def kinds(split):
+    return audit_split(*split).table["kind"].tolist()
+
+
+def test_a_window_has_one_finding():
+    """A shared recording is not a copy, and overlapping windows are not copied windows."""
+    windows = BaseConcatDataset(several())
+    names = ["shared_subjects", "shared_recordings", "overlapping_windows"]
+    assert kinds((windows, windows)) == names
+    assert kinds(against(part("anna", 2))) == ["copied_recordings"]
+    [example] = audit_split(*overlapping()).table.query("kind == 'overlapping_windows'")["example"]
+    assert example == "recording 1 (subject P0), 4 to 6"
+
+
+def test_windows_without_times_have_no_recording():
+    X, y, groups = arrays(several())
+    windows = as_windows(X, y, groups)
+    assert kinds((windows[::2], windows[1::2])) == ["shared_subjects"]
+
+
+def test_one_class_per_recording_is_a_note_if_it_is_no_property_of_subjects():
+    assert kinds(tables(lambda i, k: [k] * 4)) == ["class_by_recording"]
+    assert kinds(tables(lambda i, k: [i % 2] * 4)) == []
+    # Recordings of one window have one class
+    assert kinds(tables(lambda i, k: [k])) == []
+    assert kinds(at_random(tables(lambda i, k: [k])[0])) == ["shared_subjects"]
+
+
+@pytest.mark.parametrize(("n", "is_found"), [(6, False), (8, True)])
+def test_an_order_of_few_subjects_may_be_random(n, is_found):
+    split = tables(lambda i, k: [(i + k) % 2] * 4, date=(1, 2), n=n)
+    assert ("order_of_recordings" in kinds(split)) == is_found
+
+
 def test_what_is_unknown_is_listed():
     assert audit_split(*by_half(several())).unchecked == []
     without_labels, other = rows("P1", "a"), rows(None, "b")
     assert len(audit_split(without_labels.drop(columns="label"), other).unchecked) == 2
+    unlabeled = rows("P1", "a", [0, -1, -1, -1])
+    assert len(audit_split(unlabeled, unlabeled.assign(subject="P2", recording="b")).unchecked) == 2
     unknown = audit_split(cut(0)[:1], cut(0)[:1])
     assert len(unknown.unchecked) == 3
     assert unknown.has_leak
@@ -332,7 +375,7 @@ def test_what_is_unknown_is_listed():
 def test_overlaps_are_those_of_all_pairs(unit):
     """Also of windows that touch, whose times have rounding errors."""
     rng = np.random.default_rng(0)
-    start, length = rng.integers(0, 200, 300), rng.integers(1, 4, 300)
+    start, length = rng.integers(0, 2000, 300), rng.integers(1, 9, 300) ** 2
     windows = pd.DataFrame(
         dict(start=start * unit, stop=start * unit + length * unit, is_test=rng.random(300) < 0.5)
     ).assign(recording=rng.integers(0, 3, 300))
