@@ -57,8 +57,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError(
-            "The columns onset and duration must be finite times in seconds, and duration must be "
-            "positive."
+            "The columns onset and duration contain values that are not finite, or durations that "
+            "are not positive. Pass times in seconds."
         )
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError(
@@ -74,14 +74,14 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the classes with probabilities, or, without probabilities, the predicted labels."""
+    """Return the classes with a column of probabilities; without such columns, the labels."""
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     classes = [name.removeprefix(tables.PROBABILITY) for name in columns]
     return classes or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of the predictions smoothed over time, without the raw predictions.
+    """Replace the raw predictions of a table by the predictions smoothed over time.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows, for all functions that accept predictions. ``label``, ``probability_LABEL``
-        and ``entropy`` are computed from the smoothed predictions.
+        Table with the same rows, which all functions for predictions accept. ``label``,
+        ``probability_LABEL`` and ``entropy`` are the values of the smoothed predictions.
 
     Raises
     ------
@@ -145,8 +145,8 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
         Annotations in seconds from the first sample of the recording (``orig_time=None``).
         ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
         existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
-        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``,
-        which fails or is shifted if the recording has a measurement date or was cropped.
+        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``: if
+        the recording has a measurement date or was cropped, this fails, or shifts the predictions.
 
     Raises
     ------
@@ -246,8 +246,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     stem = path.name.removesuffix(_SUFFIX)
     if stem == path.name or not stem:
         raise ValueError(
-            f"path has the file name {path.name}, but it must end with {_SUFFIX}, such as "
-            f"sub-01_task-sleep_desc-pars{_SUFFIX}."
+            f"path has the file name {path.name}, but the file name must end with {_SUFFIX}. Use a "
+            f"name such as sub-01_task-sleep_desc-pars{_SUFFIX}."
         )
     if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
@@ -321,9 +321,11 @@ def sleep_statistics(
     ----------
     stages : DataFrame | sequence of str, shape (n_windows,)
         Predictions of a recording, as from ``predict_raw``, or the sleep stages of consecutive
-        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The total
-        duration is the time in bed, so crop the recording to the period between lights off and
-        lights on. None, NaN, "unscored", movement time, and time without a row are unscored.
+        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
+
+        The total duration is used as the time in bed, so crop the recording to the period between
+        lights off and lights on. None, NaN, "unscored", movement time, and periods without a row
+        count as unscored.
     window_seconds : float
         Length of a window in seconds, if ``stages`` is a sequence.
 
@@ -346,8 +348,12 @@ def sleep_statistics(
         - ``SE``: sleep efficiency, ``TST / TIB``.
         - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
 
-        Latencies of stages that do not occur, percentages if there is no sleep, and values of
-        stages that a coarser scoring (wake, light, deep, REM) does not distinguish are NaN.
+        These values are NaN:
+
+        - Latencies of stages that do not occur.
+        - Percentages, if there is no sleep.
+        - Values of stages that the scoring does not distinguish, such as N1 and N2 if the stages
+          are wake, light, deep and REM.
 
     Raises
     ------
@@ -427,10 +433,14 @@ def agreement(
     frame : DataFrame
         Predictions of a recording, as from ``predict_raw``.
     expert : path | Annotations
-        File of the recording, whose labels are its annotations, a BIDS ``_events.tsv``, or a
-        hypnogram in the same folder. Or annotations, with onsets in seconds from the first sample
-        of the recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A
-        label without a duration lasts one window. If the classes of the model are sleep stages,
+        Labels of the expert:
+
+        - path: File of the recording. The labels are read from its annotations, or from a BIDS
+          ``_events.tsv`` or a hypnogram in the same folder.
+        - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
+          ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
+
+        A label without a duration lasts one window. If the classes of the model are sleep stages,
         labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
         stages that a class includes are converted to this class, such as stage 4 to N3. Otherwise,
         labels must be the class names.
@@ -455,7 +465,7 @@ def agreement(
     Warns
     -----
     UserWarning
-        If annotations are not labels; the message lists these annotations.
+        If annotations are not names of classes or sleep stages. The message lists them.
 
     References
     ----------
@@ -506,8 +516,9 @@ def agreement(
     scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
     if scored.empty:
         raise ValueError(
-            "No window has both an expert label and a prediction. Check that both are from the "
-            "same recording, and that onsets are in seconds from its first sample."
+            "No window has both an expert label and a prediction. Check that the labels and the "
+            "predictions are from the same recording, and that onsets are in seconds from the "
+            "first sample of the recording."
         )
     names = [*set(scored.to_numpy().ravel())]
     order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
