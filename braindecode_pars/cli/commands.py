@@ -87,7 +87,7 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     minutes : X
         Maximum duration in minutes, if --epochs is not set.
     sham
-        Sham pretraining, as a control for a pretraining: the targets are those of other windows, so
+        Sham pretraining, as a control for a pretraining: it uses the targets of other windows, so
         that nothing can be learned. Pass the same --max-steps as for the pretraining.
     steps_per_epoch : N
         Number of steps per epoch. Default: one pass over the data.

@@ -24,7 +24,7 @@ from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.study.study_data import StudyData
-from braindecode_pars.windows import convert, labels, preprocessing
+from braindecode_pars.windows import labels, preprocessing
 
 
 def fit_folder(
@@ -123,7 +123,8 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
 
 def _describe(folder: str, windows: Any) -> int:
     """Print the number of recordings, subjects and windows, and return the number of subjects."""
-    table_of_windows = convert.as_windows(windows)
+    data = StudyData.of(windows)
+    table_of_windows = data.windows
     table = pd.DataFrame({"class": table_of_windows.labels, "subject": table_of_windows.groups})
     n_subjects = table["subject"].nunique()
     n_chans, n_times = windows[0][0].shape
@@ -135,7 +136,7 @@ def _describe(folder: str, windows: Any) -> int:
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = labels.names_of_classes(counts.index.to_numpy(), table_of_windows.label_names) or {}
     print_frame(counts.rename(index=names).reset_index())
-    for finding in data_check.check_confounds(windows):
+    for finding in data_check.check_confounds(data):
         show(f"Warning: {finding.text}")
     return n_subjects
 

@@ -61,7 +61,7 @@ def study(
     different seeds, and twelve draws (random subsets of labeled subjects). Subjects, draws and
     pretrainings are crossed random effects of the test.
 
-    If the improvement is significant, pretraining is also compared with a baseline that is
+    If the improvement is significant, pretraining is also tested against a baseline that is
     specified in advance. Control analyses then show which signal properties the improvement depends
     on.
 

@@ -111,9 +111,10 @@ def _excluded_from_centering(design: Design) -> Iterator[str]:
     if design.left_out:
         counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
         yield (
-            f"Subjects with fewer than {transformers.MIN_WINDOWS} labeled windows, which "
-            f"subject-wise centering requires: {checks.format_list(counts, max_items=20)}. These "
-            "subjects are not scored. Their windows are used for pretraining, without labels."
+            f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
+            "per subject. These subjects have fewer labeled windows, and are not scored: "
+            f"{checks.format_list(counts, max_items=20)}. Their windows are used for pretraining, "
+            "without labels."
         )
     elif not (design.is_centered or design.by_subject):
         yield (
