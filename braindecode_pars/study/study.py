@@ -191,7 +191,7 @@ def run_study(
         write(result, folder)
     if plan.effort.controls and result.has_gain:
         ended_steps = list(run_steps(plan, plan.control_steps, n_jobs, verbose))
-        notes = [f"{x.step.name}: not run ({x.error})." for x in ended_steps if x.error]
+        notes = [f"{x.step.name}: failed ({x.error})." for x in ended_steps if x.error]
         gains = study_tables.primary_control_gains(plan)
         result = replace(result, controls=gains, control_notes=[describe_controls(gains), *notes])
     if (chosen := result.recommendation) is not None:
