@@ -63,7 +63,7 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         Argument of the pretext task, such as n_patches=240. May be repeated.
     encoder : FOLDER
         Encoder with which pretraining starts: a folder, the name of a bundled encoder such as
-        small, or a model id. Its sizes replace the size options below.
+        small, or a model id. The sizes of this encoder are used instead of the size options below.
     window_seconds : X
         Length of the crops in seconds. Repeat the option to alternate between several lengths.
     patch_seconds : X
@@ -88,8 +88,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     minutes : X
         Maximum duration in minutes, if --epochs is not set.
     sham
-        Sham pretraining (targets of other windows): nothing can be learned, which is the control
-        for a pretraining. For the same number of steps, pass the same --max-steps.
+        Sham pretraining, as a control for a pretraining: it uses the targets of other windows, so
+        that nothing can be learned. Pass the same --max-steps as for the pretraining.
     steps_per_epoch : N
         Number of steps per epoch. Default: one pass over the data.
     batch_size : N
@@ -114,8 +114,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     device : NAME
         Device: auto, cpu, cuda or mps.
     num_workers : N
-        Number of processes per training process that load data in advance. Default: up to 4 on a
-        GPU, 0 on the CPU.
+        Number of processes that load data in advance, for each training process. Default: up to 4
+        on a GPU, 0 on the CPU.
     """
     options = dict(options)
     paper = options.pop("paper", False)
@@ -159,17 +159,17 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
         annotations of the recordings.
     labels_from : PATTERN
         Regular expression with groups for the label, and optionally the subject, in the path of a
-        file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Replaces --labels.
+        file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Use it instead of --labels.
     label_column
         Column of the table that contains the labels.
     classes
-        Label to use, optionally with a class name: 'Sleep stage W=W'. May be repeated. Default: all
-        labels. In the bundled dataset sleep, windows with other labels are unlabeled.
+        Label to use, optionally with a class name, as in 'Sleep stage W=W'. May be repeated.
+        Default: all labels. In the bundled dataset sleep, windows with other labels are unlabeled.
     subject
         Regular expression for the subject in the path of a file, as in the command store.
     window_seconds
-        Length of a window in seconds. Default: 30, or the duration of the labels if all are equal
-        and shorter.
+        Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
+        the same duration below 30 s.
     sfreq
         Sampling rate in Hz. Default: sampling rate of the encoder, or 200.
     low
@@ -252,18 +252,18 @@ def study(
     without : NAME
         Method or group of methods to exclude. May be repeated.
     train_subjects : N
-        Number of labeled subjects. Default: 4, or the largest number for which the training
-        subjects can be divided into three disjoint sets.
+        Number of labeled subjects. Default: 4, or fewer so that the training subjects of a fold can
+        be divided into three disjoint sets.
     draws : N
         Number of draws (random subsets of labeled subjects). Must be even.
     minutes : N
         Maximum duration of a pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
     in_spite_of : NAME
-        confounds: continue although the classes are confounded with the site, channels, reference
-        or sampling rate of the recordings.
+        confounds: continue although the classes are confounded with the site, corpus, channels,
+        reference or sampling rate of the recordings.
     plan_only
-        Check the data and print the plan, without running it.
+        Check the data and print the plan, without running the study.
     """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
@@ -311,8 +311,8 @@ def store(
         subjects with the channels, filters and sampling rate of the recipe. May be repeated.
         Recipes: {RECIPES}.
     labels
-        Also store the labeled windows of the recipes, of the subjects of all splits, for evaluate
-        --dataset STORE. Validation and test subjects are excluded from pretraining.
+        Also store the labeled windows of training, validation and test subjects, for the command
+        evaluate --dataset STORE. Validation and test subjects are excluded from pretraining.
     exclude : PATH
         Folder of TUAB or TUSZ whose subjects are excluded from tueg, or text file with one subject
         per line. May be repeated.
@@ -353,12 +353,12 @@ def store(
     if labels and (exclude or share):
         raise typer.BadParameter(
             "--exclude and --share apply to pretraining only, but --labels stores the labeled "
-            "windows of all subjects. Omit --labels, or the other options."
+            "windows of all subjects. Omit --labels, or omit --exclude and --share."
         )
     if not recipe and (labels or exclude or share or "settings" in options):
         raise typer.BadParameter("--labels, --exclude, --share and --set require --recipe.")
     if len(folders) != (1 if recipe else 2):
-        expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
+        expected = "STORE only" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
     path = folders[-1]
     with report_failures(RESUME.format("recordings", path)):
@@ -471,7 +471,7 @@ def fit(
     if method is not None and encoder is not None:
         raise typer.BadParameter(
             "--method trains a new encoder, but --encoder is already pretrained. Pass only one "
-            "of them."
+            "of the two options."
         )
     for name, value in (("--method", method), ("--seed", options.get("random_state"))):
         if few_labels and value is not None:
@@ -571,9 +571,9 @@ def predict(
         Rescale each recording to the amplitude of the training data, by one factor, which is
         printed. For recordings with a different unit or gain, such as from wearable devices.
     adapt
-        Adapt a model of fit --few-labels to each recording before predicting it: center the
-        features with the windows of the recording, and calibrate with its annotations, if they
-        contain at least two classes of the model.
+        Adapt a model of fit --few-labels to each recording before predicting it. The features are
+        centered with the windows of the recording. If the annotations of the recording contain at
+        least two classes of the model, the classifier is also calibrated with these labels.
     labels
         With --adapt: table with the labels of files, instead of annotations, as in fit.
     label_column
@@ -612,10 +612,11 @@ def reproduce(
 ) -> None:
     """Reproduce table 1 of the paper: compare from scratch, MAE, MP3, DropPos and PARS.
 
-    Two-fold design: each pretext task is pretrained without labels on half of the subjects, with
-    equal numbers of steps; its frozen encoder is then trained with the labels of four subjects and
-    tested on the other half, and vice versa. The numbers of pretrainings and fits are printed
-    first. To resume, run the same command. Example: braindecode-pars reproduce sleep
+    Two-fold design: for each pretext task, an encoder is pretrained without labels on half of the
+    subjects, with the same number of steps, and frozen. A classifier with this encoder is trained
+    with the labels of four subjects, and tested on the other half. Then the halves are swapped. The
+    numbers of pretrainings and fits are printed first. To resume, run the same command. Example:
+    braindecode-pars reproduce sleep
 
     Options
     -------
@@ -644,12 +645,12 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     Options
     -------
     name
-        Encoder whose card is printed: name of a bundled encoder, folder, or model id. Default: a
-        table of all bundled encoders.
+        Encoder whose card is printed: name of a bundled encoder, folder, or model id. If omitted, a
+        table of all bundled encoders is printed.
     audit
         Print a probing analysis: how well spectral slope, band power and other signal properties
-        can be decoded from the features (R2), compared with a random encoder. It is stored for
-        bundled encoders, and computed for other encoders.
+        can be decoded from the features (R2), compared with a random encoder. For bundled encoders,
+        the stored analysis is printed; for other encoders, it is computed.
     """
     if audit and name is None:
         raise typer.BadParameter("--audit requires the name or folder of an encoder.")

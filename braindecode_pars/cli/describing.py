@@ -48,8 +48,8 @@ def find_corpora(
     Raises
     ------
     ValueError
-        If a recipe or a setting is unknown, a folder is excluded, but no corpus shares subjects
-        with other corpora, or a corpus has no labels.
+        If a recipe or a setting is unknown. If ``exclude`` contains a folder, but no corpus shares
+        subjects with other corpora. If ``labels`` is True, but a corpus has no labels.
     FileNotFoundError
         If a folder or a file in ``exclude`` does not exist, or a folder contains no recording of
         its recipe.
@@ -160,7 +160,8 @@ def show_plan(
     store : Path | None
         Folder of a store.
     n_windows, sfreq, n_chans
-        Number of windows per pass, sampling rate and number of channels, if there is no store.
+        Number of windows per pass over the data, sampling rate and number of channels, if there is
+        no store.
     """
     seconds = max(config.lengths)
     if store is not None:
@@ -195,7 +196,7 @@ def show_plan(
 def show_encoders() -> None:
     """Print a table of the bundled encoders, with one column per encoder.
 
-    There are more properties than encoders, so the properties are the rows to save width.
+    The rows are properties. There are more properties than encoders, so this saves width.
     """
     names = model_files.bundled_names()
     if not names:
@@ -291,8 +292,8 @@ def show_audit(name: str) -> None:
             print_frame(shown)
     show(
         "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
-        "perfect prediction, 0 is no better than the mean. An R2 above the R2 of the tokens and of "
-        "the random encoder is due to pretraining."
+        "perfect prediction, 0 is no better than predicting the mean. An R2 above the R2 of the "
+        "tokens and of the random encoder is due to pretraining."
     )
 
 

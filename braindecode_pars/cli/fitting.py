@@ -23,7 +23,8 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
-from braindecode_pars.windows import convert, labels, preprocessing
+from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.windows import labels, preprocessing
 
 
 def fit_folder(
@@ -101,14 +102,15 @@ def fit_folder(
         settings |= {"subject_centering": True} if clf.recenter_ else {}
     show(
         "Scores on the training recordings do not indicate the accuracy on new subjects. To "
-        f"estimate it by leave-one-subject-out cross-validation with {n_subjects} subjects "
-        f"(estimated run time on this machine: {max(minutes, 1):.0f} min), run:\n"
+        "estimate this accuracy by leave-one-subject-out cross-validation with "
+        f"{n_subjects} subjects (estimated run time on this machine: {max(minutes, 1):.0f} min), "
+        "run:\n"
         f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
         f"{' '.join(of_method)} --method band-power {_as_options('--load', reading)}"
         f"{_as_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}\n"
         "To study whether pretraining improves classification of these recordings, run "
-        "braindecode-pars study with the same folder and the same options for reading. It prints "
-        "the estimated run time before it starts."
+        "braindecode-pars study with the same folder and the same options for reading. This "
+        "command prints the estimated run time before it starts."
     )
 
 
@@ -121,7 +123,8 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
 
 def _describe(folder: str, windows: Any) -> int:
     """Print the number of recordings, subjects and windows, and return the number of subjects."""
-    table_of_windows = convert.as_windows(windows)
+    data = StudyData.of(windows)
+    table_of_windows = data.windows
     table = pd.DataFrame({"class": table_of_windows.labels, "subject": table_of_windows.groups})
     n_subjects = table["subject"].nunique()
     n_chans, n_times = windows[0][0].shape
@@ -133,7 +136,7 @@ def _describe(folder: str, windows: Any) -> int:
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = labels.names_of_classes(counts.index.to_numpy(), table_of_windows.label_names) or {}
     print_frame(counts.rename(index=names).reset_index())
-    for finding in data_check.check_confounds(windows):
+    for finding in data_check.check_confounds(data):
         show(f"Warning: {finding.text}")
     return n_subjects
 
@@ -152,8 +155,9 @@ def _warn_of_centering(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> N
     if short := [n for n in lengths if n < transformers.MIN_WINDOWS]:
         show(
             f"Warning: {len(short)} of {len(lengths)} recordings have fewer than "
-            f"{transformers.MIN_WINDOWS} windows (minimum: {min(short)}), which the command "
-            f"predict requires for centering. Use shorter windows, or {remedy}."
+            f"{transformers.MIN_WINDOWS} windows (minimum: {min(short)}), but the command predict "
+            f"requires {transformers.MIN_WINDOWS} windows for centering. Use shorter windows, or "
+            f"{remedy}."
         )
 
 
@@ -205,11 +209,12 @@ def study_folder(
     for message, category, file, line in caught:
         warnings.warn_explicit(message, category, file, line)
     name = any_source.title(folder).replace("_", " ")
-    check = data_check.check_data(windows, in_spite_of=in_spite_of)
+    data = StudyData.of(windows)
+    check = data_check.check_data(data, in_spite_of=in_spite_of)
     # Quick studies do not use a bundled encoder, and the preprocessing of stores and bundled
     # datasets cannot be changed
     if is_folder and settings.effort != "quick":
-        recorded = preprocessing.agreed(convert.as_windows(windows).recordings["preprocessing"])
+        recorded = preprocessing.agreed(data.windows.recordings["preprocessing"])
         differences = load_encoder(encoder).card.differences(recorded)
         for difference in differences:
             show(f"Encoder {encoder}: {difference}. {windows_estimator.advice([difference])}")
@@ -223,9 +228,7 @@ def study_folder(
         show(f"Report written to {out / 'report.html'}.")
         return
     show("Estimating the run time on a few windows ...")
-    plan = study_plan.plan_study(
-        windows, check, settings, out=out, dataset=name, unlabeled_label=-1
-    )
+    plan = study_plan.plan_study(data, check, settings, out=out, dataset=name, unlabeled_label=-1)
     plan.about["command"] = f"braindecode-pars {shlex.join(sys.argv[1:])}"
     plan.about["warnings"] = [str(message) for message, *_ in caught]
     _show_plan(plan, n_jobs)
@@ -251,7 +254,7 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     bound = "at least " if minutes.isna().any() else ""
     controls = ""
     if plan.effort.controls and plan.primary:
-        controls = "control analyses, which are run after a significant improvement, and "
+        controls = "control analyses (only after a significant improvement) and "
     show(
         f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min with "
         f"{n_processes} process{'es' * (n_processes > 1)}, plus {controls}the final training of "

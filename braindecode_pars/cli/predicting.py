@@ -40,6 +40,9 @@ def predict_recordings(
 ) -> int:
     """Predict recordings, write and print a summary, and return the number of failed recordings.
 
+    If a recording cannot be predicted, the reason is in the summary, and the other recordings are
+    predicted.
+
     Parameters
     ----------
     model : str
@@ -63,9 +66,8 @@ def predict_recordings(
     Raises
     ------
     ValueError, OSError
-        If the model or the recordings are not found, the folder contains other files, or, without
-        ``overwrite``, a file would be replaced; no files are written then. A recording that cannot
-        be predicted is a row of the summary.
+        If the model or the recordings are not found, ``out`` contains other files, or ``overwrite``
+        is False and a file would be replaced. In these cases, no files are written.
     """
     targets = find_recordings(paths)
     model_folder = model_files.model_folder(model)
@@ -117,7 +119,7 @@ def predict_recordings(
             table, file = write_summary(folder, problems, overwrite=overwrite)
     if file.name != "summary.csv":
         show(
-            f"summary.csv was modified after it was written, so the summary is saved as "
+            f"summary.csv was modified after it was written, so the new summary was saved as "
             f"{file.name}. Pass --overwrite to replace both files."
         )
     show_summary(table, file, len(targets), len(targets) - len(unfinished))
@@ -230,7 +232,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     FileNotFoundError
         If a folder contains no recording.
     ValueError
-        If two recordings would have the same results, or two headers refer to the same file of
+        If two recordings would have the same result files, or two headers refer to the same file of
         signals.
     """
     targets: dict[Path, Path] = {}
@@ -253,7 +255,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
                     "Pass the folder that contains both, or predict them into different folders."
                 )
             raise ValueError(
-                f"{first} and {file} would have the same results, {target}_predictions.csv. "
-                f"{advice}"
+                f"{first} and {file} would have the same result files, such as "
+                f"{target}_predictions.csv. {advice}"
             )
     return targets

@@ -73,7 +73,7 @@ def show(content: Any, end: str = "\n") -> None:
 class ConsoleHandler(logging.Handler):
     """Print the log of the package: information to standard output, warnings to standard error.
 
-    Repeated lines are printed once, and their number at the end of the command.
+    A repeated line is printed once. The number of repetitions is printed at the end of the command.
     """
 
     def __init__(self) -> None:
@@ -110,11 +110,12 @@ def with_options(
     types: Mapping[str, Any] | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> Callable[[Command], Command]:
-    """Make a command from a function, with the help texts in its docstring.
+    """Make a command from a function, with help texts from the docstring of the function.
 
     Positional parameters become arguments, and keyword-only parameters become options. A boolean
-    option has no ``--no-NAME``. Entries of the section Options that are not parameters become
-    further options; the function receives the values that were passed as ``options``.
+    option has no ``--no-NAME``. Entries in the section Options of the docstring that are not
+    parameters become further options. Their values, if passed, are in the argument ``options`` of
+    the function.
 
     Parameters
     ----------
@@ -219,7 +220,10 @@ def print_frame(
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return values by key. A value is JSON, None, True or False; otherwise it is a string."""
+    """Return values by key from options KEY=VALUE.
+
+    A value that is not JSON, None, True or False is a string.
+    """
     value_by_key: dict[str, Any] = dict(pairs(options, name))
     for key, text in value_by_key.items():
         with suppress(ValueError):

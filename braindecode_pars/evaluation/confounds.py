@@ -19,7 +19,7 @@ from braindecode_pars.windows import Windows, labels, table
 
 #: AUC above which a single variable is considered to separate two classes.
 SEPARATING_AUC = 0.95
-#: Balanced accuracy above which a property of the recordings alone identifies the classes.
+#: Balanced accuracy from which a property of the recordings alone identifies the classes.
 CONFOUNDED = 0.9
 #: Kind of findings that can be overridden with ``in_spite_of``.
 CONFOUNDS = "confounds"
@@ -93,7 +93,7 @@ def shown(value: Any) -> str:
 def confounded_properties(
     recordings: pd.DataFrame, labeled: pd.DataFrame, in_spite_of: Collection[str]
 ) -> Iterator[Finding]:
-    """Yield properties of recordings that classes are confounded with."""
+    """Yield findings for properties of recordings with which the classes are confounded."""
     # Channels of each recording that are not shared by all recordings
     sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
     shared = set.intersection(*sets) if len(sets) else set()
@@ -132,7 +132,7 @@ def confounded_properties(
 
 
 def auc_of_class(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the AUC of a value for one class against all others; NaN without two classes."""
+    """Return the AUC of a value for one class against all other classes; NaN if there are none."""
     return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
 
 
@@ -159,7 +159,7 @@ def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iter
 
 
 def order_within_recordings(labeled: pd.DataFrame) -> Iterator[Finding]:
-    """Yield classes that are early, or late, in at least 90 % of recordings."""
+    """Yield findings for classes that occur early, or late, in at least 90 % of recordings."""
     table = labeled[labeled["start"] >= 0]
     for name in labeled["class"].cat.categories:
         rows = table.assign(is_class=table["class"] == name)

@@ -22,8 +22,9 @@ def adapted_to(
 ) -> tuple[Any, str]:
     """Return a classifier adapted to one recording, and a description of the data it used.
 
-    The classifier is calibrated with labels of at least two classes. Otherwise, only the mean of
-    the features is adapted, as in ``FewLabelsClassifier.adapt`` without labels.
+    If the recording has labels of at least two classes, the classifier is calibrated with these
+    labels. Otherwise, only the mean of the features is adapted, as in ``FewLabelsClassifier.adapt``
+    without labels.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def adapted_to(
     adapted : fitted classifier
         Copy of the classifier for this recording.
     basis : str
-        The windows that were used, with their number in each class.
+        Description of the windows that were used, with the number of labeled windows per class.
     """
     raw, name = readers.open_recording(file)
     recording, length = prepare_recording(raw, name, clf), clf.n_times_
@@ -76,7 +77,7 @@ def adapted_to(
 def labeled_segments(
     labels: str | None, column: str, recordings: Collection[Path]
 ) -> dict[Path, Any]:
-    """Return the labeled segments of recordings in a table. Rows of other files are ignored.
+    """Read the labeled segments of recordings from a table. Rows of other files are ignored.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def labeled_segments(
     if "file" not in table:
         raise ValueError(
             f"--labels {labels} has the columns {checks.format_list([*table])}, but requires a "
-            "column 'file'."
+            "column 'file'. Add this column, with the file name of the recording in each row."
         )
     matched_files = label_files.files_named(table, recordings, labels)
     table = table[[file is not None for file in matched_files]]

@@ -54,8 +54,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError(
-            "The columns onset and duration must be finite times in seconds, and duration must be "
-            "positive."
+            "The columns onset and duration contain values that are not finite, or durations that "
+            "are not positive. Pass times in seconds."
         )
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError(
@@ -71,14 +71,14 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the classes with probabilities, or, without probabilities, the predicted labels."""
+    """Return the classes with a column of probabilities; without such columns, the labels."""
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     classes = [name.removeprefix(tables.PROBABILITY) for name in columns]
     return classes or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of the predictions smoothed over time, without the raw predictions.
+    """Replace the raw predictions of a table by the predictions smoothed over time.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows, for all functions that accept predictions. ``label``, ``probability_LABEL``
-        and ``entropy`` are computed from the smoothed predictions.
+        Table with the same rows, which all functions for predictions accept. ``label``,
+        ``probability_LABEL`` and ``entropy`` are the values of the smoothed predictions.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
         Annotations in seconds from the first sample of the recording (``orig_time=None``).
         ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
         existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
-        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``,
-        which fails or is shifted if the recording has a measurement date or was cropped.
+        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``: if
+        the recording has a measurement date or was cropped, this fails, or shifts the predictions.
 
     Raises
     ------
@@ -243,8 +243,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     stem = path.name.removesuffix(_SUFFIX)
     if stem == path.name or not stem:
         raise ValueError(
-            f"path has the file name {path.name}, but it must end with {_SUFFIX}, such as "
-            f"sub-01_task-sleep_desc-pars{_SUFFIX}."
+            f"path has the file name {path.name}, but the file name must end with {_SUFFIX}. Use a "
+            f"name such as sub-01_task-sleep_desc-pars{_SUFFIX}."
         )
     if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
@@ -318,9 +318,11 @@ def sleep_statistics(
     ----------
     stages : DataFrame | sequence of str, shape (n_windows,)
         Predictions of a recording, as from ``predict_raw``, or the sleep stages of consecutive
-        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The total
-        duration is the time in bed, so crop the recording to the period between lights off and
-        lights on. None, NaN, "unscored", movement time, and time without a row are unscored.
+        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
+
+        The total duration is used as the time in bed, so crop the recording to the period between
+        lights off and lights on. None, NaN, "unscored", movement time, and periods without a row
+        count as unscored.
     window_seconds : float
         Length of a window in seconds, if ``stages`` is a sequence.
 
@@ -343,8 +345,12 @@ def sleep_statistics(
         - ``SE``: sleep efficiency, ``TST / TIB``.
         - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
 
-        Latencies of stages that do not occur, percentages if there is no sleep, and values of
-        stages that a coarser scoring (wake, light, deep, REM) does not distinguish are NaN.
+        These values are NaN:
+
+        - Latencies of stages that do not occur.
+        - Percentages, if there is no sleep.
+        - Values of stages that the scoring does not distinguish, such as N1 and N2 if the stages
+          are wake, light, deep and REM.
 
     Raises
     ------

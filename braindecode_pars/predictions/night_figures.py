@@ -52,13 +52,13 @@ def hypnogram(
     -------
     Axes
         Axes with the hypnogram. With predicted stages, the title shows the percentage of windows
-        with equal stages, without windows in which a stage is unknown.
+        with equal stages. Windows in which a stage is unknown do not count.
 
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``, or the lengths differ. If ``order`` is None, also if a
-        name is not a sleep stage.
+        If a stage is not in ``stage_names``, ``true`` and ``predicted`` have different lengths, or
+        ``order`` is None and a name is not a sleep stage.
 
     Examples
     --------
@@ -97,7 +97,8 @@ def hypnogram(
         known_labels = [label for label in labels if not style.is_unknown(label)]
         if not all(isinstance(label, str) for label in known_labels):
             raise ValueError(
-                "Stages are numbers, so stage_names is required. Pass the names of the stages."
+                "Stages are numbers, but stage_names is None. Pass the names of the stages as "
+                "stage_names."
             )
         stage_names = sorted(known_labels)
     names = style.names_by_label(stage_names)
@@ -145,8 +146,8 @@ def hypnodensity(
     Returns
     -------
     ndarray of Axes, shape (2,)
-        Upper axes with the label of each window (its most probable class if ``label`` is not a
-        class), and lower axes with the probabilities.
+        Upper axes with the label of each window, and lower axes with the probabilities. If
+        ``label`` is not a class, the most probable class is drawn.
 
     Raises
     ------
@@ -291,6 +292,8 @@ def read_predictions(
 ) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return probabilities and classes of consecutive segments, for plotting.
 
+    A segment is a window, or a gap between windows.
+
     Parameters
     ----------
     predictions : DataFrame
@@ -408,8 +411,9 @@ def night_page(
 ) -> Path:
     """Write a scrollable HTML page with the predicted classes and probabilities of a recording.
 
-    Each window is six pixels wide, independent of the length of the recording; a pointer over a
-    window shows its time, label and probabilities. The page has no scripts and no external files.
+    Each window is six pixels wide, independent of the length of the recording. A pointer over a
+    window shows the time, label and probabilities of the window. The page has no scripts and no
+    external files.
 
     Parameters
     ----------

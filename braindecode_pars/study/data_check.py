@@ -1,7 +1,7 @@
 """Check labeled recordings for confounds, duplicates and implausible amplitudes before training.
 
-A score does not reflect brain activity if the classes differ in other properties, such as the site,
-the amplifier or the time of recording, or if recordings are duplicated.
+Scores may not reflect brain activity if recordings are duplicated, or if the classes also differ in
+other properties, such as the site, the amplifier or the time of recording.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,19 +26,20 @@ _MIN_SUBJECTS = 6
 
 @dataclass(frozen=True, eq=False)
 class DataCheck:
-    """Result of the data check.
+    """Result of :func:`check_data`: properties of the dataset, and findings.
 
     Attributes
     ----------
     facts : dict of str to str
         Properties of the dataset, such as the numbers of subjects, recordings, hours and windows.
     classes : pandas.DataFrame
-        One row per class: ``class``, ``windows``, ``recordings``, ``subjects``.
+        One row per class: ``class``, and the numbers of ``windows``, ``recordings`` and
+        ``subjects``.
     by_subject : bool
         Whether at least 90 % of the labeled subjects have one class, such as a diagnosis. Otherwise
         classes vary within subjects.
     findings : list of Finding
-        Findings in order of severity, stops first.
+        Findings in order of severity: stops, warnings, notes.
     """
 
     facts: dict[str, str]
@@ -48,24 +49,25 @@ class DataCheck:
 
     @property
     def stops(self) -> list[str]:
-        """Messages of the findings that stop a study; empty if it can be run."""
+        """Messages of the findings that stop a study; empty if the study can be run."""
         return [finding.text for finding in self.findings if finding.level == "stop"]
 
 
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
-    """Check labeled windows for confounds, duplicates, amplitudes and order of recording.
+    """Check labeled windows for confounds, duplicates, unusual amplitudes and order effects.
 
-    At most eight windows per recording and class are read. Checks of unknown properties, such as
-    the site, are skipped; :func:`braindecode_pars.datasets.folder.load` stores the known properties
-    in the descriptions of the recordings.
+    At most eight windows per recording and class are read. Properties of the recordings, such as
+    the site, are checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores
+    them in the descriptions of the recordings.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset | StudyData
         As in :meth:`StudyData.of <braindecode_pars.study.study_data.StudyData.of>`.
     in_spite_of : collection of str
-        Kinds of findings whose stops become warnings. Supported: ``("confounds",)``, for classes
-        that are confounded with the site, sampling rate, reference or channels of the recordings.
+        Kinds of findings that are warnings instead of stops. Supported: ``("confounds",)``, if the
+        classes are confounded with the site, corpus, sampling rate, reference or channels of the
+        recordings.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Raises
     ------
     ValueError
-        If ``in_spite_of`` contains another kind, there are no windows, or a window contains
+        If ``in_spite_of`` contains an unknown kind, there are no windows, or a window contains
         samples that are not finite.
 
     Examples
@@ -111,15 +113,20 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
 
 
 def check_confounds(windows_ds: Any) -> list[Finding]:
-    """Check whether classes are confounded with site, sampling rate, reference or channels.
+    """Check whether classes are confounded with properties of the recordings, such as the site.
 
     This part of :func:`check_data` does not read samples. Use it before training a classifier
-    without a study. All findings are warnings.
+    without a study.
 
     Parameters
     ----------
-    windows_ds : BaseConcatDataset
+    windows_ds : BaseConcatDataset | StudyData
         As in :func:`check_data`.
+
+    Returns
+    -------
+    list of Finding
+        Findings of the kind "confounds". All of them are warnings.
 
     Examples
     --------
@@ -183,7 +190,7 @@ def _counted(values: Any) -> str:
 
 
 def _too_few(data: StudyData) -> Iterator[Finding]:
-    """Yield stops for too few classes or subjects."""
+    """Yield findings that stop a study: too few classes or subjects, or unknown subjects."""
     labeled, names = data.labeled, data.class_names
     if len(names) < 2:
         yield Finding("too_few_classes", dict(classes=names), "stop")
@@ -215,7 +222,7 @@ def _copies(data: StudyData) -> Iterator[Finding]:
 
 
 def _amplitudes(data: StudyData) -> Iterator[Finding]:
-    """Yield findings for separating, outlying and implausible amplitudes."""
+    """Yield findings for amplitudes that separate classes, are outliers, or are implausible."""
     sampled = data.sampled.dropna(subset="log_amplitude")
     by_recording = sampled.groupby("recording")["log_amplitude"].median()
     # Amplitude of a recording, or of a window relative to its recording

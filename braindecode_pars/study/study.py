@@ -50,64 +50,75 @@ def study(
 ) -> Study:
     r"""Study whether self-supervised pretraining improves classification on a dataset.
 
-    The data are checked first; if they do not allow an answer, the study stops and returns the
-    reason. The primary comparison is specified in advance: the score of a linear probe on an
-    encoder that was pretrained on this dataset, without the test subjects, minus the score of a
-    linear probe on an encoder after sham pretraining (targets of other windows), in which nothing
-    can be learned. Each of two folds has three pretrainings and twelve draws of labeled subjects;
-    subjects, draws and pretrainings are crossed random effects of the test. If the improvement is
-    significant, the pretrained encoder is also tested against a baseline that is specified in
-    advance, and control analyses show which signal properties the improvement depends on.
+    First, the data are checked. If the check fails, the study stops and returns the reason.
+
+    The primary comparison is specified in advance: the score of a linear probe on an encoder
+    pretrained on this dataset, minus its score on an encoder after sham pretraining. Sham
+    pretraining uses the targets of other windows, so that nothing can be learned. Both pretrainings
+    exclude the test subjects.
+
+    The subjects are divided into two folds. By default, each fold has three pretrainings with
+    different seeds, and twelve draws (random subsets of labeled subjects). Subjects, draws and
+    pretrainings are crossed random effects of the test.
+
+    If the improvement is significant, pretraining is also tested against a baseline that is
+    specified in advance. Control analyses then show which signal properties the improvement depends
+    on.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions. It may contain subjects without
-        labels, which are used for pretraining.
+        Labeled windows, with ``subject`` in the description of each recording. Subjects without
+        labels are used for pretraining.
     methods : dict of str to estimator | None
-        Further classifiers of windows, which are included as baselines.
+        Additional classifiers by name. They are trained on windows, and scored as baselines.
     effort : "quick" | "default" | "thorough"
-        Extent of the study. "quick" runs the primary comparison and the baselines, with short
-        pretrainings. "default" adds further pretext tasks, bundled encoders, the feature ensemble
-        and networks. "thorough" runs longer pretrainings, and adds published networks.
+        Extent of the study:
+
+        - "quick": primary comparison and baselines, with short pretrainings.
+        - "default": also further pretext tasks, bundled encoders, the feature ensemble, networks
+          and control analyses.
+        - "thorough": also published networks, with longer pretrainings.
     tasks : sequence of str
         Pretext tasks. The first task is used in the primary comparison.
     encoders : dict of str to path, name or fitted estimator | None
-        Encoders pretrained on other data. If None, ``small`` and, for windows of 20 s or longer,
-        ``pars-sleep``.
+        Encoders pretrained on other data, by name. If None, the bundled encoder ``small``, and for
+        windows of 20 s or longer also ``pars-sleep``.
     n_train_subjects : int | None
-        Number of labeled subjects. If None, 4, or the largest number for which the training
-        subjects of a fold can be divided into three disjoint sets. If each subject has one class,
-        a set has two subjects of each class, or one.
+        Number of labeled subjects in a draw. If None, 4, or fewer so that the training subjects of
+        a fold can be divided into three disjoint sets. If None and each subject has one class, two
+        subjects of each class, or one if there are too few subjects.
     draws : int
-        Number of draws (random subsets of labeled subjects). It must be even.
+        Number of draws in each fold. It must be even.
     minutes : float | None
-        Maximum duration of a pretraining in minutes. If None, 5, 8 or 60 for the efforts "quick",
-        "default" and "thorough".
+        Maximum duration of a pretraining in minutes. If None, 5 for the effort "quick", 8 for
+        "default" and 60 for "thorough".
     only : sequence of str
-        Groups ("primary", "baselines", "tasks", "bundled", "ensemble", "networks", "controls",
-        "published") or names of methods to run. If empty, all groups of the effort.
+        Methods to run: names of methods, or groups of methods ("primary", "baselines", "tasks",
+        "bundled", "ensemble", "networks", "controls", "published"). If empty, all groups of the
+        effort.
     without : sequence of str
-        Groups or names of methods to exclude.
+        Methods to exclude: names of methods, or groups of methods.
     in_spite_of : sequence of str
-        ``("confounds",)`` continues although the classes are confounded with the site, channels,
-        reference or sampling rate of the recordings.
+        With ``("confounds",)``, the study continues although the classes are confounded with the
+        site, corpus, channels, reference or sampling rate of the recordings.
     dataset : str
         Name of the dataset in the report.
     unlabeled_label
         As in :func:`~braindecode_pars.evaluation.label_efficiency`.
     out : path | None
-        Folder for all results: ``report.html`` and ``scores.csv``, which are updated while the
-        study runs, ``study.json``, and ``model``, the recommended classifier. The same call resumes
-        an interrupted study. If None, no files are written.
+        Folder for the results: ``report.html``, ``scores.csv``, ``levels.csv`` and ``study.json``,
+        which are updated while the study runs, and ``model``, the recommended classifier. To resume
+        an interrupted study, repeat the same call. If None, no files are written.
     n_jobs : int | None
-        Number of processes. If None, the number of cores, or 1 with CUDA.
+        Number of processes. If None, the number of physical cores, or 1 if CUDA is available.
     verbose : int
         Verbosity; 1 shows a progress bar.
 
     Returns
     -------
     Study
+        Scores, comparisons, answers in sentences, and the recommended method.
 
     Raises
     ------
@@ -149,7 +160,7 @@ def study(
 
 
 def unanswered(dataset: str, check: data_check.DataCheck, out: str | Path | None) -> Study:
-    """Return the study of a dataset that failed the data check, and write its report."""
+    """Return the result for a dataset that failed the data check, and write its report."""
     result = Study(dataset, METRIC, check)
     write(result, None if out is None else Path(out).expanduser())
     return result
@@ -180,7 +191,7 @@ def run_study(
         write(result, folder)
     if plan.effort.controls and result.has_gain:
         ended_steps = list(run_steps(plan, plan.control_steps, n_jobs, verbose))
-        notes = [f"{x.step.name}: not run ({x.error})." for x in ended_steps if x.error]
+        notes = [f"{x.step.name}: failed ({x.error})." for x in ended_steps if x.error]
         gains = study_tables.primary_control_gains(plan)
         result = replace(result, controls=gains, control_notes=[describe_controls(gains), *notes])
     if (chosen := result.recommendation) is not None:
@@ -192,7 +203,7 @@ def run_study(
 
 
 def write(result: Study, folder: Path | None) -> None:
-    """Write scores, values and report of a study, finished or not. Without a folder, do nothing."""
+    """Write the files of a finished or unfinished study. If ``folder`` is None, do nothing."""
     if folder is None:
         return
     comparison_names = ("primary", "initialization", "baseline")

@@ -35,7 +35,8 @@ PRETRAINING = {
         "Question 3 names the recommended method.",
     ),
     Outcome.UNCLEAR: (
-        "Inconclusive: the improvement is not significant, but not ruled out either.",
+        "Inconclusive: the improvement is not significant, but a relevant improvement is not ruled "
+        "out.",
         "The mean difference from {reference} is {difference} ({ci}; {p}); the minimum detectable "
         "difference is {detectable} (80 % power).",
         "Detecting a difference of {relevant} requires {needed}.",
@@ -164,7 +165,8 @@ def _not_learned(pretrainings: pd.DataFrame, method: str) -> Answer:
     n_steps, loss = runs["n_steps"].median(), runs["held_out_loss"].mean()
     details = [
         f"After {n_steps:.0f} steps, the relative held-out loss was {loss:.2f} (1 = chance level).",
-        "Add recordings, with or without labels, or pretrain longer (--minutes, --thorough).",
+        "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
+        '--thorough; Python: minutes, effort="thorough").',
     ]
     return Answer(f"No answer: {method} did not learn its task on these recordings.", details)
 

@@ -20,12 +20,12 @@ _MAX_READ = 2000
 
 @dataclass(frozen=True, eq=False)
 class StudyData:
-    """Windows, and tables of recordings and labeled windows.
+    """Windows of a study, with tables of the recordings and of the labeled windows.
 
     Attributes
     ----------
     windows : Windows
-        All windows, whose samples are read when they are needed.
+        All windows. Samples are read when they are needed.
     recordings : DataFrame
         One row per recording: ``name``, ``subject``, ``corpus``, ``channels``, ``date``, ``file``,
         ``site``, ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``. Unknown
@@ -66,7 +66,7 @@ class StudyData:
 
     @cached_property
     def by_subject(self) -> bool:
-        """Whether each subject has one class, such as a diagnosis."""
+        """Whether at least 90 % of the labeled subjects have one class, such as a diagnosis."""
         classes = self.labeled["class"]
         return classes.nunique() > 1 and labels.one_class_each(classes, self.labeled["subject"])
 
@@ -77,10 +77,14 @@ class StudyData:
 
     @cached_property
     def sampled(self) -> pd.DataFrame:
-        """Some windows of each recording and class, at equal intervals, whose samples are read.
+        """Amplitudes of some windows of each recording and class, at equal intervals.
 
-        The columns are those of ``labeled``; ``log_amplitude``, the decimal logarithm of the
-        standard deviation, median over channels; and ``channel_log_amplitudes``, an array.
+        The samples of these windows are read. The columns are those of ``labeled``, and:
+
+        - ``log_amplitude``: decimal logarithm of the median amplitude (standard deviation) over
+          channels.
+        - ``channel_log_amplitudes``: log amplitude of each channel, from
+          :func:`~braindecode_pars.windows.amplitudes.log_amplitudes_of`.
         """
         chosen = []
         n_classes = self.labeled.groupby("recording")["class"].nunique()

@@ -25,7 +25,8 @@ DRAWS = 12
 MAX_LABELED = 4
 #: Maximum proportion of subjects that are excluded so that the remaining subjects can be centered.
 MAX_LEFT_OUT = 0.2
-#: Maximum number of steps of the task "features", whose loss falls from the first step.
+#: Maximum number of pretraining steps of the task "features". Its loss decreases from the first
+#: step on, so that few steps suffice.
 FEATURES_STEPS = 200
 #: Metric of all scores, as computed by ``study_scores.count_predictions``.
 METRIC = "balanced_accuracy"
@@ -85,7 +86,7 @@ class Settings:
 
     @property
     def limits(self) -> Effort:
-        """The effort, with the chosen duration and with or without control analyses."""
+        """Effort with the chosen maximum duration, and only with selected control analyses."""
         effort = EFFORTS[self.effort]
         chosen = {name.lower() for name in self.only or effort.groups}
         has_controls = "controls" in chosen - {name.lower() for name in self.without}
@@ -108,7 +109,7 @@ class Design:
     n_sets : int
         Number of disjoint sets of labeled subjects in one shuffle of the training subjects.
     n_draws : int
-        Number of draws of labeled subjects.
+        Number of draws of labeled subjects in each fold.
     by_subject : bool
         Whether each subject has one class.
     is_centered : bool
@@ -149,7 +150,7 @@ class Design:
         return classes if self.by_subject else pd.Series(0, classes.index)
 
     def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
-        """Return the windows of the labeled subjects of a draw."""
+        """Return the indices of the labeled windows in a draw of labeled subjects."""
         train, _ = self.folds[fold]
         labeled = train[self.corpus.labeled[train]]
         pool = self.corpus.subjects_of(labeled)
@@ -167,9 +168,12 @@ def make_design(
 ) -> Design:
     """Divide the subjects into two folds, and choose the number of labeled subjects.
 
-    The training subjects of a fold are divided into disjoint sets, so that draws are independent.
-    If ``n_labeled`` is None, there are at least three sets of at most four subjects. If each
-    subject has one class, a set has two subjects of each class, or one.
+    The training subjects of a fold are shuffled, and divided into disjoint sets of ``n_labeled``
+    subjects. Each set is one draw, so that the draws of a shuffle have no subject in common.
+
+    If ``n_labeled`` is None, a set has four subjects, or fewer so that there are three sets. If
+    each subject has one class, a set has two subjects of each class, or one if there are too few
+    subjects.
 
     Raises
     ------
@@ -210,7 +214,11 @@ def main_classes(corpus: splitting.Corpus) -> pd.Series:
 
 
 def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the labeled subjects into folds. Unlabeled windows are in every training set."""
+    """Divide the labeled subjects into folds, and return training and test windows of each fold.
+
+    The test windows are the labeled windows of the test subjects. The training windows are all
+    windows of all other subjects, including the unlabeled windows.
+    """
     labeled = np.flatnonzero(corpus.labeled)
     _, codes = np.unique(corpus.groups[labeled].astype(str), return_inverse=True)
     kind = StratifiedGroupKFold if by_subject else GroupKFold
@@ -264,12 +272,12 @@ class StudyPlan:
 
     @property
     def methods(self) -> list[Method]:
-        """Methods of all steps, several times if they have several steps."""
+        """Methods of all steps. A method with several steps occurs several times."""
         return [method for step in self.steps for method in step.methods]
 
     @property
     def primary_methods(self) -> list[Method]:
-        """Pretrainings and shams of the primary comparison."""
+        """Pretrainings and sham pretrainings of the primary comparison."""
         methods = (m for step in self.steps if step.group == "primary" for m in step.methods)
         return list(dict.fromkeys(m for m in methods if m.kind in ("pretrained", "sham")))
 

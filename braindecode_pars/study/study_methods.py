@@ -60,18 +60,19 @@ class Method:
     kind : str
         "pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network".
     views : tuple of str
-        Feature sets of :class:`~braindecode_pars.FewLabelsClassifier`, each with a linear
-        classifier. Empty if the method has an ``estimator``.
+        Names of feature sets, as in :class:`~braindecode_pars.FewLabelsClassifier`. Each feature
+        set has its own linear classifier. Empty if the method has an ``estimator``.
     encoder : str | None
-        Encoder pretrained on other data. None for an encoder that is trained in the study.
+        Encoder pretrained on other data. None if the encoder is trained in the study, or if the
+        method has no encoder.
     task : str | None
-        Pretext task of an encoder that is pretrained on this dataset.
+        Pretext task, if the encoder is pretrained on this dataset. Otherwise None.
     pretraining : int
         Seed of the pretraining or of the random initialization.
     estimator : estimator | None
-        Classifier of windows, which is trained in every draw.
+        Classifier that is trained on windows in every draw. None if the method has ``views``.
     references : tuple of str
-        Names of the methods with which the method is compared.
+        Names of the methods with which this method is compared.
     additional_data : str
         Data that the method uses in addition to the labeled subjects.
     """
@@ -90,7 +91,7 @@ class Method:
     def digest(self) -> str:
         """Digest of the classifier, encoder or pretext task.
 
-        It is random if the estimator cannot be described, so that its scores are never reused.
+        If the estimator cannot be identified, the digest is random, so that scores are not reused.
         """
         estimator: Any = self.estimator
         if estimator is None:
@@ -99,7 +100,8 @@ class Method:
             return cache.digest(cache.describe_estimator(estimator))
         except ValueError as error:
             checks.warn_user(
-                f"The scores of method {self.name!r} cannot be reused in later calls: {error}."
+                f"Method {self.name!r} is scored again in every call, because it cannot be "
+                f"identified: {error}."
             )
             return secrets.token_hex(6)
 
@@ -114,10 +116,22 @@ class StepStatus(StrEnum):
 
 @dataclass(frozen=True)
 class StudyStep:
-    """Unit of work of a study: it runs in one process, and is repeated if it was interrupted.
+    """Unit of work of a study: methods that are scored in one process.
 
-    If ``fold`` is None, the step scores all folds. ``control`` names the control signal; the
-    default is the recorded signal.
+    If a step is interrupted, it is repeated from its beginning.
+
+    Attributes
+    ----------
+    name : str
+        Name of the step.
+    group : str
+        Group of methods, such as "primary".
+    methods : tuple of Method
+        Methods that are scored.
+    fold : int | None
+        Fold in which the methods are scored. If None, they are scored in all folds.
+    control : str
+        Control signal. By default, the recorded signal.
     """
 
     name: str
@@ -157,9 +171,10 @@ def make_steps(
     encoders : mapping of str to encoder
         Encoders pretrained on other data.
     further : mapping of str to estimator
-        Additional baselines of the user.
+        Additional baselines of the user, by name.
     n_pretrainings : int
-        Number of pretrainings of the first task in each fold. Further tasks have one less.
+        Number of pretrainings of the first task in each fold. Further tasks have one pretraining
+        less.
 
     Raises
     ------
@@ -176,14 +191,14 @@ def make_steps(
     names = [step.methods[0].name.lower() for step in steps if step.fold is None]
     if repeated := [name for name in further if names.count(name.lower()) > 1]:
         raise ValueError(
-            f"methods contains the name {repeated[0]!r}, which another method of the study has. "
-            "Rename it."
+            f"methods contains the name {repeated[0]!r}, which is also the name of another method "
+            "of the study. Use a different name."
         )
     return steps
 
 
 def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
-    """Yield steps of a pretraining and its sham, and a random encoder in the primary group."""
+    """Yield steps with a pretraining and its sham; in group "primary", also a random encoder."""
     name = f"{task_label(task)} pretraining"
     sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
     for seed in range(n_pretrainings):
@@ -234,7 +249,7 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
 
 
 def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
-    """Yield steps of networks: from scratch, fine-tuned with equal settings, and published."""
+    """Yield steps of networks: from scratch, fine-tuned with the same settings, and published."""
     settings: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
     scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **settings))
     fine_tuned = Method(
@@ -259,7 +274,7 @@ def task_label(task: str) -> str:
 
 
 def baseline_name(n_chans: int) -> str:
-    """Return the baseline that is specified in advance for a number of channels."""
+    """Return the name of the baseline that is specified in advance for a number of channels."""
     return TANGENT if n_chans >= MIN_CHANNELS_OF_TANGENT_SPACE else HAND_CRAFTED
 
 
@@ -302,14 +317,14 @@ def choose_steps(
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
         raise ValueError(
-            "No method is selected by only and without. Select at least one method; the group "
-            "'controls' requires the group 'primary'."
+            "No method is selected by only and without. Select at least one method. Control "
+            "analyses (group 'controls') also require the group 'primary'."
         )
     for kinds in ([method.kind for method in step.methods] for step in chosen):
         if "sham" in kinds and "pretrained" not in kinds:
             raise ValueError(
-                f"The method {SHAM!r} requires the pretraining of which it is the control, because "
-                "both have the same number of steps. Select both, or neither."
+                f"only and without select {SHAM!r}, but not the pretraining from which it takes "
+                "its number of steps. Select both, or neither."
             )
     return chosen
 
@@ -317,12 +332,14 @@ def choose_steps(
 def usable_encoders(
     encoders: Mapping[str, Any] | None, corpus: splitting.Corpus
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the usable encoders, and the reasons for which encoders were excluded.
+    """Return the encoders that a study can use, and the reasons why other encoders are excluded.
 
     An encoder is excluded if it requires another sampling rate, or if its pretraining data include
-    subjects of this dataset. If ``encoders`` is None, they are ``small`` and, for windows as long
-    as in sleep staging, ``pars-sleep``. If a corpus is unknown, a warning lists the subjects on
-    which an encoder may have been pretrained.
+    subjects of this dataset. If the corpus of this dataset or of the encoder is unknown, a warning
+    lists the subjects on which the encoder may have been pretrained.
+
+    If ``encoders`` is None, the bundled encoder ``small`` is checked, and for windows of 20 s or
+    longer also ``pars-sleep``.
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
@@ -334,13 +351,14 @@ def usable_encoders(
         n_seen = len(leaks.leaked_subjects_on_cards([card], corpus.corpus_subjects))
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
-                f"Encoder {name!r} requires a sampling rate of {card.sfreq:g} Hz, but the windows "
-                f"have {corpus.X.sfreq:g} Hz. Load the recordings with sfreq={card.sfreq:g}."
+                f"Encoder {name!r} was excluded: it requires a sampling rate of {card.sfreq:g} Hz, "
+                f"but the windows have {corpus.X.sfreq:g} Hz. To include the encoder, load the "
+                f"recordings with sfreq={card.sfreq:g}."
             )
         elif n_seen:
             reasons.append(
-                f"Encoder {name!r} was pretrained on {n_seen} of the subjects of this dataset "
-                "(data leakage)."
+                f"Encoder {name!r} was excluded: it was pretrained on {n_seen} of the subjects of "
+                "this dataset (data leakage)."
             )
         else:
             usable[name], usable_cards[name] = encoder, [card]

@@ -23,27 +23,28 @@ FOLDER = "model"
 
 
 def check_model_folder(folder: Path) -> None:
-    """Check that the model in the folder of a study, if there is one, was saved by a study.
+    """Check that the folder of a study contains no model, or only a model saved by a study.
 
     Raises
     ------
     ValueError
-        If it was not.
+        If the folder contains a model that was not saved by a study.
     """
     model = folder / FOLDER
     for kind in model_files.kinds_in(model):
         description = model_files.read_model(model).description
         if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
             raise ValueError(
-                f"{model} contains a {kind} that was not saved by a study, and would be "
-                "overwritten. Move it to another folder, or choose another output folder."
+                f"{model} contains a {kind} that was not saved by a study. The study would "
+                "overwrite it. Move this model, or choose another output folder."
             )
 
 
 def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
-    """Train the recommended method on all labeled subjects, and save it if it has ``save``.
+    """Train the recommended method on all labeled subjects, save it, and return its folder.
 
-    If it uses an encoder pretrained on this dataset, a new encoder is pretrained on all subjects.
+    If the method uses an encoder pretrained on this dataset, a new encoder is pretrained on all
+    subjects. If the classifier has no method ``save``, nothing is saved, and None is returned.
     """
     log.info("Training the recommended method on all labeled subjects.")
     method = next(method for method in plan.methods if method.name == chosen.method)

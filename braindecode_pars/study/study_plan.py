@@ -45,7 +45,8 @@ def plan_study(
     """Choose the design and the methods of a study, and estimate its duration.
 
     The estimate takes about half a minute. The arguments are those of
-    :func:`~braindecode_pars.evaluation.study`, or a StudyData; ``check`` must have no stops.
+    :func:`~braindecode_pars.evaluation.study`; ``windows_ds`` may also be a StudyData. ``check``
+    must not contain findings that stop a study.
     """
     corpus = splitting.Corpus.of(StudyData.of(windows_ds).windows, dataset, unlabeled_label)
     effort = settings.limits
@@ -86,9 +87,9 @@ def _describe(
         digest=cache.digest(data, dependencies, cache.versions()),
         n_labeled_subjects=design.n_labeled,
         design=(
-            f"{len(design.folds)} folds of subjects; {settings.draws} draws of {labeled} from "
-            f"{design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings per fold"
-            f"{networks}"
+            f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
+            f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
+            f"and {effort.n_pretrainings} pretrainings{networks}"
         ),
         pretraining=(
             "until the held-out loss stops decreasing; maximum "
@@ -106,13 +107,14 @@ def _describe(
 
 
 def _excluded_from_centering(design: Design) -> Iterator[str]:
-    """Yield the reason if subjects, or all features, are not centered by subject."""
+    """Yield the reason why subjects are excluded, or why subject-wise centering is skipped."""
     if design.left_out:
         counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
         yield (
             f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
-            "per subject. These subjects have fewer and are not scored; their windows are used "
-            f"without labels: {checks.format_list(counts, max_items=20)}."
+            "per subject. These subjects have fewer labeled windows, and are not scored: "
+            f"{checks.format_list(counts, max_items=20)}. Their windows are used for pretraining, "
+            "without labels."
         )
     elif not (design.is_centered or design.by_subject):
         yield (
@@ -124,7 +126,7 @@ def _excluded_from_centering(design: Design) -> Iterator[str]:
 def check_settings(
     settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
 ) -> None:
-    """Check the arguments of a study, and that its folder contains no other files."""
+    """Raise an error if an argument of a study is invalid, or its folder contains other files."""
     checks.choice(*study_design.EFFORTS).check("effort", settings.effort)
     # Each shuffle yields the same number of disjoint sets, so that their variance can be estimated
     is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
@@ -150,10 +152,11 @@ TIMED_TRAINING_WINDOWS = 96
 
 
 def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
-    """Return the expected duration of each step on one core in minutes; NaN for networks.
+    """Return the expected duration of each step on one core, in minutes.
 
-    Pretraining steps, feature extraction and a linear fit are timed on a few windows, and
-    multiplied by their numbers in the study.
+    Some pretraining steps, the extraction of features from a few windows, and one linear fit are
+    timed. The durations are multiplied by the numbers of steps, windows and fits in the study. The
+    duration is NaN for networks and for classifiers of the user.
     """
     seconds: dict[tuple, float] = {}
     minutes = []

@@ -33,11 +33,16 @@ class Study:
         ``additional_data`` (data used in addition to the labeled subjects) and ``left_out`` (the
         reason if the method was not run, or an empty string).
     scores : DataFrame
-        One row per score: ``method``, ``is_centered``, ``kind``, ``pretraining`` (seed of the
-        pretraining or random initialization; 0 for other methods), ``fold``, ``draw``, ``subject``,
-        ``value``, ``chance`` (chance level of the subject), ``stratum`` (class of the subject; 0 if
-        classes vary within subjects) and ``shuffle`` (draws of one shuffle of the training subjects
-        have no labeled subject in common).
+        One row per score:
+
+        - ``method``, ``is_centered`` and ``kind``, as in ``methods``.
+        - ``pretraining``: seed of the pretraining or random initialization; 0 for other methods.
+        - ``fold``, ``draw`` and ``subject``.
+        - ``value``: the score.
+        - ``chance``: chance level of the subject.
+        - ``stratum``: class of the subject; 0 if classes vary within subjects.
+        - ``shuffle``: shuffle of the training subjects. Draws from the same shuffle have no labeled
+          subject in common.
     levels : DataFrame
         Mean scores, with one row per method, with and without subject-wise centering: ``method``,
         ``is_centered``, ``kind``, ``mean``, ``ci_low``, ``ci_high`` (uncorrected 95 % confidence
@@ -46,7 +51,7 @@ class Study:
     primary, initialization, baseline : Comparison | None
         Pretraining on this dataset compared with its sham, with random initialization, and with the
         baseline that was specified in advance. ``baseline.p`` is NaN unless the improvement in the
-        primary comparison is significant. None if the comparison was not computed.
+        primary comparison is significant. A comparison is None if it was not computed.
     secondary : DataFrame
         Other methods compared with their references: ``method``, ``reference``, ``difference``, and
         ``ci_low``, ``ci_high``, ``p`` with Bonferroni correction over the rows.
@@ -65,9 +70,9 @@ class Study:
     confusion : DataFrame
         True and predicted classes of the recommended method in all draws.
     decisions : DataFrame | None
-        Classification of subjects, if each subject has one class. For each method ``right`` (number
-        of correctly classified subjects) of ``subjects``, ``balanced_accuracy`` and ``auroc``,
-        averaged over draws.
+        Classification of subjects, if each subject has one class; otherwise None. One row per
+        method: ``method``, ``right`` (number of correctly classified subjects), ``subjects``
+        (number of subjects), ``balanced_accuracy`` and ``auroc``, averaged over draws.
     about : dict
         Design, versions, seeds and digest of the data, by name.
 
@@ -107,7 +112,7 @@ class Study:
 
     @property
     def has_gain(self) -> bool:
-        """Whether the task was learned and the primary improvement is significant."""
+        """Whether the pretext task was learned, and the primary improvement is significant."""
         pair = self.primary
         return pair is not None and pair.outcome == Outcome.GAIN and self.has_learned
 

@@ -39,7 +39,8 @@ def run_steps(
 ) -> Iterator[StepResult]:
     """Run the unfinished steps, and yield the result of each step when it ends.
 
-    Networks start from encoders of the primary comparison, so they run after it.
+    Steps whose scores are already stored are skipped. Networks run after the primary comparison,
+    because they start from its encoders.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def run_steps(
 
 
 def number_of_processes(n_jobs: int | None) -> int:
-    """Return the number of processes of a study. If None, one per core, or one with CUDA."""
+    """Return the number of processes. If None, one per physical core, or one with CUDA."""
     if n_jobs is None:
         n_jobs = 1 if torch.cuda.is_available() else joblib.cpu_count(only_physical_cores=True)
     return int(joblib.effective_n_jobs(n_jobs))
@@ -81,8 +82,8 @@ def _run_sequentially(
 def _attempt(step: StudyStep, plan: StudyPlan, report: study_scores.Report) -> StepResult:
     """Run a step, and return its error and its warnings.
 
-    Warnings that a training did not converge or learn are omitted: the table of pretrainings has
-    the losses.
+    Warnings about trainings that did not converge or learn are omitted, because the table of
+    pretrainings contains the losses.
     """
     reason = ""
     caught: list[Collected] = []
@@ -101,7 +102,7 @@ _WORKER: dict[str, Any] = {}
 
 
 def _start_worker(plan: StudyPlan, n_threads: int) -> None:
-    """Initialize a worker process. It ignores Ctrl-C, because the main process ends the workers."""
+    """Initialize a worker process. Workers ignore Ctrl-C, because the main process ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(n_threads)
     _WORKER["plan"] = plan

@@ -38,8 +38,11 @@ def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: Non
     """Score the methods of a step, and write the scores to its file.
 
     The file has one row per method (with and without subject-wise centering), pretraining, fold,
-    draw and subject. The columns are those of ``Study.scores``; ``n_I_J``, the number of windows of
-    class I that were predicted as class J; and ``p_J``, the mean probability of class J.
+    draw and subject. The columns are:
+
+    - the columns of ``Study.scores``, except ``stratum`` and ``shuffle``,
+    - ``n_I_J``: number of windows of class I that were predicted as class J,
+    - ``p_J``: mean probability of class J.
     """
     rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
     files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
@@ -107,11 +110,12 @@ def needs_encoder(method: Method) -> bool:
 
 
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
-    """Return the encoder of a method; if necessary, pretrain it without the test subjects.
+    """Return the encoder of a method. An encoder that does not exist yet is pretrained and saved.
 
-    A sham pretraining has the same number of steps as the pretraining with the same seed. If
-    ``fold`` is None, all windows are used. A JSON file next to the encoder contains the number of
-    steps, the held-out loss, and the reason for which the pretraining ended.
+    It is pretrained on the training windows of the fold, or on all windows if ``fold`` is None. A
+    sham pretraining has the same number of steps as the pretraining with the same seed. A JSON file
+    next to the encoder contains the number of steps, the held-out loss, and the reason why the
+    pretraining ended.
     """
     if method.encoder is not None:
         return method.encoder
@@ -144,9 +148,10 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
 
 
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
-    """Return the JSON file of a pretraining; the folder of the same name contains the encoder.
+    """Return the JSON file of a pretraining. The folder of the same name contains the encoder.
 
-    A network starts from the encoder of the primary comparison.
+    For a network, return the file of the pretraining in the primary comparison, whose encoder the
+    network starts from.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -174,7 +179,11 @@ class Progress(skorch.callbacks.Callback):
 
 
 def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.ndarray]:
-    """Return the feature sets of a method: (n_windows, n_features), or covariance matrices."""
+    """Return the feature sets of a method by name, computed from windows.
+
+    An array has the shape (n_windows, n_features). The feature set "tangent_space" contains
+    covariance matrices.
+    """
     features = {}
     for view in method.views:
         transformer: Any = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
@@ -192,9 +201,9 @@ def predict_linear(
     *,
     is_centered: bool,
 ) -> np.ndarray:
-    """Return class probabilities, averaged over logistic regressions on the feature sets.
+    """Return class probabilities: the mean over one logistic regression per feature set.
 
-    The probabilities equal those of :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None``.
+    :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None`` returns the same probabilities.
 
     Parameters
     ----------
@@ -203,7 +212,7 @@ def predict_linear(
     design : Design
         Design of the study.
     train, test : ndarray
-        Labeled windows for training, and windows to predict.
+        Indices of the windows for training and of the windows to predict, all of them labeled.
     is_centered : bool
         Whether to subtract the mean of each subject.
 
@@ -232,7 +241,7 @@ def predict_linear(
 
 
 def fit_classifier(features: np.ndarray, labels: np.ndarray, subjects: np.ndarray) -> Pipeline:
-    """Fit logistic regression, whose C is selected by cross-validation over the subjects."""
+    """Fit a logistic regression, with C selected by cross-validation over the subjects."""
     unfitted = linear_probe.logistic_regression(None, "balanced")
     folds = linear_probe.folds_by_subject(subjects, labels)
     return linear_probe.fit_searched(unfitted, features, labels, folds)

@@ -25,12 +25,12 @@ from braindecode_pars.study.study_methods import (
 from braindecode_pars.study.study_results import Study
 from braindecode_pars.study.study_tests import Recommendation, Scores
 
-#: Held-out loss of the pretraining relative to its sham, below which the task counts as learned.
+#: A task counts as learned if its held-out loss, divided by the loss of its sham, is below this.
 LEARNED = training.AT_CHANCE
 
 
 def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
-    """Return the study of all steps that are finished."""
+    """Return the result of all steps that are finished."""
     tables = [study_scores.read_scores(step, plan) for step in plan.steps]
     reasons = [failures.get(step.name, "") for step in plan.steps]
     steps = plan.table.assign(status=StepStatus.TO_COME, reason=reasons)
@@ -128,7 +128,7 @@ def confusion_of(result: Study, chosen: Recommendation, plan: StudyPlan) -> pd.D
 
 
 def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracy of each method in classifying subjects by mean class probabilities.
+    """Return how accurately each method classifies subjects by their mean class probabilities.
 
     The columns are those of ``Study.decisions``, sorted by balanced accuracy in descending order.
     """
@@ -150,7 +150,7 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def primary_control_gains(plan: StudyPlan) -> pd.DataFrame:
-    """Return the table of the primary difference on each control signal."""
+    """Return the difference in the primary comparison for each control signal."""
     tables = {step.control: study_scores.read_scores(step, plan) for step in plan.control_steps}
     rows = pd.concat(tables, names=["control"]).rename(columns={"draw": "seed"})
     keys = ["control", "method", "subject", "seed"]

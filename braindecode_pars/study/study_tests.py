@@ -24,7 +24,12 @@ SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
 
 
 class Outcome(StrEnum):
-    """Outcome of a comparison."""
+    """Outcome of a comparison.
+
+    - ``GAIN``, ``WORSE``: the difference is significant.
+    - ``NO_GAIN``: not significant, and an improvement of 0.02 or more is ruled out.
+    - ``UNCLEAR``: not significant, but an improvement of 0.02 or more is not ruled out.
+    """
 
     GAIN = "gain"
     NO_GAIN = "no gain worth having"
@@ -39,17 +44,18 @@ class Comparison:
     Attributes
     ----------
     method, reference : str
-        Names of the methods. The difference is the score of ``method`` minus that of ``reference``.
+        Names of the methods. The difference is the score of ``method`` minus the score of
+        ``reference``.
     score, reference_score : float
-        Mean score of ``method`` and of ``reference``, averaged over features without and, where
-        possible, with subject-wise centering.
+        Mean scores of ``method`` and ``reference``. If features are scored with and without
+        subject-wise centering, both scores are averaged.
     difference, ci_low, ci_high : float
         Mean difference and its uncorrected 95 % confidence interval.
     p : float
         Uncorrected p-value of a two-sided t-test with subjects, draws and pretrainings as crossed
         random effects; NaN if the comparison was not tested.
     upper : float
-        Upper end of the one-sided 95 % confidence interval, to rule out improvements.
+        Upper limit of the one-sided 95 % confidence interval. Larger improvements are ruled out.
     detectable : float
         Minimum detectable difference: the true difference that this test detects with 80 % power.
     n_subjects : int
@@ -77,7 +83,7 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the test at the significance level, and of the upper bound."""
+        """Outcome: whether the difference is significant, and whether a gain is ruled out."""
         if self.p < ALPHA:
             return Outcome.GAIN if self.difference > 0 else Outcome.WORSE
         return Outcome.NO_GAIN if self.upper < RELEVANT_DIFFERENCE else Outcome.UNCLEAR
@@ -100,7 +106,7 @@ class Recommendation:
     low, high : float
         95 % prediction interval of the score of one new subject, clipped to 0 and 1.
     equivalent : tuple of str
-        Further methods whose mean score is at most 0.02 below the highest mean and not
+        Names of the other methods whose mean score is at most 0.02 below the highest mean, and not
         significantly lower.
     folder : str | None
         Folder of the saved classifier, which was trained with the labels of all subjects.
@@ -116,12 +122,12 @@ class Recommendation:
 
 
 class Scores:
-    """Scores of a study as arrays.
+    """Scores of a study, with the tests of their means and differences.
 
     Parameters
     ----------
     table : DataFrame
-        ``Study.scores``.
+        Table of scores, as in ``Study.scores``.
     """
 
     def __init__(self, table: pd.DataFrame):
@@ -133,8 +139,9 @@ class Scores:
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
     ) -> list[pd.Series]:
-        """Return the scores of a method in each fold, by subject, draw and pretraining.
+        """Return the scores of a method, with one series per fold.
 
+        The series are indexed by subject, draw and pretraining.
         If ``is_centered`` is None, scores are averaged over features with and without subject-wise
         centering. With a single pretraining, the index has no level ``pretraining``, so that the
         scores align with each pretraining of another method.
@@ -158,16 +165,16 @@ class Scores:
         return crossed_mean_of_folds(folds, strata)
 
     def weights(self, subjects: pd.Index) -> np.ndarray:
-        """Return weights of subjects, with equal total weight for each class. They sum to 1."""
+        """Return weights of subjects that sum to 1, with the same total weight for each class."""
         classes = self.class_of[subjects]
         return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
 
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
-        """Test the difference of two methods on their common draws; return subject means, too.
+        """Return a test of the difference of two methods, and the mean scores of each subject.
 
-        Scores are averaged over features with and without subject-wise centering. The scores of a
-        method without pretraining are repeated for each pretraining of the other method. If both
-        methods have pretrainings, the pretrainings that both share are used.
+        Only common draws are used. Scores are averaged over features with and without subject-wise
+        centering. If one method has no pretraining, its scores are repeated for each pretraining of
+        the other method. If both methods have pretrainings, only common pretrainings are used.
         """
         differences, means = [], []
         for a, b in zip(self.values(method), self.values(reference), strict=True):
@@ -269,10 +276,10 @@ class Scores:
 def _choose(
     scores: np.ndarray, weights: np.ndarray, complexity: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Choose the best of the simplest methods that are equivalent to the method with highest mean.
+    """Choose the simplest method that is equivalent to the method with the highest mean score.
 
-    Equivalent methods have a mean at most 0.02 below the highest mean, and are not significantly
-    lower in a paired t-test.
+    A method is equivalent if its mean is at most 0.02 below the highest mean, and not significantly
+    lower in a paired t-test. Among equally simple methods, the highest mean decides.
 
     Parameters
     ----------
