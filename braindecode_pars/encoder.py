@@ -48,7 +48,7 @@ class MultiHeadAttention(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When an argument is not a positive integer, or ``num_heads`` does not divide ``embed_dim``.
+        If an argument is not a positive integer, or ``num_heads`` does not divide ``embed_dim``.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class TransformerBlock(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or is out of range, or ``num_heads`` does not divide
+        If an argument has the wrong type or is out of range, or ``num_heads`` does not divide
         ``embed_dim``.
 
     Examples
@@ -202,7 +202,7 @@ def activation_name(encoder: PatchEncoder) -> str:
     Raises
     ------
     ValueError
-        When the activation is not a class of ``torch.nn``.
+        If the activation is not a class of ``torch.nn``.
     """
     activation = encoder.config["activation"]
     name: str = activation.__name__
@@ -249,10 +249,10 @@ class PatchEncoder(nn.Module):
     Raises
     ------
     ValueError
-        When an argument is out of range, ``embed_dim`` is odd, ``num_heads`` does not divide
+        If an argument is out of range, ``embed_dim`` is odd, ``num_heads`` does not divide
         ``embed_dim``, or ``activation`` is not a subclass of ``torch.nn.Module``.
     TypeError
-        When a size is not an integer, or ``activation`` is not a class.
+        If a size is not an integer, or ``activation`` is not a class.
 
     Notes
     -----
@@ -365,7 +365,7 @@ class PatchEncoder(nn.Module):
         Raises
         ------
         ValueError
-            When the encoder does not have this layer.
+            If the encoder does not have this layer.
         """
         numbers = range(len(self.blocks) + 1)
         if not -len(numbers) <= layer < len(numbers):
@@ -399,7 +399,7 @@ class PatchEncoder(nn.Module):
         Raises
         ------
         ValueError
-            When the encoder does not have this layer.
+            If the encoder does not have this layer.
         """
         number = self.block_number(layer)
         if number == len(self.blocks):

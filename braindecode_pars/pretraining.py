@@ -111,7 +111,7 @@ def pretrain_encoder(
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or is out of range; when the encoder is frozen, or its
+        If an argument has the wrong type or is out of range; when the encoder is frozen, or its
         weights are not float32; when the task is not compatible with the windows or the encoder, as
         in :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
         becomes NaN.
@@ -121,7 +121,7 @@ def pretrain_encoder(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        When the final loss is above 0.98 of the chance-level loss. The final loss is the held-out
+        If the final loss is above 0.98 of the chance-level loss. The final loss is the held-out
         loss if it was measured, and otherwise the mean training loss of the last tenth of the
         epochs. Sham pretraining gives no warning.
 

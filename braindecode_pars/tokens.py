@@ -229,7 +229,7 @@ def nonoverlapping_starts(
     Raises
     ------
     ValueError
-        When the patches and their gaps do not fit into the signal. The message contains the
+        If the patches and their gaps do not fit into the signal. The message contains the
         maximum number of patches.
 
     Examples

@@ -192,7 +192,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     Warns
     -----
     UserWarning
-        When the windows are not used, because ``fit`` does not pretrain.
+        If the windows are not used, because ``fit`` does not pretrain.
     """
     if unlabeled is None:
         return []

@@ -120,7 +120,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
     Raises
     ------
     ValueError
-        When the windows are malformed, have another sampling rate than the pretrained encoder, or
+        If the windows are malformed, have another sampling rate than the pretrained encoder, or
         are shorter than a patch of the encoder.
     """
     n_chans, n_times = windows_estimator.check_fit_windows(windows)

@@ -577,23 +577,23 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Raises
         ------
         TypeError
-            When ``X`` is of another type or contains continuous recordings, or when a parameter
+            If ``X`` is of another type or contains continuous recordings, or when a parameter
             has the wrong type.
         ValueError
-            When there are no windows, or windows are malformed or contain NaN; when labels are
+            If there are no windows, or windows are malformed or contain NaN; when labels are
             missing, are all equal, or are exactly -1 and +1 (see ``unlabeled_label``); when the
             sampling rate differs between recordings or from the encoder; when a window is shorter
             than a patch; when ``validation="split"`` and the split of a labeled window is neither
             "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
-            When ``encoder`` is not an existing folder or model.
+            If ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
             After Ctrl-C. The current weights are retained.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            When pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
+            If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
             loss at chance level, a validation loss that never decreased, or a class that is not
             predicted for any training window.
         """
@@ -727,7 +727,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            When pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
+            If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
             loss at chance level, or a validation loss that never decreased, or was never below the
             loss of predicting the mean of the training targets.
         """
@@ -843,7 +843,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Raises
         ------
         ValueError
-            When windows, targets or weights are malformed, or when no window has a target.
+            If windows, targets or weights are malformed, or when no window has a target.
         """
         check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)

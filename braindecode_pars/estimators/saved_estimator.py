@@ -175,9 +175,9 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         sklearn.exceptions.NotFittedError
             Before ``fit``.
         OSError
-            When the folder cannot be written. Its previous content is then unchanged.
+            If the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When labels are neither strings nor numbers. Also when the folder contains a model of
+            If labels are neither strings nor numbers. Also when the folder contains a model of
             another kind, or files but no model. With ``share=True``, also when it contains any
             other file.
         """
@@ -219,15 +219,15 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         Raises
         ------
         FileNotFoundError
-            When the folder or its model file does not exist.
+            If the folder or its model file does not exist.
         ValueError
-            When a file is corrupt or was edited, or when its tensors do not match the model that it
+            If a file is corrupt or was edited, or when its tensors do not match the model that it
             describes.
 
         Warns
         -----
         UserWarning
-            When parameters were not saved. For security, a file must not determine where a refit
+            If parameters were not saved. For security, a file must not determine where a refit
             reads, downloads or writes files. Therefore ``checkpoint_dir`` is never saved, and
             ``encoder`` is saved only if it is the name of a bundled encoder.
         """
@@ -281,7 +281,7 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         FileNotFoundError, ValueError
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         ImportError
-            When a download requires ``huggingface_hub`` and it is not installed.
+            If a download requires ``huggingface_hub`` and it is not installed.
 
         Examples
         --------

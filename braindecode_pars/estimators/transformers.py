@@ -41,7 +41,7 @@ def subject_numbers(
     Raises
     ------
     ValueError
-        When there are no windows, the subject of a window is unknown, or a subject has fewer
+        If there are no windows, the subject of a window is unknown, or a subject has fewer
         windows than ``min_windows``.
     """
     windows.check_not_empty()
@@ -228,9 +228,9 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError
-            When ``min_windows`` is not an integer.
+            If ``min_windows`` is not an integer.
         ValueError
-            When ``transformer`` is not a transformer, the subject of a window is unknown, or a
+            If ``transformer`` is not a transformer, the subject of a window is unknown, or a
             subject has fewer windows than ``min_windows``. Errors of the transformer are also
             raised.
         """
@@ -401,7 +401,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type or is out of range, there is no EEG channel, or a
+            If a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
@@ -429,7 +429,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         NotFittedError
             Before :meth:`fit`.
         ValueError
-            When the subject of a window is unknown, a subject has fewer windows than
+            If the subject of a window is unknown, a subject has fewer windows than
             ``min_windows``, or a channel of :meth:`fit` is missing.
         """
         validation.check_is_fitted(self)

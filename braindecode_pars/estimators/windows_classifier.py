@@ -63,7 +63,7 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            When there are no windows, when their sampling rate or their channels differ from those
+            If there are no windows, when their sampling rate or their channels differ from those
             of the model, when a window is too short, or when windows contain NaN. In a
             FewLabelsClassifier with subject-wise centering, also when the subject of a window is
             unknown, or when a subject has fewer than 10 windows.
@@ -114,7 +114,7 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            When windows, labels or weights are malformed, or when no window is labeled.
+            If windows, labels or weights are malformed, or when no window is labeled.
         """
         validation.check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)
@@ -255,9 +255,9 @@ class WindowsClassifier(LabelPredictor):
         Raises
         ------
         TypeError
-            When ``raw`` is neither a Raw nor a path.
+            If ``raw`` is neither a Raw nor a path.
         ValueError
-            When a file cannot be read; when the recording contains none of the channels of
+            If a file cannot be read; when the recording contains none of the channels of
             ``fit``, or not all of them and the model requires all channels; when no window can be
             predicted; when samples are NaN; when the sampling rate of ``fit`` is unknown. For a
             FewLabelsClassifier with subject-wise centering, when fewer than 10 windows can be

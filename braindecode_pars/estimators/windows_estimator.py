@@ -142,7 +142,7 @@ def check_estimator(estimator: BaseEstimator) -> None:
     Raises
     ------
     TypeError, ValueError
-        When a value is not accepted. The message contains the name of the estimator, the name of
+        If a value is not accepted. The message contains the name of the estimator, the name of
         the parameter, the accepted values and the received value.
     """
     values = vars(estimator)
@@ -302,7 +302,7 @@ def read_windows(
     Raises
     ------
     ValueError
-        When there are no windows, or when ``sfreq`` and ``preprocessing`` contain different
+        If there are no windows, or when ``sfreq`` and ``preprocessing`` contain different
         sampling rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
@@ -444,7 +444,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
     Warns
     -----
     UserWarning
-        When the preprocessing differs between recordings, or when ``preprocessing`` contradicts the
+        If the preprocessing differs between recordings, or when ``preprocessing`` contradicts the
         metadata that is stored with the windows.
     """
     counts = preprocessing.counted(windows.column("preprocessing"))

@@ -72,12 +72,12 @@ class SavedInFolder(_Model):
         Raises
         ------
         ImportError
-            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
+            If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
             already been saved to the folder at this point.
         OSError
-            When the folder cannot be written. The message states whether a file was replaced.
+            If the folder cannot be written. The message states whether a file was replaced.
         ValueError
-            When weights are not finite, the activation of the encoder is not a class of
+            If weights are not finite, the activation of the encoder is not a class of
             ``torch.nn``, or the folder contains a different kind of model or other files.
         """
         folder = Path(save_directory).expanduser()
@@ -150,12 +150,12 @@ class SavedInFolder(_Model):
         Raises
         ------
         FileNotFoundError
-            When the folder, the model or its file does not exist.
+            If the folder, the model or its file does not exist.
         ValueError
-            When a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
+            If a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
             sampling rate, or ``n_outputs`` is missing.
         TypeError
-            When an argument does not exist.
+            If an argument does not exist.
         """
         # Separate the arguments of the download from the arguments of the constructor.
         download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}

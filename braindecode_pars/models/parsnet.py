@@ -172,18 +172,18 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     Raises
     ------
     TypeError
-        When an argument has the wrong type.
+        If an argument has the wrong type.
     ValueError
-        When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
+        If ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
         signal arguments are inconsistent, the sampling rates of the windows and of ``encoder``
         differ, or the file of ``encoder`` is damaged.
     FileNotFoundError
-        When the encoder does not exist.
+        If the encoder does not exist.
 
     Warns
     -----
     UserWarning
-        When the sampling rate is unknown, or when the model uses electrode positions but no
+        If the sampling rate is unknown, or when the model uses electrode positions but no
         position is known.
 
     Examples
@@ -446,9 +446,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
+            If ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
-            When shapes do not match, a window is shorter than a patch, every channel of a window
+            If shapes do not match, a window is shorter than a patch, every channel of a window
             is missing, both ``pos`` and ``chs_info`` are passed, or electrode positions are
             required but missing.
         """
@@ -489,7 +489,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         ValueError
-            When ``head="spatial_filter"``, and as in :meth:`forward`.
+            If ``head="spatial_filter"``, and as in :meth:`forward`.
         """
         if self.head == "spatial_filter":
             raise ValueError(
@@ -605,9 +605,9 @@ def check_windows(x: Any, patch_size: int) -> None:
     Raises
     ------
     TypeError
-        When ``x`` is not a floating-point tensor.
+        If ``x`` is not a floating-point tensor.
     ValueError
-        When the shape of ``x`` is not valid, or a window is shorter than a patch.
+        If the shape of ``x`` is not valid, or a window is shorter than a patch.
     """
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(
@@ -661,7 +661,7 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     Raises
     ------
     ValueError
-        When the window is shorter than the patch, or both ``sfreq`` and ``n_times`` are None.
+        If the window is shorter than the patch, or both ``sfreq`` and ``n_times`` are None.
 
     Examples
     --------

@@ -237,7 +237,7 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     Raises
     ------
     ValueError
-        When the encoder does not have this layer.
+        If the encoder does not have this layer.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def embed_channels(
     Raises
     ------
     ValueError
-        When the encoder does not have this layer.
+        If the encoder does not have this layer.
 
     Examples
     --------

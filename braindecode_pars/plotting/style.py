@@ -286,7 +286,7 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     Raises
     ------
     ValueError
-        When a label that is not missing has no entry.
+        If a label that is not missing has no entry.
     """
     values = label_list("labels", labels)
     absent = {label for label in values if label not in table and not is_unknown(label)}
@@ -307,7 +307,7 @@ def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[s
     Raises
     ------
     ValueError
-        When ``order`` does not contain each class exactly once.
+        If ``order`` does not contain each class exactly once.
     """
     if order is None:
         return sleep_stages.top_to_bottom(names) if sleep_stages.are_stages(names) else list(names)

@@ -46,10 +46,15 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         Predictions of a recording, as from ``predict_raw``. Or predictions of several nights, as a
         mapping from the name of a night, or as a list.
     expert : path | Annotations | mapping or list of them
-        File of the recording, whose labels are its annotations, a BIDS ``_events.tsv``, or a
-        hypnogram in the same folder. Or annotations, with onsets in seconds from the first sample
-        of the recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A
-        label without a duration lasts one window. If the classes of the model are sleep stages,
+        Labels of the expert:
+
+        - path: File of the recording. The labels are read from its annotations, or from a BIDS
+          ``_events.tsv`` or a hypnogram in the same folder.
+        - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
+          ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
+        - mapping or list: Labels of several nights, in the form of ``frame``.
+
+        A label without a duration lasts one window. If the classes of the model are sleep stages,
         labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
         stages that a class includes are converted to this class, such as stage 4 to N3. Otherwise,
         labels must be the class names.
@@ -85,7 +90,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     Warns
     -----
     UserWarning
-        If annotations are not labels; the message lists these annotations.
+        If annotations are not names of classes or sleep stages. The message lists them.
 
     Notes
     -----
@@ -183,8 +188,9 @@ def _agreement_of_night(
     scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
     if scored.empty:
         raise ValueError(
-            "No window has both an expert label and a prediction. Check that both are from the "
-            "same recording, and that onsets are in seconds from its first sample."
+            "No window has both an expert label and a prediction. Check that the labels and the "
+            "predictions are from the same recording, and that onsets are in seconds from the "
+            "first sample of the recording."
         )
     names = [*set(scored.to_numpy().ravel())]
     order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)

@@ -79,7 +79,7 @@ def find_task(name: str) -> type[PretextTask]:
     Raises
     ------
     ValueError
-        When the name is unknown, the file does not exist, the file does not contain the class, or
+        If the name is unknown, the file does not exist, the file does not contain the class, or
         another task is registered under the same name.
     """
     if name in PRETEXT_TASKS:
@@ -160,10 +160,10 @@ class PretextTask(nn.Module):
     Raises
     ------
     ValueError
-        When the crop is shorter than a patch, or ``patch_size`` differs from the patch size of
+        If the crop is shorter than a patch, or ``patch_size`` differs from the patch size of
         ``encoder``.
     TypeError
-        When an argument has the wrong type, or ``encoder`` is combined with
+        If an argument has the wrong type, or ``encoder`` is combined with
         ``encoder_arguments``.
 
     Examples
@@ -277,9 +277,9 @@ class PretextTask(nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor.
+            If ``x`` is not a tensor.
         ValueError
-            When the shape of ``x`` is not the shape that the task was built for.
+            If the shape of ``x`` is not the shape that the task was built for.
         """
         self.check_signals(x)
         return instance_norm(x)
@@ -394,7 +394,7 @@ class PretextTask(nn.Module):
         Raises
         ------
         ValueError
-            When the task uses all channels, but ``encoder`` is an encoder of single channels.
+            If the task uses all channels, but ``encoder`` is an encoder of single channels.
         """
         required = space_time.SpaceTimeEncoder
         if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, required):
@@ -456,7 +456,7 @@ class AllChannelTask(PretextTask):
         Raises
         ------
         ValueError
-            When the shape of ``x`` is not the shape that the task was built for.
+            If the shape of ``x`` is not the shape that the task was built for.
         """
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
             raise ValueError(
@@ -545,11 +545,11 @@ def make_task(
     Raises
     ------
     ValueError
-        When the name of the task is unknown (the message lists the names), an instance is not
+        If the name of the task is unknown (the message lists the names), an instance is not
         compatible with the encoder or the windows, or the task was built for a different sampling
         rate.
     TypeError
-        When the task does not have an argument in ``task_params``, or ``task`` is not a pretext
+        If the task does not have an argument in ``task_params``, or ``task`` is not a pretext
         task.
 
     Examples

@@ -119,7 +119,7 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     Raises
     ------
     ValueError
-        When the signals are shorter than two seconds, or the sampling rate is below 30 Hz.
+        If the signals are shorter than two seconds, or the sampling rate is below 30 Hz.
 
     References
     ----------
@@ -464,15 +464,15 @@ class SignalFeatures(GridTask):
     Raises
     ------
     ValueError
-        When the sampling rate is missing or too low, an argument is out of range, a feature is
+        If the sampling rate is missing or too low, an argument is out of range, a feature is
         unknown or not finite, or the crops are too short.
     TypeError
-        When an argument, or the result of a function in ``features``, has the wrong type.
+        If an argument, or the result of a function in ``features``, has the wrong type.
 
     Warns
     -----
     UserWarning
-        When frequency bands are excluded because they end above half the sampling rate.
+        If frequency bands are excluded because they end above half the sampling rate.
 
     References
     ----------
@@ -562,7 +562,7 @@ class SignalFeatures(GridTask):
         Raises
         ------
         ValueError
-            When a feature is not finite in a signal. The message contains the name of the feature.
+            If a feature is not finite in a signal. The message contains the name of the feature.
         """
         signals = draw(self.N_PREPARED).to(self.mean.device)
         # In batches, because a spectrum requires more memory than its signal.

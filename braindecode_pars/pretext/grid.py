@@ -36,9 +36,9 @@ def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max
     Raises
     ------
     TypeError
-        When the ratio is not a number.
+        If the ratio is not a number.
     ValueError
-        When the ratio or the number of patches is out of range. The message states the accepted
+        If the ratio or the number of patches is out of range. The message states the accepted
         range.
     """
     checks.number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
@@ -73,7 +73,7 @@ class GridTask(PretextTask):
     Raises
     ------
     ValueError
-        When the grid has fewer than two patches, or too few patches for ``mask_ratio``.
+        If the grid has fewer than two patches, or too few patches for ``mask_ratio``.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class MaskedGridTask(GridTask):
     Raises
     ------
     ValueError
-        When ``mask_ratio`` is out of range, or the grid has too few patches.
+        If ``mask_ratio`` is out of range, or the grid has too few patches.
 
     References
     ----------
@@ -287,7 +287,7 @@ class MAE(MaskedGridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -396,7 +396,7 @@ class MP3(GridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -517,7 +517,7 @@ class DropPos(GridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     References
     ----------

@@ -176,10 +176,10 @@ class Joint(_WithParts):
     Raises
     ------
     ValueError
-        When a task is unknown, a weight is negative, no weight is above 0, ``task_params`` contains
+        If a task is unknown, a weight is negative, no weight is above 0, ``task_params`` contains
         a task that is not in ``tasks``, or an argument of a task is out of range.
     TypeError
-        When ``tasks`` or ``task_params`` is not a dict, a weight is not a number, or an argument of
+        If ``tasks`` or ``task_params`` is not a dict, a weight is not a number, or an argument of
         a task has the wrong type.
 
     Examples

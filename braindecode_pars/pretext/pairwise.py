@@ -67,7 +67,7 @@ class CrossAttentionDecoder(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When a size is not a positive integer, ``method`` is unknown, or ``num_heads`` does not
+        If a size is not a positive integer, ``method`` is unknown, or ``num_heads`` does not
         divide ``embed_dim``.
 
     Examples
@@ -227,7 +227,7 @@ class PairwiseMLPDecoder(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When a size is not a positive integer.
+        If a size is not a positive integer.
 
     Examples
     --------

@@ -232,9 +232,9 @@ class PARS(_Shifts):
     Raises
     ------
     TypeError
-        When an argument has the wrong type.
+        If an argument has the wrong type.
     ValueError
-        When an argument is out of range, the patches do not fit into the crop, or the positions of
+        If an argument is out of range, the patches do not fit into the crop, or the positions of
         fewer than two patches are masked. The message states the accepted values.
 
     References

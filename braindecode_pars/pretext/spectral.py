@@ -92,7 +92,7 @@ class SpectralMAE(MaskedGridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     Notes
     -----

@@ -278,7 +278,7 @@ def warn_unknown_corpora(
     Warns
     -----
     UserWarning
-        When a test subject and a training subject have the same number, and a corpus is unknown.
+        If a test subject and a training subject have the same number, and a corpus is unknown.
     """
     seen = {name: [s for card in cards[name] for s in card.seen_subjects] for name in cards}
     keys = {name: SeenSubjects(subjects) for name, subjects in seen.items()}
@@ -320,7 +320,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     Raises
     ------
     TypeError, ValueError
-        When an entry is unknown, or preprocessing is not accepted.
+        If an entry is unknown, or preprocessing is not accepted.
     """
     card = EncoderCard(**described)
     if "licence" in card.about:  # key of earlier versions

@@ -661,11 +661,11 @@ class SignalStore:
         Raises
         ------
         ImportError
-            When zarr or huggingface_hub is missing: install the extra ``zarr``.
+            If zarr or huggingface_hub is missing: install the extra ``zarr``.
         FileExistsError
-            When ``path`` exists.
+            If ``path`` exists.
         ValueError
-            When recordings have different channels, which the format does not support, or when a
+            If recordings have different channels, which the format does not support, or when a
             label is a string that would be read as a number or as a missing value.
 
         Examples

@@ -49,14 +49,14 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     Raises
     ------
     TypeError
-        When ``encoder`` has no method ``transform``.
+        If ``encoder`` has no method ``transform``.
     ValueError
-        When the folder is not empty, the subject of a window is unknown, or a label is missing.
+        If the folder is not empty, the subject of a window is unknown, or a label is missing.
         Errors of the transformer are also raised.
     FileNotFoundError
-        When the encoder does not exist.
+        If the encoder does not exist.
     OSError
-        When the folder cannot be written.
+        If the folder cannot be written.
 
     Warns
     -----
