@@ -89,7 +89,7 @@ def predict_recordings(
     if adapt is not None:
         if not hasattr(clf, "adapt"):
             raise ValueError(
-                f"--adapt requires a model of fit --few-labels, but {model} is a "
+                f"--adapt requires a model fitted with --few-labels, but {model} is a "
                 f"{type(clf).__name__}. Omit --adapt, or fit a model with --few-labels."
             )
         labels = adapt["labels"]

@@ -237,9 +237,9 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         which are matched by name. ``"mean_std"`` computes the mean and the standard deviation over
         the channels, and ``"mean"`` only the mean. ``"mean_std"`` and ``"mean"`` accept any montage
         and do not depend on the order of the channels. ``"auto"`` is ``"channels"`` if all windows
-        of ``fit`` have the same montage, and ``"mean_std"`` otherwise. An embedder that
-        ``from_pretrained`` created from an encoder was not fitted; ``"auto"`` then depends on the
-        first windows that are transformed.
+        of ``fit`` have the same montage, and ``"mean_std"`` otherwise. After ``from_pretrained``
+        with an encoder, which does not call ``fit``, ``"auto"`` depends on the first windows that
+        are transformed.
     layer : int
         Layer of the encoder whose output is used: 0 for the tokens with position encoding, k for
         the output of block k, and -1 for the output of the last block after the final

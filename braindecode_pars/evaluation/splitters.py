@@ -501,8 +501,8 @@ def make_folds(
 ) -> list[Fold]:
     """Return a fold for each split of a splitter, each seed and each method.
 
-    If any estimator has ``validation="split"``, subjects of split "valid" are not drawn for
-    training, for all estimators.
+    If any estimator has ``validation="split"``, no estimator is trained on subjects of split
+    "valid".
 
     Parameters
     ----------
@@ -515,8 +515,8 @@ def make_folds(
     splitter : Splitter
         Splitter into training and test windows.
     seeds : sequence of int
-        Seeds of the estimators in splits without a draw. In splits with a draw, the seed of the
-        draw is used.
+        Seeds of the estimators. If the splitter draws labeled subjects at random, the seed of the
+        draw is used instead.
     varied : dict of str to dict | None
         Additional columns and their values, by method.
     encoder_parameters : dict of str to int | None

@@ -41,9 +41,9 @@ def recordings_below(root: Path) -> list[Path]:
     Warns
     -----
     UserWarning
-        If the folder contains files that are not read, but have the name of a recording (such as
-        epochs or unsupported formats), or are as large as the median recording or one megabyte. If
-        a header refers to files with a different name. If BIDS tables belong to no recording.
+        If the folder contains unread files that have a recording extension (such as epochs or
+        unsupported formats), or are at least as large as the median recording or 1 MB. If a header
+        refers to files with a different name. If BIDS tables belong to no recording.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")

@@ -626,11 +626,11 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
         raise ValueError(
-            "The recordings contain no labels. Annotations are labels if they are as long as a "
-            f"window of {seconds:g} s, or have no duration. Add annotations, or pass a table as "
-            "labels (--labels); other label files, such as .st of WFDB, are not supported. To "
-            "pretrain on recordings without labels, use the commands braindecode-pars store FOLDER "
-            "STORE and braindecode-pars pretrain."
+            "The recordings contain no labels. Annotations are used as labels if they last at "
+            f"least {seconds:g} s (one window), or have no duration. Add annotations, or pass a "
+            "table as labels (--labels); other label files, such as .st of WFDB, are not "
+            "supported. To pretrain on recordings without labels, use the commands "
+            "braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
         )
     return sorted(long or instant)
 

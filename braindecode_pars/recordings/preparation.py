@@ -219,7 +219,7 @@ def filter_and_resample(
 
 
 def check_finite_samples(names: Sequence[str], signals: np.ndarray) -> None:
-    """Check that all samples of a recording are finite, because filters would spread others.
+    """Check that all samples of a recording are finite, because filters would spread NaN and inf.
 
     Parameters
     ----------

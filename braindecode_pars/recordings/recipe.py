@@ -65,11 +65,11 @@ class Recipe:
         Function of the recordings that returns the classes that must have at least one window, as
         in :func:`~braindecode_pars.recordings.loading.read_corpus`.
     leave_out : callable | None
-        Function of recordings and ``exclude`` that separates the recordings of excluded subjects,
-        for a corpus that contains subjects of other corpora.
+        Function of recordings and ``exclude`` that returns the included and the excluded
+        recordings, for a corpus that contains subjects of other corpora.
     overlap : str
-        Warning that is issued if a corpus that contains subjects of other corpora is read, and
-        ``exclude`` is empty.
+        Warning about subjects of other corpora, issued if the corpus is read with an empty
+        ``exclude``.
 
     Examples
     --------

@@ -33,7 +33,7 @@ _METADATA = ("step", "history", "run_id")
 
 
 class RunFolder:
-    """Folder of a run.
+    """Folder of a pretraining run.
 
     It contains ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end of the run, the
     encoder.
@@ -43,8 +43,8 @@ class RunFolder:
     path : Path
         The folder.
     described : dict | None
-        ``configuration`` and ``store`` of a run that starts or resumes in the folder. None to read
-        the folder of an earlier run.
+        Dict with the entries ``configuration`` and ``store`` of the run to start or resume. None
+        to read an earlier run.
     resume : bool
         Whether to resume the run in the folder.
     """

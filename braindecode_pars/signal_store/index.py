@@ -186,7 +186,7 @@ class Index:
     sfreq : float | None
         Sampling rate in Hz; None while the store is empty.
     n_bytes, mtime_ns : int
-        Size and modification time of the flat file.
+        Size and modification time of ``samples.bin``.
     skipped : dict of str to str
         Reason why a recording was skipped, by recording name.
     shares : dict of str to float

@@ -323,8 +323,8 @@ def choose_steps(
     for kinds in ([method.kind for method in step.methods] for step in chosen):
         if "sham" in kinds and "pretrained" not in kinds:
             raise ValueError(
-                f"only and without select {SHAM!r}, but not the pretraining from which it takes "
-                "its number of steps. Select both, or neither."
+                f"The arguments only and without select {SHAM!r} without its pretraining, which "
+                "determines the number of steps. Select both, or neither."
             )
     return chosen
 

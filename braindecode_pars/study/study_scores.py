@@ -212,7 +212,7 @@ def predict_linear(
     design : Design
         Design of the study.
     train, test : ndarray
-        Indices of the windows for training and of the windows to predict, all of them labeled.
+        Indices in the corpus of the training and the test windows. All are labeled windows.
     is_centered : bool
         Whether to subtract the mean of each subject.
 

@@ -562,11 +562,12 @@ def hold_out(
         # A split is accepted only if every class remains in the training windows.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
-    of_class = f" of one of the {n_classes} classes" if stratified else ""
+    reason = "no training window would remain"
+    if stratified:
+        reason = f"the training or validation windows would lack one of the {n_classes} classes"
     checks.warn_user(
-        f"No validation windows were held out: with {len(windows)} windows, no training window"
-        f"{of_class} would remain. Training continues without validation. Add windows, or set "
-        "validation=0."
+        f"No validation windows were held out: with {len(windows)} windows, {reason}. Training "
+        "continues without validation. Add windows, or set validation=0."
     )
     return windows, None
 
