@@ -33,7 +33,7 @@ class MeanTest(NamedTuple):
     df : float
         Degrees of freedom.
     p : float
-        Two-sided p-value of the mean divided by its standard error.
+        Two-sided p-value of the t statistic, the mean divided by its standard error.
     ci_low, ci_high : float
         95 % confidence interval of the mean.
     variances : dict of str to float
@@ -106,7 +106,8 @@ class MeanTest(NamedTuple):
         power : float, default=0.8
             Power, the probability to detect the difference.
         level : float, default=0.05
-            Significance level of the two-sided test. The degrees of freedom of this test are used.
+            Significance level of the two-sided test. The degrees of freedom are ``df``, for any
+            number of subjects.
 
         Returns
         -------
@@ -141,9 +142,10 @@ def mean_squares(
     r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
     The factors are the axes of the array. The effect of a set of factors is the mean over all other
-    factors, minus the effects of all subsets of the set. The mean square of an effect is its sum of
-    squares over all entries of the array, divided by its degrees of freedom, the product of the
-    numbers of levels minus one. The last set contains all factors and is the residual.
+    factors, minus the effects of all proper subsets of the set. The mean square of an effect is its
+    sum of squares over all entries of the array, divided by its degrees of freedom: the product,
+    over the factors of the set, of the number of levels minus one. The last set contains all
+    factors and is the residual.
 
     Parameters
     ----------
@@ -193,11 +195,11 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
                    {\frac{MS_s^2}{n_s - 1} + \frac{MS_d^2}{n_d - 1} +
                     \frac{MS_e^2}{(n_s - 1)(n_d - 1)}}
 
-    with Satterthwaite's degrees of freedom. The variance is at least the larger of the two mean
-    squares of the factors, divided by :math:`n_s n_d`. If this bound applies, the degrees of
-    freedom of the factor with the larger mean square are used. A third factor, such as the seed of
-    pretraining, adds its mean square. Terms of one or three factors have a positive sign, and terms
-    of two factors have a negative sign. With a single factor, the test is the t-test of its means.
+    with Satterthwaite's degrees of freedom. The estimate has a lower bound: the larger of
+    :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If this bound applies, the degrees of
+    freedom of the larger mean square are used. A third factor, such as the seed of pretraining,
+    adds its mean square. Terms of one or three factors have a positive sign, and terms of two
+    factors have a negative sign. With a single factor, the test is the t-test of its means.
 
     Parameters
     ----------
@@ -251,10 +253,10 @@ def crossed_mean_of_folds(
     r"""Test the mean difference over folds whose draws share a finite pool of subjects.
 
     Each fold has its own encoders, and its test subjects are predicted after training on labeled
-    subjects from the other folds, the pool. A *dealing* divides the pool at random into disjoint
-    sets, and each set is a draw of labeled subjects. Within a fold, test subjects, draws and
-    pretrainings are crossed random factors, as in :func:`crossed_mean`. The folds are independent
-    of each other.
+    subjects from the pool, which contains the subjects of the other folds. A *dealing* divides the
+    pool at random into disjoint sets, and each set is a draw of labeled subjects. Within a fold,
+    test subjects, draws and pretrainings are crossed random factors, as in :func:`crossed_mean`.
+    The folds are independent of each other.
 
     Let :math:`V_s, V_d, V_p, V_{sd}, \ldots` be the mean squares of subjects, draws, pretrainings
     and their interactions, divided by the number of differences in one dealing. The sets of one
@@ -285,7 +287,7 @@ def crossed_mean_of_folds(
     -------
     MeanTest
         Result of the test, with ``variances``. All attributes except the mean are NaN if a fold has
-        one subject, or one subject of a class.
+        only one subject, or only one subject of a class.
 
     Notes
     -----
@@ -469,9 +471,9 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
     with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
-    Nadeau and Bengio, in which the second term is the number of test subjects divided by the number
-    of training subjects of a fold. For folds with :math:`m` test subjects, the variance of the mean
-    of a fold is :math:`s^2 / m`, which results in the same formula.
+    Nadeau and Bengio, in which the second term under the root is the number of test subjects
+    divided by the number of training subjects of a fold. For folds with :math:`m` test subjects,
+    the variance of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
 
     Parameters
     ----------
