@@ -182,8 +182,8 @@ def make_methods(
       size 16 (the authors' code), dropout probability 0.25 (the value for cross-subject
       classification), temporal kernels of half a second, pooling to about 32 Hz, norm constraints
       of 1 and 0.25.
-    - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every 60
-      ms; and, as in braindecode's tutorials, Adam with a learning rate of 0.000625 and cosine
+    - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
+      60 ms; and, as in braindecode's tutorials, Adam with a learning rate of 0.000625 and cosine
       annealing to zero, no weight decay, batch size 64.
 
     Both networks hold out 20 % of the training subjects for validation. Signals are scaled as

@@ -299,8 +299,8 @@ class SpatialCovariance(WindowFeatures):
     """Spatial covariance of the channels of each window, with shrinkage.
 
     With the Riemannian tangent space of pyRiemann, as in ``make_pipeline(SpatialCovariance(),
-    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, this is a strong baseline in
-    many benchmarks of brain-computer interfaces (Barachant et al. 2012). Unlike
+    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, the covariance is a strong
+    baseline in many benchmarks of brain-computer interfaces (Barachant et al. 2012). Unlike
     :class:`LogBandPower`, the covariance contains the power of every linear combination of
     channels, but only in a single frequency band.
 

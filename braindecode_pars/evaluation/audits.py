@@ -151,11 +151,11 @@ def audit_encoder(
     are tested on held-out subjects. They are included only if each value is shared by at least two
     subjects. Use session names that do not include the subject, such as 1 and 2.
 
-    The variance explained by subject, :math:`\eta^2`, is corrected by its mean :math:`\nu` over
-    permutations of recordings between subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`. The property
-    "subject, erased" is subject decoding after the subject was erased with :class:`LinearErasure`,
-    fitted on training rows. Use :func:`audit_subjects` to analyze features of whole windows and
-    their classes.
+    The variance explained by subject, :math:`\eta^2`, is corrected for chance with its mean
+    :math:`\nu` over permutations of recordings between subjects:
+    :math:`(\eta^2 - \nu) / (1 - \nu)`. The property "subject, erased" is subject decoding after the
+    subject was erased with :class:`LinearErasure`, fitted on training rows. Use
+    :func:`audit_subjects` to analyze features of whole windows and their classes.
 
     References
     ----------

@@ -101,8 +101,8 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
 def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
     r"""Estimate regression coefficients of the EOG for each channel by least squares.
 
-    With the deviations :math:`\tilde x` of the channels and :math:`\tilde e` of the EOG from their
-    means over all windows,
+    Let :math:`\tilde x` and :math:`\tilde e` be the deviations of the channels and of the EOG from
+    their means over all windows. The coefficients are
 
     .. math::
         B = \Big(\sum_{i,t} \tilde x_{it} \tilde e_{it}^\top\Big)

@@ -104,9 +104,9 @@ def run_folds(
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
     Dask or Ray). Folds in the same process run sequentially, because torch's random state is global
-    to the process. The torch threads, and for estimators with ``device="auto"`` the GPUs of a
-    machine, are divided among the processes. The result does not depend on the process in which a
-    fold runs, or on the order in which folds finish.
+    to the process. The torch threads are divided among the processes. For estimators with
+    ``device="auto"``, the GPUs of the machine are divided as well. The result does not depend on
+    the process in which a fold runs, or on the order in which folds finish.
 
     Parameters
     ----------
@@ -255,8 +255,9 @@ def _open_store(
     if reasons:
         checks.warn_user(
             f"The parameters of {', '.join(reasons)} cannot be compared between calls, so the "
-            "folds are not saved in out and will run again in every call. As parameters of an "
-            "estimator, use only functions and classes that are defined in a module."
+            "folds of these methods are not saved in out and run again in every call. As "
+            "parameters of an estimator, use only functions and classes that are defined in a "
+            "module."
         )
     settings = dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
     return cache.FoldStore.open(out, settings)

@@ -20,8 +20,8 @@ def leaked_subjects_before_fit(
     Warns
     -----
     UserWarning
-        If a test subject and a training subject have the same number, and the corpus of either
-        subject is unknown.
+        If the names of a test subject and a training subject contain the same number, and the
+        corpus of either subject is unknown.
     """
     cards: dict[str, list[Any]] = {}
     for method, estimator in {fold.method: fold.estimator for fold in folds}.items():

@@ -57,9 +57,9 @@ def paired_tests(
     subjects, the differences of all subjects in all draws are tested with
     :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of variance with
     two crossed random factors. If there is a single seed, the corrected resampled t-test (Nadeau
-    and Bengio 2003) of the subject means is used. This test is also used for a cross-validation,
-    where the seeds do not change the training subjects, because it accounts for overlapping
-    training sets. The p-values are adjusted with Holm's method.
+    and Bengio 2003) of the subject means is used. This test accounts for overlapping training sets.
+    It is therefore also used for a cross-validation, in which the seeds do not change the training
+    subjects. The p-values are adjusted with Holm's method.
 
     Parameters
     ----------
@@ -541,7 +541,8 @@ def power(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods, number of subjects and number of draws, with the columns:
+        One row for each combination of a pair of methods, a number of subjects and a number of
+        draws, with the columns:
 
         - ``method_a``, ``method_b``;
         - ``sd_subject``, ``sd_draw``, ``sd_pretraining`` (NaN for a single pretraining) and

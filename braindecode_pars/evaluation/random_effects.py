@@ -215,9 +215,9 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
     -----
     The estimate of the variance is also valid if the draw is not the same for all subjects, as when
     each fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
-    :math:`d_{sd}` that depends on the draw, independent between draws, with any covariance
-    :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of :math:`\Sigma`
-    and :math:`c` the mean of its off-diagonal entries. Then
+    :math:`d_{sd}` that depends on the draw. It is independent between draws and may have any
+    covariance :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of
+    :math:`\Sigma` and :math:`c` the mean of its off-diagonal entries. Then
     :math:`E(MS_s) = n_d \sigma_s^2 + v - c`, :math:`E(MS_e) = v - c` and
     :math:`E(MS_d) = v + (n_s - 1) c`, so that
     :math:`E(MS_s + MS_d - MS_e) = n_d \sigma_s^2 + v + (n_s - 1) c`, which is
@@ -268,10 +268,11 @@ def crossed_mean_of_folds(
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
 
-    for the mean of fold :math:`f`. The mean over folds has weights :math:`w_f`, the proportion of
-    subjects in each fold, and the variance :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`,
-    which is at least the variance due to the largest factor alone. Satterthwaite's degrees of
-    freedom are computed over the mean squares of all folds.
+    for the mean of fold :math:`f`. The weight :math:`w_f` of a fold is its proportion of all
+    subjects. The weighted mean over folds has the variance
+    :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`, which is at least the variance due to the
+    largest factor alone. Satterthwaite's degrees of freedom are computed over the mean squares of
+    all folds.
 
     Parameters
     ----------
@@ -291,10 +292,10 @@ def crossed_mean_of_folds(
 
     Notes
     -----
-    The mean square of :math:`K` draws, averaged over :math:`J` dealings of :math:`N` subjects in
-    the pool, has :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom if
-    the effects of labeled subjects are additive, because the dealings divide the same subjects.
-    :math:`N` is the number of subjects of the other folds; for a single fold it is :math:`K`.
+    All dealings divide the same pool of :math:`N` subjects. If the effects of labeled subjects are
+    additive, the mean square of :math:`K` draws, averaged over :math:`J` dealings, therefore has
+    :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom. :math:`N` is the
+    number of subjects of the other folds; for a single fold it is :math:`K`.
 
     The pretrainings of a fold share their unlabeled subjects. An effect of the unlabeled subjects
     is not part of the variance, because each fold has only one set of unlabeled subjects.
@@ -403,9 +404,9 @@ def _sums_by_factors(terms: Terms) -> dict[tuple[int, ...], float]:
 def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     r"""Estimate the variance component of each main effect and interaction.
 
-    The expected mean square of a set of factors is a sum over all sets that contain this set. Each
-    summand is the variance component of the larger set, multiplied by the numbers of levels of the
-    factors that are not in the larger set. For two factors, it follows that
+    The expected mean square of a set of factors is a sum over all sets :math:`S` that contain this
+    set. Each summand is the variance component of :math:`S`, multiplied by the numbers of levels of
+    the factors that are not in :math:`S`. For two factors, it follows that
     :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`. Negative
     estimates are set to zero.
 

@@ -437,7 +437,7 @@ def control_gains(
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric, if all of them have the same dataset and protocol.
+    """Return the rows of one metric, which must have a single dataset and protocol.
 
     Parameters
     ----------
@@ -519,7 +519,7 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     Raises
     ------
     ValueError
-        If neither pooled rows nor rows of single subjects exist for every group.
+        If some groups have only pooled rows, and other groups have only rows of single subjects.
     """
     is_pooled = rows["subject"] == tables.POOLED
     n_groups = rows.groupby(by).ngroups
