@@ -41,8 +41,8 @@ _ONE_CLASS = (
 )
 _NOT_CENTERED = "refit with recenter=None (command fit: --set recenter=null)"
 _NOT_SEARCHED = (
-    "default, because the search requires at least two known subjects and all classes in the "
-    "training windows of a fold"
+    "default, because the search requires at least two known subjects and a fold whose training "
+    "windows contain all classes"
 )
 
 
@@ -63,11 +63,11 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     fitting takes seconds.
 
     **This classifier is transductive with subject-wise centering,** which is the default if the
-    subjects are known. The mean over the windows of each subject is subtracted from the features,
-    so that each prediction also uses the other windows of the test subject in the same call,
-    without their labels. If all windows of a subject have the same label, such as a diagnosis,
-    centering would remove the class difference, and is not used by default. Compare scores with
-    centering only with methods that use the same data
+    subjects are known. The mean over the windows of each subject is subtracted from the features.
+    Each prediction therefore also uses the other windows of the test subject that are passed in the
+    same call, without their labels. If the label (such as a diagnosis) is constant within each
+    subject, centering would remove the class difference and is not used by default. Scores with
+    centering are comparable only to scores of methods that use the same data
     (:class:`~braindecode_pars.SubjectCentering`).
 
     Parameters
@@ -84,9 +84,9 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         logged.
     views : list of str | None
         Feature sets of the ensemble: ``"encoder"``, ``"tangent_space"``, ``"band_power"`` and
-        ``"hand_crafted"``, the features of
-        :class:`~braindecode_pars.evaluation.ChannelFeatures`. If None, the first three. With
-        ``["encoder"]``, the classifier is a linear probe of the encoder.
+        ``"hand_crafted"`` (:class:`~braindecode_pars.evaluation.ChannelFeatures`). If None, the
+        first three are combined. With ``["encoder"]``, the classifier is a linear probe of the
+        encoder.
     C : float | None
         Inverse regularization strength of all logistic regressions, as in scikit-learn. If None,
         one of 0.001, 0.01, 0.1 and 1 is selected for each feature set, by the log loss on held-out
@@ -127,8 +127,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     prior_strength_ : dict of str to float
         Prior strength of each feature set.
     one_class_recordings_ : bool
-        Whether each recording of ``fit`` has windows of one class only. If True, the mean of a
-        single recording contains the class difference, and centering would remove it.
+        Whether each recording of ``fit`` has windows of one class only. If True, subtracting the
+        mean of a single recording would remove the class difference.
     test_subject_data_ : TestSubjectData
         Data of the test subject that a prediction uses in addition to the predicted window.
     C_ : dict of str to float
@@ -232,8 +232,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         ------
         TypeError, ValueError, FileNotFoundError
             If the windows, the labels or the encoder are invalid, as in PARSClassifier. If
-            ``recenter="subject"``, and the subject of a window is unknown or a subject has fewer
-            than 10 windows.
+            ``recenter="subject"`` and either the subject of a window is unknown or a subject has
+            fewer than 10 windows.
         """
         windows_estimator.check_estimator(self)
         if self.encoder is None:
@@ -370,8 +370,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     ) -> dict[str, np.ndarray]:
         """Return the features of each feature set, centered by subject if ``recenter_`` is set.
 
-        In ``fit``, ``measured`` contains the features before centering. If None, they are computed
-        and flat channels are treated as missing.
+        In ``fit``, ``measured`` contains the features before centering. If ``measured`` is None,
+        the features are computed, and flat channels are treated as missing.
         """
         if measured is None:
             measured = dict(self._measured(windows))
@@ -397,8 +397,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         mean of the new subject. Afterwards, predictions do not depend on which windows are passed
         in one call. With labels of some windows (calibration), the weights of each feature set are
         also refitted, with shrinkage toward the weights of the training subjects
-        (:func:`~braindecode_pars.baselines.new_subject.ridge_towards`). The mean is then replaced
-        only if the classifier was fitted on centered features.
+        (:func:`~braindecode_pars.baselines.new_subject.ridge_towards`). In calibration, the mean is
+        replaced only if the classifier was fitted on centered features.
 
         Parameters
         ----------
@@ -498,7 +498,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         Returns
         -------
         TrainingCost
-            Cost of the pretraining of the encoder.
+            Cost of pretraining the encoder.
 
         Raises
         ------
@@ -564,7 +564,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
 
 
 def _with_all_channels(values: np.ndarray, indices: np.ndarray, n_chans: int) -> np.ndarray:
-    """Return features, or covariances, of all channels of ``fit``; other channels have NaN.
+    """Expand features or covariances to all channels of ``fit``; added channels have NaN.
 
     Parameters
     ----------
@@ -586,7 +586,7 @@ def _with_all_channels(values: np.ndarray, indices: np.ndarray, n_chans: int) ->
 
 
 def _without_channels(features: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
-    """Set the features, or covariances, of missing channels to NaN, in a copy.
+    """Return a copy of features or covariances, with NaN for missing channels.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class InputFormat:
     volts : float
         Number of volts per input unit, such as 1e-6 for a network that expects microvolts.
     percentile : float | None
-        If not None, each channel of a window is divided by this percentile of its absolute values,
-        after scaling.
+        After scaling, each channel of a window is divided by this percentile of its absolute
+        values. If None, it is not divided.
     average_reference : bool
         Whether to re-reference to the average of the channels.
     multiple : int
@@ -146,7 +146,7 @@ def input_format_of(
     """Return ``param`` or, if it is None, the input format of the network in FOUNDATION_MODELS.
 
     ``tensors`` are the tensors of the weights file. They determine the number of channels of BIOT,
-    whose weights files have 16 or 18 channels.
+    whose weights files are for 16 or 18 channels.
 
     Raises
     ------
@@ -156,8 +156,8 @@ def input_format_of(
     input_format = param or FOUNDATION_MODELS.get(network.__name__)
     if input_format is None:
         raise ValueError(
-            f"The input format of pretrained weights of {network.__name__} is unknown; only "
-            f"{', '.join(FOUNDATION_MODELS)} have a default. Pass "
+            f"The input format of pretrained weights of {network.__name__} is unknown: default "
+            f"input formats exist only for {', '.join(FOUNDATION_MODELS)}. Pass "
             "input_format=InputFormat(sfreq=..., volts=...)."
         )
     if input_format.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
@@ -307,15 +307,15 @@ def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
     if missing:
         raise ValueError(
             f"The network requires the channels {checks.format_list(missing)}, but the windows "
-            "contain neither these channels nor both electrodes of a bipolar channel. The windows "
-            f"contain {checks.format_list(list(names))}. Add the missing electrodes, or use "
-            "another network."
+            "contain neither these channels nor, for a bipolar channel, both of its electrodes. "
+            f"The windows contain {checks.format_list(list(names))}. Add the missing electrodes, "
+            "or use another network."
         )
     return torch.tensor(rows)
 
 
 def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
-    """Check for a unit mismatch: windows must be in volts times ``scale``.
+    """Check for a unit mismatch: windows divided by ``scale`` must be in volts.
 
     Raises
     ------
@@ -326,8 +326,8 @@ def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
         low, high = amplitudes.low / scale, amplitudes.high / scale
         raise ValueError(
             f"The standard deviations of the channels are {low:.2g} to {high:.2g} V, but EEG has "
-            "1e-6 to 1e-3 V, so the unit is probably not volts. Pass windows in volts or, for "
-            "microvolts, pass preprocessing={'scale': 1e6}."
+            "1e-6 to 1e-3 V, so the unit is probably not volts. Pass windows in volts. "
+            "If the windows are in microvolts, pass preprocessing={'scale': 1e6}."
         )
 
 
@@ -347,14 +347,15 @@ _ENDINGS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 def read_weights(
     source: str | Path, network: type[nn.Module]
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the weights of a network and, from its folder, the arguments of its architecture.
+    """Read the weights of a network, and its arguments if ``source`` is a folder or model.
 
     Parameters
     ----------
     source : path | str
-        File of tensors (``.safetensors``, or written by ``torch.save``), or a folder or a model of
-        the Hub with ``model.safetensors`` and ``config.json``, as written by ``save_pretrained``.
-        ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a previous download.
+        File of tensors (``.safetensors``, or written by ``torch.save``); or a folder, or a model of
+        the Hub, that contains ``model.safetensors`` and ``config.json``, as written by
+        ``save_pretrained``. ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a
+        previous download.
     network : type[nn.Module]
         Class of the network.
 
@@ -368,8 +369,8 @@ def read_weights(
     Raises
     ------
     FileNotFoundError
-        If the file, folder or model does not exist, or the folder contains no weights, like the
-        folder of an encoder of this package.
+        If the file, folder or model does not exist, or the folder contains no
+        ``model.safetensors``, for example because it contains an encoder of this package.
     ValueError
         If the file is corrupt or contains objects other than tensors.
 
@@ -479,14 +480,14 @@ def load_network(
     if missing:
         raise ValueError(
             f"The weights in {source} do not match this {type(network).__name__}: {report}. "
-            "Missing tensors before the last layer, or tensors of another shape: "
-            f"{checks.format_list(missing)}. If the weights are of another architecture, pass the "
-            "network_params of this architecture."
+            "Tensors before the last layer that are missing or have another shape: "
+            f"{checks.format_list(missing)}. If the weights were trained with other "
+            "network_params, pass these network_params."
         )
     if report.unexpected:
         checks.warn_user(
             f"{len(report.unexpected)} tensors of {source} do not exist in this network and are "
             f"not used: {checks.format_list(report.unexpected, 3)}. If these tensors do not belong "
-            "to a pretraining head, pass the network_params of the architecture of the weights."
+            "to a pretraining head, pass the network_params with which the weights were trained."
         )
     return report

@@ -60,12 +60,12 @@ class LinearProbe(windows_classifier.LabelPredictor):
         data, in up to five folds. With a single subject or unknown subjects, 0.01 is used. Ignored
         by LDA.
     class_weight : "balanced" | dict | None
-        Class weights, as in scikit-learn. In LDA, the prior probability of a class is the
-        proportion of its windows in ``fit`` multiplied by its class weight; ``"balanced"`` yields
+        Class weights, as in scikit-learn. In LDA, the prior probability of a class is proportional
+        to its number of windows in ``fit``, multiplied by its class weight; ``"balanced"`` yields
         equal prior probabilities.
     unlabeled_label : hashable | None
-        Label that marks unlabeled windows. ``fit`` does not use them, not even for subject means,
-        and ``score`` ignores them; see :class:`~braindecode_pars.PARSClassifier`.
+        Label that marks unlabeled windows, as in :class:`~braindecode_pars.PARSClassifier`.
+        Unlabeled windows are ignored in ``fit``, also for subject means, and in ``score``.
     prior_strength : float | None
         Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights
         of ``fit``: :math:`\lambda` of

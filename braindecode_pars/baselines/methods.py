@@ -104,10 +104,10 @@ def make_methods(
         - ``"random-encoder"``: linear probe of a random encoder;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained as
           published, see Notes;
-        - ``"cbramod:WEIGHTS"``, and in the same way ``biot``, ``eegpt``, ``labram``,
-          ``signaljepa`` and other models in
-          :data:`~braindecode_pars.models.FOUNDATION_MODELS`: published weights, from a file, a
-          folder or the Hub, in :class:`~braindecode_pars.estimators.NetworkClassifier`;
+        - ``"cbramod:WEIGHTS"``: :class:`~braindecode_pars.estimators.NetworkClassifier` with
+          published weights of CBraMod, from a file, a folder or the Hub. The same form is accepted
+          for ``biot``, ``eegpt``, ``labram``, ``signaljepa`` and the other models in
+          :data:`~braindecode_pars.models.FOUNDATION_MODELS`;
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
@@ -126,11 +126,12 @@ def make_methods(
         the head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights with the training
         settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are the
         names of the encoders: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen
-        encoders, ``"random encoder, head trained"`` is also added. With ``freeze_encoder=True`` or
-        ``False``, only the frozen or only the fine-tuned encoders are added. All other methods
-        with an encoder use the same sizes, tokenizer and patch length, so that these cannot
-        explain differences between scores. If ``encoder`` is None and ``names`` contains
-        ``"few-labels"``, all methods with an encoder use the sizes of ``"small"``.
+        encoders, ``"random encoder, head trained"`` is also added. With ``freeze_encoder=True``,
+        only the frozen encoders are added; with ``freeze_encoder=False``, only the fine-tuned
+        encoders. All other methods with an encoder use the same sizes, tokenizer and patch length,
+        so that these settings cannot explain differences between scores. If ``encoder`` is None and
+        ``names`` contains ``"few-labels"``, all methods with an encoder use the sizes of
+        ``"small"``.
     subject_centering : bool
         Whether every method uses subject-wise centering (transductive). In linear probes, the
         features are centered (:class:`~braindecode_pars.SubjectCentering`). FewLabelsClassifier has
@@ -142,15 +143,15 @@ def make_methods(
         consecutive windows (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of
         these methods end with :data:`SMOOTHED`.
     equal_sizes : bool
-        Whether the encoders of the other methods have the sizes of the first encoder, except for
-        sizes in ``settings``. If False, the other encoders have the default sizes. The protocols
-        raise an error for encoders of different sizes, unless you also pass ``equal_sizes=False``
-        to the protocol.
+        Whether new encoders have the sizes of the first encoder in ``encoder``; sizes in
+        ``settings`` take precedence. If False, new encoders have the default sizes. Also pass
+        ``equal_sizes=False`` to the protocol, which otherwise raises an error for encoders of
+        different sizes.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier` and, if ``names`` contains
-        ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. An argument that
-        another method also has (``finetune_epochs``, ``validation``, ``channels``, ...) is also
-        passed to this method, and replaces its published value. ``class_weight`` is passed to all
+        ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. Arguments that other
+        methods also have (``finetune_epochs``, ``validation``, ``channels``, ...) are passed to
+        these methods too, and replace their published values. ``class_weight`` is passed to all
         methods; the default is "balanced", as in PARSClassifier. ``C`` is passed to every logistic
         regression (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier);
         ``C=None`` selects ``C`` by cross-validation over subjects in each fit. The default of ``C``
@@ -171,22 +172,22 @@ def make_methods(
     Notes
     -----
     EEGNet and ShallowFBCSPNet train for 500 epochs. The state with the lowest loss on held-out
-    training subjects is restored, as in Lawhern et al. 2018 (section 2.2) for both networks.
+    training subjects is restored, as Lawhern et al. 2018 (section 2.2) did for both networks.
     Lengths in samples are scaled to the sampling rate, also as in that paper.
 
-    A fit takes minutes. ``make_methods(["eegnet", "shallow"], finetune_epochs=15)`` takes seconds,
-    see :doc:`/results/hands`.
+    A fit takes minutes. With ``make_methods(["eegnet", "shallow"], finetune_epochs=15)``, a fit
+    takes seconds, see :doc:`/results/hands`.
 
     - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batch
       size 16 (the authors' code), dropout probability 0.25 (the value for cross-subject
       classification), temporal kernels of half a second, pooling to about 32 Hz, norm constraints
       of 1 and 0.25.
     - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
-      60 ms. Adam with a learning rate of 0.000625 and cosine annealing to zero, no weight decay
-      and batch size 64 are the values in braindecode's tutorials.
+      60 ms; and, as in braindecode's tutorials, Adam with a learning rate of 0.000625 and cosine
+      annealing to zero, no weight decay, batch size 64.
 
-    Both hold out 20 % of the training subjects for validation. Signals are scaled as described in
-    :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    Both networks hold out 20 % of the training subjects for validation. Signals are scaled as
+    described in :class:`~braindecode_pars.estimators.NetworkClassifier`.
 
     References
     ----------

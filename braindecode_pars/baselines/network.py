@@ -96,11 +96,11 @@ verbose
     load_report_ : LoadReport
         Tensors that were loaded, and tensors that were not loaded. Only present with ``weights``.
     fine_tuning_ : dict
-        Values of ``freeze_encoder`` and ``head_epochs`` that were used. They do not contain
-        "auto". ``encoder_lr_factor`` is always 1.
+        Values of ``freeze_encoder`` and ``head_epochs`` that were used, with "auto" replaced by the
+        value that was chosen. ``encoder_lr_factor`` is always 1.
     encoder_card_ : EncoderCard
-        Card of the published weights, on which the pretraining subjects are unknown (None). Only
-        present with ``weights``.
+        Card of the published weights. The card has None as pretraining subjects, because these are
+        unknown. Only present with ``weights``.
     sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
@@ -200,7 +200,7 @@ verbose
     history_ = property(windows_estimator.fitted_history)
 
     def _pretrained_card(self) -> cards.EncoderCard | None:
-        """Return the card of the weights, on which the subjects are unknown; None without weights.
+        """Return the card of the weights, without their subjects; None without ``weights``.
 
         If the file cannot be read, the error is raised here, before a protocol trains other
         methods.

@@ -2,7 +2,7 @@
 
 All functions take a fitted pipeline of a StandardScaler and a linear classifier, and features.
 Unlabeled windows are not used for gradient-based training. On EEG, such training often decreases
-the scores, and more than methods without optimization do (Lee, Pradeepkumar and Sun 2026,
+the scores; methods without optimization decrease the scores less (Lee, Pradeepkumar and Sun 2026,
 arXiv:2604.16926).
 """
 
@@ -50,8 +50,8 @@ def codes_to_adapt(
     labels : Any
         Labels as passed by the user; None for windows without labels.
     is_centered : bool
-        Whether ``fit`` centered the features, so that the subject mean is needed in addition to
-        labels.
+        Whether ``fit`` centered the features. If True, the subject mean is estimated even if labels
+        are passed.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def codes_to_adapt(
         checks.warn_user(
             f"adapt estimates the subject mean from only {len(windows)} windows, which is "
             f"imprecise; at least {transformers.MIN_WINDOWS} windows are recommended. Pass more "
-            f"windows of the subject, including unlabeled windows{alternative}."
+            f"windows of the subject, with or without labels{alternative}."
         )
     if labels is None:
         return None, tables.TestSubjectData.ALL_UNLABELED
@@ -237,9 +237,9 @@ def chosen_strength(
 
     In each fold, the classifier is calibrated to up to three held-out subjects, with labels of the
     first 2 and then of the first 8 windows per class, and predicts their remaining windows. The
-    criterion is balanced accuracy and not the log loss: if the regularization made the weights
-    small, a weak prior enlarges the weights, and the log loss decreases even if the accuracy
-    decreases too. Among prior strengths with equal scores, the largest is selected.
+    criterion is balanced accuracy instead of log loss: if regularization made the weights small, a
+    weak prior enlarges them, which can decrease the log loss although the accuracy also decreases.
+    Among prior strengths with equal scores, the largest is selected.
 
     Parameters
     ----------

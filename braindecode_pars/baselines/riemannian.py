@@ -12,8 +12,8 @@ class RiemannianCentering(SubjectCentering):
     r"""Riemannian recentering: recenter and rescale the covariances of each subject (transductive).
 
     Let :math:`M` be the Riemannian mean of the covariances :math:`C_i` of a subject. Each
-    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. If ``rescale`` is True, the result is raised
-    to the power for which the mean squared distance of the covariances of the subject from the
+    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. If ``rescale`` is True, all results of the
+    subject are then raised to a common power, for which their mean squared distance from the
     identity is 1. The computations are the same as in pyRiemann.
 
     Use this transformer before the tangent space, as in

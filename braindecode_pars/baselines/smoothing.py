@@ -118,7 +118,7 @@ class HMMSmoothing(LabelPredictor):
             if transitions is None:
                 raise ValueError(
                     "HMMSmoothing estimates transitions from consecutive labeled windows, but X "
-                    "contains no two adjacent labeled windows. Pass labeled windows that start "
+                    "contains no consecutive labeled windows. Pass labeled windows that start "
                     "where the previous window stops."
                 )
             self.transitions_ = transitions

@@ -216,10 +216,10 @@ class LogBandPower(NamedFeatures):
 
     Notes
     -----
-    The features are natural logarithms. The columns are ordered by channel. For each channel, the
-    absolute powers in the order of the bands are followed by the relative powers. In a flat
-    channel, the absolute power is replaced by the smallest float32, and the relative power is the
-    same in all bands.
+    The features are natural logarithms. The columns are ordered by channel. The columns of a
+    channel are the absolute powers, then the relative powers, both in the order of the bands. In a
+    flat channel, the absolute power is replaced by the smallest float32, and the relative power is
+    the same in all bands.
 
     Examples
     --------
@@ -299,8 +299,8 @@ class SpatialCovariance(WindowFeatures):
     """Spatial covariance of the channels of each window, with shrinkage.
 
     With the Riemannian tangent space of pyRiemann, as in ``make_pipeline(SpatialCovariance(),
-    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, this is a strong baseline in
-    many benchmarks of brain-computer interfaces (Barachant et al. 2012). Unlike
+    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, the covariance is a strong
+    baseline in many benchmarks of brain-computer interfaces (Barachant et al. 2012). Unlike
     :class:`LogBandPower`, the covariance contains the power of every linear combination of
     channels, but only in a single frequency band.
 
@@ -445,9 +445,9 @@ class LowFrequencyAmplitude(NamedFeatures):
         Length of the segments in seconds. An incomplete segment at the end of a window is not
         used. A window that is shorter than a segment is a single segment.
     channels : list of str | None
-        Names of the channels to use, in this order. If None, the channels Fp1, Fp2, F7 and F8 that
-        are shared by all recordings are used, in any spelling (``Fp1.``, ``EEG FP1-REF``). In
-        windows without channel names, all channels are used.
+        Names of the channels to use, in this order. If None, the frontal channels (Fp1, Fp2, F7,
+        F8) that are shared by all recordings are used, in any spelling (``Fp1.``, ``EEG FP1-REF``).
+        In windows without channel names, all channels are used.
 
     Attributes
     ----------
@@ -483,8 +483,8 @@ class LowFrequencyAmplitude(NamedFeatures):
                 names = checks.format_list(channel_names.odd_first(montages[0].names))
                 raise ValueError(
                     "LowFrequencyAmplitude requires at least one of the channels "
-                    f"{', '.join(FRONTAL)}, present in all recordings and not marked as bad, but "
-                    f"there is no such channel. The first recording has the channels {names}. Pass "
+                    f"{', '.join(FRONTAL)} that is present in all recordings and not marked as "
+                    f"bad, but there is none. The first recording has the channels {names}. Pass "
                     "the channels to use with channels=[...]."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
@@ -537,7 +537,8 @@ class ChannelFeatures(NamedFeatures):
     ----------
     sfreq : float | None
         Sampling rate in Hz, at least 30. Required if the windows do not contain the sampling rate.
-        Below 90 Hz, bands with an upper edge above half the sampling rate are excluded.
+        At sampling rates below 90 Hz, bands with an upper edge above half the sampling rate are
+        excluded.
     channels : list of str | None
         As in :class:`LogBandPower`.
 

@@ -59,11 +59,12 @@ def ablation(
     drawn, and this encoder is fine-tuned on them. The pretraining does not depend on the seeds.
     Folds with different test subjects have different encoders.
 
-    The seed of the pretraining is 0. The pretraining uses the training windows of all folds with
-    the same test subjects, before subjects are drawn. It does not use subjects of split ``"test"``
-    or the validation subjects of ``validation="split"``. A random proportion of validation windows,
-    as with ``validation=0.2``, is drawn later in each fit, so the encoder was pretrained on these
-    windows without their labels. The encoder is never pretrained on test windows.
+    All folds with the same test subjects share one pretraining, with seed 0, on the training
+    windows that are available before subjects are drawn. The pretraining does not use subjects of
+    split ``"test"`` or the validation subjects of ``validation="split"``. With a proportion such as
+    ``validation=0.2``, the validation windows are drawn later, in each fit. The encoder was
+    therefore pretrained on these windows, without their labels. The encoder is never pretrained on
+    test windows.
 
     Parameters
     ----------
@@ -85,10 +86,10 @@ def ablation(
         of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
         Held-out subjects. If None, the validation subjects of the corpus, as in the paper: the
-        subjects whose recordings have ``"valid"`` as ``split`` in their description, or a random
-        200 if there are more than 200. The remaining validation subjects and the subjects of split
-        ``"test"`` are then not used. If the corpus has no validation subjects, its test subjects
-        are held out.
+        subjects whose recordings have ``"valid"`` as ``split`` in their description. If there are
+        more than 200 of these subjects, 200 subjects are drawn at random. The other validation
+        subjects and the subjects of split ``"test"`` are not used. If the corpus has no validation
+        subjects, the subjects of split ``"test"`` are held out.
     n_train_subjects : int | None
         Number of training subjects (100 in the paper), drawn at random for each seed. If None, all
         subjects available for training are used.
@@ -111,9 +112,9 @@ def ablation(
     TypeError
         If ``grid`` has neither of the two forms.
     ValueError
-        If a setting is not a parameter. If there are no test subjects. If ``n_train_subjects`` is
-        larger than the number of training subjects. If an estimator has ``validation="split"`` and
-        the validation subjects are the test subjects.
+        If a setting is unknown. If there are no test subjects. If ``n_train_subjects`` is larger
+        than the number of training subjects. If an estimator has ``validation="split"`` and the
+        validation subjects are the test subjects.
     FoldError
         If a fit fails.
 
@@ -144,9 +145,9 @@ def ablation(
     by_split = [name for name, clf in estimators.items() if splitting.validates_by_split(clf)]
     if by_split and cv is None and test_subjects is None:
         raise ValueError(
-            f"{by_split[0]} has validation='split' and would validate on the test subjects: if "
-            "test_subjects is None, ablation tests on the subjects of split 'valid'. Pass "
-            "test_subjects, or use a proportion for validation, such as validation=0.2."
+            f"{by_split[0]} has validation='split' and would validate on the test subjects: "
+            "without test_subjects, the subjects of split 'valid' are tested. Pass test_subjects, "
+            "or use a proportion for validation, such as validation=0.2."
         )
 
     # Fit and score; each varied parameter becomes a column.
@@ -227,7 +228,7 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
 
     Settings that are not parameters of the estimator are added to its ``pretext_params``. If a
     setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the existing
-    ``pretext_params`` are passed to the subtask of that name in the joint task.
+    ``pretext_params`` are passed to the subtask ``"pars"`` or ``"mae"`` of the joint task.
 
     Raises
     ------
@@ -268,7 +269,7 @@ def share_encoders(
     *,
     verbose: int = 1,
 ) -> list[splitting.Fold]:
-    """Pretrain one encoder per method and set of test subjects, and return folds with this encoder.
+    """Pretrain one encoder per method and set of test subjects, and return folds that use it.
 
     Parameters
     ----------

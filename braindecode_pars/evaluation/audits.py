@@ -82,7 +82,8 @@ def audit_encoder(
     :math:`\bar y` is the mean of the test rows, so :math:`R^2` is 1 for a perfect prediction, and 0
     or less if the property cannot be predicted. The same scores are computed for the *tokens*,
     which are the input of the transformer, and for a *random encoder* of the same size. Only a
-    score above both of these baselines indicates that pretraining learned the property.
+    score above both the score of the tokens and the score of the random encoder indicates that
+    pretraining learned the property.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def audit_encoder(
     Returns
     -------
     pandas.DataFrame
-        One row for each encoder, features and property, with the columns:
+        One row for each combination of encoder, features and property, with the columns:
 
         - ``encoder``: name of the encoder.
         - ``features``: ``"encoder"``, ``"tokens"`` or ``"random encoder"``.
@@ -112,8 +113,8 @@ def audit_encoder(
         - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
         - ``chance``: chance level, 0 for R2.
-        - ``held_out``: unit that is held out for testing: ``"subjects"``; for ``"subject"``,
-          ``"recordings"`` or ``"time blocks"`` of the same subjects; ``"nothing"`` for the
+        - ``held_out``: unit that is held out for testing: ``"subjects"``; ``"recordings"`` or
+          ``"time blocks"`` of the same subjects, for subject decoding; ``"nothing"``, for the
           explained variance.
 
         ``attrs`` contains ``n_signals``, ``n_windows`` and ``n_subjects``.
@@ -138,7 +139,7 @@ def audit_encoder(
     curvature over the window, log power in seven frequency bands, aperiodic exponent, alpha
     frequency and alpha height, Hjorth mobility and complexity, and line length. Each signal is
     first normalized to mean 0 and variance 1, as for the encoder. Hjorth activity is excluded,
-    because it is the variance.
+    because it is the variance, which is always 1 after this normalization.
 
     There are at most five folds. The regularization strength of the ridge regression, from 0.01 to
     100,000, is selected for each property by the leave-one-out error of the training rows. The
@@ -147,14 +148,14 @@ def audit_encoder(
     Subject decoding cannot be tested on held-out subjects. If each subject has several recordings,
     the property "subject" is tested on other recordings of the same subjects. Otherwise, it is
     tested on blocks of time with 20 % of the windows of each subject. Session, channel and corpus
-    are tested on held-out subjects. They are included if at least two subjects share each value, so
-    sessions need names that do not include the subject, such as 1 and 2.
+    are tested on held-out subjects. They are included only if each value is shared by at least two
+    subjects. Use session names that do not include the subject, such as 1 and 2.
 
-    The variance explained by subject, :math:`\eta^2`, is corrected by its mean :math:`\nu` over
-    permutations of recordings between subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`.
-    "subject, erased" is subject decoding after :class:`LinearErasure` of the subject, fitted on
-    training rows. Use :func:`audit_subjects` to analyze features of whole windows and their
-    classes.
+    The variance explained by subject, :math:`\eta^2`, is corrected for chance with its mean
+    :math:`\nu` over permutations of recordings between subjects:
+    :math:`(\eta^2 - \nu) / (1 - \nu)`. The property "subject, erased" is subject decoding after the
+    subject was erased with :class:`LinearErasure`, fitted on training rows. Use
+    :func:`audit_subjects` to analyze features of whole windows and their classes.
 
     References
     ----------

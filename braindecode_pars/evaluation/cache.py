@@ -1,9 +1,9 @@
 """Cache of finished folds, so that an interrupted evaluation can be resumed.
 
-A saved fold is reused if the parameters of the estimator, the samples, labels and subjects of the
-data, and the versions of this package, braindecode, torch and scikit-learn are unchanged. Changes
-in user code are not detected, except in the file of a pretext task that is specified as
-FILE.py:CLASS. Delete ``cache/`` in the folder of the results after changing your code.
+A saved fold is reused if the following are unchanged: the parameters of the estimator; the samples,
+labels and subjects of the data; and the versions of this package, braindecode, torch and
+scikit-learn. Changes in user code are not detected, except in the file of a pretext task that is
+specified as FILE.py:CLASS. Delete ``cache/`` in the folder of the results after changing your code.
 """
 
 import copy
@@ -69,8 +69,8 @@ class FoldStore:
             If ``folder`` is not a path.
         ValueError
             If the folder contains results of other data or settings; the message lists the
-            differences. If it contains results of another version of this package, a damaged
-            settings file, or files of other programs.
+            differences. If the folder contains results of another version of this package, a
+            damaged settings file, or files of other programs.
         BlockingIOError
             If another process keeps the folder locked.
         """
@@ -148,9 +148,8 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     Returns
     -------
     dict
-        Class and parameters, including nested estimators; digests of other objects and of the
-        fitted attributes of a fitted estimator; and the versions of packages. The values can be
-        saved as JSON.
+        Class and parameters, also of nested estimators; digests of other objects and of fitted
+        attributes; and the versions of packages. The values can be saved as JSON.
 
     Raises
     ------
@@ -180,8 +179,8 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
     Returns
     -------
     dict
-        Sizes and names, and digests of long entries, with one digest of the samples per subject.
-        The values can be saved as JSON.
+        Sizes, names, and digests of long entries. The samples have one digest per subject. The
+        values can be saved as JSON.
     """
     windows, recordings = corpus.X, corpus.X.recordings
     samples: dict[str, Any] = {}

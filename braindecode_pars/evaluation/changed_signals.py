@@ -36,10 +36,10 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
         |H(f)|^2 = \left(1 + \left(\frac{\tan(\pi f_c / f_s)}{\tan(\pi f / f_s)}\right)^{2n}
         \right)^{-1}
 
-    which is 0.5 at the edge :math:`f_c`, and 0.0002 at a third of the edge. Both ends of the signal
-    are padded with at most one second of its odd reflection. Near the ends of a short window, over
-    about one period of the edge, low-frequency activity is therefore not removed completely. If
-    possible, filter the recording before windowing.
+    which is 0.5 at :math:`f_c`, and 0.0002 at a third of :math:`f_c`. Both ends of the signal are
+    padded with at most one second of its odd reflection. In a short window, some low-frequency
+    activity therefore remains near both ends, over about one period of the frequency :math:`f_c`.
+    If possible, filter the recording before windowing.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
     sfreq : float
         Sampling rate :math:`f_s` in Hz.
     edge : float
-        Edge :math:`f_c` of the passband in Hz, below half of the sampling rate.
+        Lower edge :math:`f_c` of the passband in Hz, below half of the sampling rate.
 
     Returns
     -------
@@ -101,8 +101,8 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
 def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
     r"""Estimate regression coefficients of the EOG for each channel by least squares.
 
-    With the deviations :math:`\tilde x` of the channels and :math:`\tilde e` of the EOG from their
-    means over all windows,
+    Let :math:`\tilde x` and :math:`\tilde e` be the deviations of the channels and of the EOG from
+    their means over all windows. The coefficients are
 
     .. math::
         B = \Big(\sum_{i,t} \tilde x_{it} \tilde e_{it}^\top\Big)
@@ -194,7 +194,7 @@ def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
 
     The random phase is the same for all channels :math:`c` of a window. Power spectra,
     cross-spectra and the covariance of the channels are therefore unchanged, whereas waveform,
-    timing and the sign of a slow shift are lost. Real coefficients, at zero and at half of the
+    timing and the sign of a slow shift are lost. The real coefficients, at 0 Hz and at half of the
     sampling rate, are multiplied by a random sign. The random numbers depend on the samples of the
     window and on ``random_state``, but not on other windows.
 
@@ -333,7 +333,7 @@ def equal_amplitudes(X: np.ndarray, amplitude: float = AMPLITUDE) -> np.ndarray:
 def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> np.ndarray:
     r"""Shuffle the patches of each window in time (time-shuffled signals).
 
-    Patch :math:`p` of a window is replaced by its patch :math:`\pi(p)`, where all permutations
+    Patch :math:`p` is replaced by patch :math:`\pi(p)` of the same window, where all permutations
     :math:`\pi` are equally likely. The permutation is the same for all channels of a window.
     Samples after the last complete patch are not moved. Steps at the borders of patches add power
     at all frequencies. As in :func:`random_phases`, the random numbers depend on the samples of the
@@ -443,19 +443,20 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         Change of the windows:
 
         - ``"slow"``: high-pass filtered at ``edge``. If the recording is available, as for
-          braindecode windows of a ``Raw``, the recording is filtered before windowing. Other
-          windows are filtered separately, so that some low-frequency activity remains near their
-          ends, over about one period of the edge;
+          braindecode windows of a ``Raw``, the recording is filtered before windowing. Otherwise,
+          each window is filtered separately, which leaves some low-frequency activity near both
+          ends, over about one period of the frequency ``edge``;
         - ``"detrended"``: linear trend subtracted from each window, or from each patch of
           ``patch_seconds``;
         - ``"eyes"``: EOG regressed out. The EOG channels must be channels of the windows. Without
-          EOG channels, differences and sums of frontal channels are used: Fp1 - Fp2, Fp1 + Fp2,
-          F7 - F8 and F7 + F8; at least one of the two pairs is required. Frontal channels also
-          record brain activity, so not only eye movements are removed. The EOG or frontal channels
-          themselves are set to zero. The regression coefficients are estimated for each subject,
-          from whole recordings if they are available, otherwise from the windows passed together;
+          EOG channels, the difference and the sum of each frontal pair are used: Fp1 and Fp2, and
+          F7 and F8. At least one pair is required. Frontal channels also record brain activity, so
+          some brain activity is removed as well. The EOG or frontal channels themselves are set to
+          zero. The regression coefficients are estimated for each subject, from whole recordings if
+          they are available, otherwise from the windows passed together;
         - ``"phase"``: phase-randomized, which removes waveform and timing;
-        - ``"aperiodic"``: 1/f removed from the spectrum of each channel, including its amplitude;
+        - ``"aperiodic"``: slope and offset of 1/f removed from the spectrum of each channel; the
+          offset includes the amplitude;
         - ``"sham"``: 1/f removed and restored;
         - ``"amplitude"``: amplitude-normalized per channel and window;
         - ``"order"``: time-shuffled patches of ``patch_seconds``.

@@ -1,4 +1,4 @@
-"""Classes that are confounded with properties of recordings, or with the order in time.
+"""Find classes that are confounded with properties of recordings or with temporal order.
 
 The data check of a study and the audit of a split use these functions. They compare tables of
 recordings and of labeled windows, and read no samples.

@@ -48,7 +48,7 @@ def controls(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Repeat a comparison of methods on control signals, each with one property removed.
+    """Repeat a comparison of methods on control signals, each of which lacks one property.
 
     Use control analyses to find out which signal properties the difference between two methods
     depends on. The methods are scored as in :func:`~braindecode_pars.evaluation.label_efficiency`
@@ -108,15 +108,14 @@ def controls(
         Length of the patches of the control ``"order"``, in seconds.
     out : path | None
         Folder for the scores (``scores.csv``) and the finished folds, with a subfolder for each
-        control. The same call resumes an interrupted run, also with more controls, seeds or
-        methods.
+        control. The same call resumes an interrupted run, and may add controls, seeds or methods.
 
     Returns
     -------
     pandas.DataFrame
-        Scores with the columns of the protocols and ``control``, which is ``"none"`` for the
-        original windows. For the control ``"slow"``, the column ``note`` states how many recordings
-        were high-pass filtered before windows were created.
+        Scores with the columns of the protocols and the column ``control``, which is ``"none"`` for
+        the original windows. For the control ``"slow"``, the column ``note`` states how many
+        recordings were high-pass filtered before windows were created.
 
     Raises
     ------
@@ -253,11 +252,11 @@ def control_gains(
 ) -> pd.DataFrame:
     r"""Test how much of the difference between methods remains in each control analysis.
 
-    Let :math:`g_{sd}` be the difference between a method and the method ``against`` for subject
-    :math:`s` and draw :math:`d` on the original windows, and :math:`g'_{sd}` the same difference
-    on the windows of a control. The table contains the means of :math:`g` (column ``gain``), of
-    :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with a 95 %
-    confidence interval. The proportion of the difference that remains (``share``) is
+    Let :math:`g_{sd}` be the score of a method minus the score of the method ``against``, for
+    subject :math:`s` and draw :math:`d` on the original windows. Let :math:`g'_{sd}` be the same
+    difference on the windows of a control. The table contains the means of :math:`g` (column
+    ``gain``), of :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with
+    a 95 % confidence interval. The proportion of the difference that remains (``share``) is
     :math:`\bar g' / \bar g`.
 
     The tests are the same as in :func:`~braindecode_pars.evaluation.paired_tests`: subjects and
@@ -279,14 +278,15 @@ def control_gains(
         One row for each dataset, number of training subjects, method and control:
 
         - ``dataset``, ``n_train_subjects``, ``method``, ``against``, ``control``;
-        - ``n_subjects`` and ``n_draws``: subjects without a defined score are excluded;
+        - ``n_subjects`` and ``n_draws``: numbers of subjects and of draws; subjects without a
+          defined score are excluded;
         - ``gain``, ``without`` and ``lost``, each with its 95 % confidence interval and p-value:
           ``gain_low``, ``gain_high``, ``gain_p``, ...;
         - ``share``: proportion of the difference that remains in the control; NaN if the original
           difference is not significantly above zero (p < 0.05, uncorrected);
         - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, with
-          its 95 % confidence interval, and ``chance_p``, the p-value of its difference from chance
-          level, if the chance level is known.
+          its 95 % confidence interval; ``chance_p``: p-value of the difference between this score
+          and the chance level, NaN if the chance level is unknown.
 
         For the control ``"labels"``, there is also a row for the method ``against``, without
         differences. The last column is ``metric``.
@@ -295,8 +295,8 @@ def control_gains(
     ------
     ValueError
         If a column, the metric or the method ``against`` is missing from the scores. If the scores
-        have several metrics and ``metric`` is None. If there is no control. If rows differ only in
-        their value.
+        have several metrics and ``metric`` is None. If there is no control. If two rows differ only
+        in ``value``.
 
     Notes
     -----
@@ -326,7 +326,7 @@ def control_gains(
     if against not in rows["method"].tolist():
         available = ", ".join(map(str, dict.fromkeys(rows["method"])))
         raise ValueError(
-            f"The scores contain no method {against!r}. Set against to one of {available}."
+            f"The scores do not contain the method against={against!r}. Use one of {available}."
         )
     if UNCHANGED not in rows["control"].tolist():
         available = ", ".join(map(str, dict.fromkeys(rows["control"])))

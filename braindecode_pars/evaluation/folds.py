@@ -104,16 +104,16 @@ def run_folds(
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
     Dask or Ray). Folds in the same process run sequentially, because torch's random state is global
-    to the process. The torch threads, and for estimators with ``device="auto"`` the GPUs of a
-    machine, are divided among the processes. The result does not depend on the process in which a
-    fold runs, or on the order in which folds finish.
+    to the process. The torch threads are divided among the processes. For estimators with
+    ``device="auto"``, the GPUs of the machine are divided as well. The result does not depend on
+    the process in which a fold runs, or on the order in which folds finish.
 
     Parameters
     ----------
     folds : sequence of Fold
         Folds, in the order of the result.
     corpora : dict of str to Corpus
-        Windows by dataset name, which is the ``dataset`` of the folds.
+        Windows by dataset name. The ``dataset`` of each fold is one of these names.
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
@@ -121,7 +121,8 @@ def run_folds(
         labels, probabilities) and is not run again; delete ``cache`` to recompute all folds. At the
         end, the scores are saved in ``scores.csv``.
     n_jobs : int | None
-        Number of folds to run in parallel. If None, 1 or the setting of ``parallel_config``.
+        Number of folds to run in parallel. If None, 1, unless ``parallel_config`` sets another
+        number.
     verbose : int
         Verbosity; 1 shows a progress bar.
     prepare : callable | None
@@ -147,8 +148,9 @@ def run_folds(
         If a saved fold is damaged or was edited, and is therefore run again. If the folds of a
         method are not saved, because a parameter such as a lambda cannot be compared between calls.
         If a score is undefined, if an encoder was pretrained on a test subject, or if the training
-        subjects of an encoder are unknown. If a fold warns, for example of unused channels: each
-        warning is shown once, at the end, with the number of folds.
+        subjects of an encoder are unknown. If folds issue warnings, for example about unused
+        channels: each distinct warning is shown once, at the end, with the number of folds that
+        issued it.
 
     Examples
     --------
@@ -253,8 +255,9 @@ def _open_store(
     if reasons:
         checks.warn_user(
             f"The parameters of {', '.join(reasons)} cannot be compared between calls, so the "
-            "folds are not saved in out and will run again in every call. Use only functions and "
-            "classes that are defined in a module as parameters of an estimator."
+            "folds of these methods are not saved in out and run again in every call. As "
+            "parameters of an estimator, use only functions and classes that are defined in a "
+            "module."
         )
     settings = dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
     return cache.FoldStore.open(out, settings)

@@ -13,15 +13,15 @@ from braindecode_pars.pretrained.cards import warn_unknown_corpora
 def leaked_subjects_before_fit(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus]
 ) -> list[dict[str, Any]]:
-    """Return the test subjects of each fold that are on the cards of its pretrained encoders.
+    """Return, for each fold, the test subjects that are on the cards of its pretrained encoders.
 
     A pretrained encoder is a parameter of the estimator, and its card can be read before the fit.
 
     Warns
     -----
     UserWarning
-        If a test subject and a training subject have the same number, and the corpus of one of the
-        two is unknown.
+        If the names of a test subject and a training subject contain the same number, and the
+        corpus of either subject is unknown.
     """
     cards: dict[str, list[Any]] = {}
     for method, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -98,16 +98,16 @@ def warn_of_leaks(
         if any(result["unknown"] for result in results):
             sentences.append(
                 f"The training subjects of the encoder of {method} are unknown and may include "
-                "test subjects, so its scores may be affected by data leakage. Use an encoder with "
-                "an encoder card that lists its subjects."
+                "test subjects, so its scores may be affected by data leakage. Use an encoder "
+                "whose encoder card lists its training subjects."
             )
         if leaked := dict.fromkeys(name for result in results for name in result["subjects"]):
             sentences.append(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
                 f"{', '.join(leaked)}, so the scores of these subjects are not held-out scores. "
                 "Test other subjects. If the pretraining data contain different subjects with the "
-                "same names, set 'corpus' in the descriptions of the recordings. Recordings of the "
-                "pretraining corpus must have the name of the corpus that is on the encoder card."
+                "same names, set 'corpus' in the descriptions of the recordings. For recordings of "
+                "the pretraining corpus, use the name of the corpus on the encoder card."
             )
     for sentence in sentences:
         if sentence not in warned:

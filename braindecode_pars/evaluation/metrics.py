@@ -53,7 +53,7 @@ METRICS = tuple(names.METRICS)
 
 
 def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -> str | None:
-    """Return the reason why a metric is undefined for true labels, or None if it is defined.
+    """Return why a metric is undefined for these true labels, or None if it is defined.
 
     Parameters
     ----------
@@ -119,11 +119,12 @@ def score_predictions(
         - ``"f1"``: macro F1, the mean over the classes that occur among true or predicted labels;
         - ``"f1_weighted"``: mean F1, weighted by the number of true labels of each class. The paper
           has a column F1 and does not state how it is averaged;
-        - ``"auroc"``: area under the ROC curve. For more than two classes, the mean over the
-          classes that occur among the true labels, one class versus the rest;
-        - ``"average_precision"``: sum over all thresholds of the precision times the increase in
-          recall, for the second of two classes. For more than two classes, the mean over the
-          classes that occur among the true labels, one class versus the rest.
+        - ``"auroc"``: area under the ROC curve. For more than two classes, the mean of the areas
+          for one class versus the rest, over the classes that occur among the true labels;
+        - ``"average_precision"``: precision times increase in recall, summed over all thresholds.
+          Of two classes, the second is the positive class. For more than two classes, the mean of
+          the values for one class versus the rest, over the classes that occur among the true
+          labels.
     probabilities : ndarray, shape (n_windows, n_classes) | None
         Probabilities from ``predict_proba``. Required for ``"auroc"`` and ``"average_precision"``.
     classes : sequence | None
@@ -132,17 +133,18 @@ def score_predictions(
     Returns
     -------
     float
-        Score. NaN if the metric is undefined: kappa, AUROC and average precision if all true labels
-        are of one class; AUROC and average precision if a true label is not in ``classes``; any
-        metric without windows. :func:`~braindecode_pars.evaluation.metrics.undefined_because`
-        returns the reason.
+        Score. NaN if the metric is undefined. All metrics are undefined if there are no windows.
+        Kappa, AUROC and average precision are undefined if all true labels are of one class. AUROC
+        and average precision are undefined if a true label is not in ``classes``.
+        :func:`~braindecode_pars.evaluation.metrics.undefined_because` returns the reason.
 
     Raises
     ------
     ValueError
-        If the metric is unknown, lengths differ, or a label is missing or is not a class label.
-        Also if the metric requires probabilities and they are None, their shape is not
-        ``(n_windows, n_classes)``, or the values of a row are not in [0, 1] with a sum of 1.
+        If the metric is unknown, lengths differ, or a label is missing or is not a class label. For
+        metrics that require probabilities, also if ``probabilities`` is None, has a shape other
+        than ``(n_windows, n_classes)``, or has a row with values outside [0, 1] or with a sum other
+        than 1.
 
     References
     ----------
@@ -243,9 +245,9 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     dict of str to float
         - ``r2``, ``spearman``, ``mae``: coefficient of determination, rank correlation and mean
           absolute error over windows. Subjects are weighted by their number of windows.
-        - ``r2_subjects``, ``spearman_subjects``, ``mae_subjects``: the same metrics of the mean
-          prediction and the mean target of each subject. Report these scores for targets that are
-          constant per subject, such as age.
+        - ``r2_subjects``, ``spearman_subjects``, ``mae_subjects``: the same metrics over subjects,
+          computed from the mean prediction and the mean target of each subject. Report these scores
+          for targets that are constant per subject, such as age.
         - ``spearman_within``: rank correlation over the windows of a subject, averaged over the
           subjects whose targets and predictions vary.
 
@@ -263,7 +265,7 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     the mean of the training targets is lower if the held-out targets are higher. With one subject
     per fold, a model that always predicts the mean of the training targets has a rank correlation
     of -1 over subjects. Compare r2 and the mean absolute error with the scores of
-    ``DummyRegressor``, and correlations with the correlations of permuted targets.
+    ``DummyRegressor``, and compare correlations with correlations for permuted targets.
 
     Examples
     --------
@@ -348,9 +350,9 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         Scores of any protocol.
     over : "subjects" | "seeds"
         Unit over which the mean and the standard deviation are computed. With ``"subjects"``, the
-        scores of each subject are first averaged over seeds, and pooled rows are excluded, as in
-        the paper for leave-one-subject-out. With ``"seeds"``, only pooled rows are used, as in the
-        paper for fixed test subjects.
+        scores of each subject are first averaged over seeds, and rows pooled over subjects (subject
+        ``"all"``) are excluded, as in the paper for leave-one-subject-out. With ``"seeds"``, only
+        the pooled rows are used, as in the paper for fixed test subjects.
 
     Returns
     -------
@@ -362,8 +364,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If ``over`` is unknown, the scores contain no rows for this unit, rows differ only in their
-        value, or the scores contain several controls.
+        If ``over`` is unknown, the scores contain no rows for this unit, two rows differ only in
+        ``value``, or the scores contain several controls.
 
     Examples
     --------
@@ -463,15 +465,15 @@ def worst_subjects(
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol, with the scores of the reference method. Rows over all test windows
-        together are excluded.
+        Scores of a protocol, with the scores of the reference method. Rows pooled over subjects are
+        excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.
     metric : str | None
         Metric of the scores. If None, the only metric of the scores.
     proportion : float
-        Proportion of the subjects that are selected, rounded up to a number of subjects.
+        Proportion of the subjects to select. The number of selected subjects is rounded up.
 
     Returns
     -------
@@ -489,7 +491,8 @@ def worst_subjects(
     ------
     ValueError
         If the reference is not a method of a dataset, fewer than two subjects have a score of every
-        method, the metric is an error (lower is better) or unknown, or as in :func:`summarize`.
+        method, or the metric is unknown or an error metric (lower is better). Also the errors of
+        :func:`summarize`.
 
     Notes
     -----
@@ -536,9 +539,10 @@ def worst_subjects(
         methods = complete.index.get_level_values("method")
         if reference not in methods or complete.shape[1] < 2:
             raise ValueError(
-                f"Dataset {dataset!r} has {complete.shape[1]} subjects with a score of each of the "
-                f"methods {', '.join(map(str, dict.fromkeys(methods)))}; required are at least 2 "
-                f"subjects and the method reference={reference!r}. Add the missing scores."
+                f"worst_subjects requires scores of the method reference={reference!r}, and at "
+                f"least 2 subjects with a score of every method. Dataset {dataset!r} has "
+                f"{complete.shape[1]} subjects with a score of each of the methods "
+                f"{', '.join(map(str, dict.fromkeys(methods)))}. Add the missing scores."
             )
         n_worst = math.ceil(round(proportion * complete.shape[1], 9))
         order = complete[methods == reference].mean().sort_values(kind="stable").index

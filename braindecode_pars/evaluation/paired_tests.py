@@ -57,9 +57,9 @@ def paired_tests(
     subjects, the differences of all subjects in all draws are tested with
     :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of variance with
     two crossed random factors. If there is a single seed, the corrected resampled t-test (Nadeau
-    and Bengio 2003) of the subject means is used. This test is also used for a cross-validation,
-    where the seeds do not change the training subjects, because it accounts for overlapping
-    training sets. The p-values are adjusted with Holm's method.
+    and Bengio 2003) of the subject means is used. This test accounts for overlapping training sets.
+    It is therefore also used for a cross-validation, in which the seeds do not change the training
+    subjects. The p-values are adjusted with Holm's method.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def paired_tests(
         subjects have scores for several numbers of training subjects, the methods are tested
         separately for each number. Subjects of several datasets are tested together. An optional
         column ``pretraining_seed`` is a third random factor, for methods that were pretrained
-        several times. A method without a pretraining seed (NaN), such as a baseline, has the same
-        score for all pretrainings.
+        several times. The score of a method without a pretraining seed (NaN), such as a baseline,
+        is used for all pretrainings.
     metric : str
         Metric to test, a value of the column ``metric``.
     against : str | None
@@ -84,8 +84,8 @@ def paired_tests(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods and amount of labels: number of training subjects, and
-        number of labeled windows or minutes of the test subject. The columns are:
+        One row for each pair of methods and each amount of labels (number of training subjects, and
+        labeled windows or minutes of the test subject), with the columns:
 
         - ``method_a``, ``method_b``, ``n_train_subjects``, ``n_subjects``;
         - ``n_draws``: number of seeds that both methods have;
@@ -107,25 +107,25 @@ def paired_tests(
     ------
     ValueError
         If the metric or the method ``against`` is missing from the scores. If there are fewer than
-        two methods. If rows differ only in their value. If the scores contain several controls. If
-        a subject has scores of one method from several protocols. If ``test="two-way"`` and a pair
-        of methods has fewer than two seeds in common.
+        two methods. If two rows differ only in ``value``. If the scores contain several controls.
+        If a subject has scores of one method from several protocols. If ``test="two-way"`` and a
+        pair of methods has fewer than two seeds in common.
 
     Notes
     -----
-    Unbalanced designs are not supported: a subject is excluded unless both methods have a defined
-    score of this subject for each seed. ``n_dropped`` is the number of excluded subjects.
+    Unbalanced designs are not supported: a subject is excluded if a score of either method is
+    missing or undefined for any seed. ``n_dropped`` is the number of excluded subjects.
 
     If each seed has different subjects, as in simulations, subjects are nested in seeds. The test
     is then a t-test of the means of seeds, and ``test`` is "nested".
 
-    In the corrected test, the mean difference is divided by its standard deviation times the square
-    root of ``1 / n_subjects + 1 / n_train_subjects``. If the number of training subjects differs
-    between folds, the smallest number is used.
+    In the corrected test, the mean difference is divided by the standard deviation of the subjects'
+    differences, times the square root of ``1 / n_subjects + 1 / n_train_subjects``. If the number
+    of training subjects differs between folds, the smallest number is used.
 
-    The test treats the draws of labeled subjects as independent random draws. If each draw contains
-    most of the available subjects, the draws overlap strongly, and the conclusions hold for these
-    labeled subjects only.
+    The two-way and three-way tests treat the draws of labeled subjects as independent. If each draw
+    contains most of the available subjects, the draws overlap strongly, and the conclusions hold
+    for these labeled subjects only.
 
     References
     ----------
@@ -186,7 +186,7 @@ def mean_interval(
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol. Rows over all test windows together are excluded.
+        Scores of a protocol. Rows pooled over subjects are excluded.
     metric : str | None
         Metric of the scores. If None, the only metric of the scores.
     by : sequence of str | None
@@ -198,7 +198,7 @@ def mean_interval(
     -------
     pandas.DataFrame
         One row for each combination, in the order of the scores: the columns ``by``, ``mean``,
-        ``ci_low`` and ``ci_high`` (at most 1, the highest score; NaN for at most two subjects),
+        ``ci_low`` and ``ci_high`` (clipped at 1, the highest score; NaN for one or two subjects),
         ``n_subjects`` (number of subjects with a defined score for each seed, over which the mean
         is computed), ``n_draws``, and ``test`` as in :func:`paired_tests`.
 
@@ -206,8 +206,8 @@ def mean_interval(
     ------
     ValueError
         If a column or the metric is missing from the scores. If the scores have several metrics and
-        ``metric`` is None. If all rows are pooled over subjects. If rows differ only in their
-        value.
+        ``metric`` is None. If all rows are pooled over subjects. If two rows differ only in
+        ``value``.
 
     Examples
     --------
@@ -541,7 +541,8 @@ def power(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods, number of subjects and number of draws, with the columns:
+        One row for each combination of a pair of methods, a number of subjects and a number of
+        draws, with the columns:
 
         - ``method_a``, ``method_b``;
         - ``sd_subject``, ``sd_draw``, ``sd_pretraining`` (NaN for a single pretraining) and
@@ -559,8 +560,8 @@ def power(
     Raises
     ------
     ValueError
-        As in :func:`paired_tests`. Also if a pair of methods has fewer than two seeds or two
-        subjects in common, or each seed has different subjects.
+        As in :func:`paired_tests`. Also if a pair of methods has fewer than two common seeds or
+        fewer than two common subjects, or if each seed has different subjects.
 
     Examples
     --------
@@ -594,8 +595,8 @@ def power(
             raise ValueError(
                 f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
                 f"{n_seeds} seeds{clause}. Estimating the variance components requires at least 2 "
-                "subjects that are scored in at least 2 common seeds. Evaluate both methods on "
-                "more subjects or with more seeds."
+                "subjects, each scored in the same 2 or more seeds. Evaluate both methods on more "
+                "subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

@@ -81,21 +81,21 @@ def leave_one_subject_out(
     dataset : str
         Value of the column ``dataset``.
     unlabeled_label : hashable | None
-        Label of unlabeled windows, which are never scored. Only estimators with a parameter
-        ``unlabeled_label`` of the same value or ``"auto"`` receive unlabeled windows for training;
-        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, with a
-        warning if there are windows with the label -1. An explicit -1 means the same without a
-        warning. If None, every window is labeled, and -1 is an ordinary class.
+        Label of unlabeled windows, which are never scored. Only estimators whose parameter
+        ``unlabeled_label`` is the same label or ``"auto"`` receive unlabeled windows for training;
+        PARSClassifier uses them for pretraining. ``"auto"`` is -1, as in scikit-learn, and a
+        warning is issued if windows have the label -1. If you pass -1, no warning is issued. If
+        None, every window is labeled, and -1 is an ordinary class.
     test_subjects : sequence | None
         Subjects to hold out in turn. If None, all subjects. Every fold trains on all subjects
         except the held-out subject.
     out : path | None
-        Folder for finished folds. The same call resumes an interrupted run, also with more seeds,
+        Folder for finished folds. The same call resumes an interrupted run, and may add seeds,
         methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
-        Number of folds to run in parallel processes. If None, 1 or the setting of
-        ``joblib.parallel_config``. If several GPUs are available and ``device`` is "auto", the
-        processes are distributed over the GPUs.
+        Number of folds to run in parallel processes. If None, 1, unless ``joblib.parallel_config``
+        sets another number. If several GPUs are available and ``device`` is "auto", the processes
+        are distributed over the GPUs.
     verbose : int
         Verbosity; 1 shows a progress bar over folds.
     equal_sizes : bool
@@ -106,12 +106,12 @@ def leave_one_subject_out(
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric, with the columns ``protocol`` ("compare"
-        if ``cv`` is given), ``dataset``, ``method``, ``subject`` (the held-out subject),
-        ``n_train_subjects``, ``seed``, ``metric``, ``value``, ``test_subject_data`` (data of the
-        test subject that the method uses in addition to the predicted window) and ``chance``
-        (chance level of the metric, NaN if it is unknown). If a score is undefined, its value is
-        NaN, and a column ``why`` contains the reason.
+        One row for each method, subject, seed and metric, with the columns ``protocol``
+        ("leave_one_subject_out", or "compare" with ``cv``), ``dataset``, ``method``, ``subject``
+        (the held-out subject), ``n_train_subjects``, ``seed``, ``metric``, ``value``,
+        ``test_subject_data`` (data of the test subject that the method uses in addition to the
+        predicted window) and ``chance`` (chance level of the metric, NaN if it is unknown). If a
+        score is undefined, its value is NaN, and a column ``why`` contains the reason.
 
     Raises
     ------
@@ -119,8 +119,8 @@ def leave_one_subject_out(
         If ``estimators`` is not a dict of classifiers.
     ValueError
         If there are fewer than two subjects, a subject has no labeled window, ``out`` contains
-        results computed with different settings, or the encoders of two methods have different
-        sizes.
+        results computed with different settings, or ``equal_sizes`` is True and the encoders of two
+        methods have different sizes.
     FoldError
         If a fit fails.
 
@@ -191,12 +191,12 @@ def label_efficiency(
     and validated on all subjects of split ``"valid"``. No method is trained on these validation
     subjects, and estimators without ``validation="split"`` do not receive them.
 
-    If no estimator has ``validation="split"``, a fit receives the labels of ``n`` subjects only. An
+    If no estimator has ``validation="split"``, a fit receives only the labels of ``n`` subjects. An
     estimator splits its validation subjects off these ``n`` subjects (20 % with
-    ``validation=0.2``). Subjects of split ``"valid"`` are drawn for training like subjects of split
-    ``"train"``.
+    ``validation=0.2``). Subjects of split ``"valid"`` may be drawn for training, like subjects of
+    split ``"train"``.
 
-    Subjects without labels are part of every fit, for estimators that pretrain.
+    Estimators that pretrain also receive the subjects without labels in every fit.
 
     Parameters
     ----------
@@ -295,8 +295,8 @@ def transfer(
     ----------
     estimators : dict of str to estimator
         Estimators by method name, for example ``{"PARS": PARSClassifier(encoder="run1/"), "from
-        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate of the
-        pretraining data of the encoder.
+        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate on which the
+        encoder was pretrained.
     datasets : dict of str to BaseConcatDataset
         Labeled windows by dataset name, with ``subject`` in the descriptions.
     cv : dict of str to cross-validator | None
@@ -412,7 +412,7 @@ def evaluate(
     pandas.DataFrame
         Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a column for
         the quantity that the splitter varies: ``n_windows`` or ``minutes`` (labeled data of the
-        test subject), or ``block``.
+        test subject), or ``block`` (tested part of a subject).
 
     Raises
     ------
@@ -425,7 +425,7 @@ def evaluate(
 
     Examples
     --------
-    Compare no labeled windows of the test subject with the first two labeled windows per class:
+    Compare zero with two labeled windows per class of the test subject:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline

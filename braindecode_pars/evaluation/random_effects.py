@@ -33,7 +33,7 @@ class MeanTest(NamedTuple):
     df : float
         Degrees of freedom.
     p : float
-        Two-sided p-value of the mean divided by its standard error.
+        Two-sided p-value of the t statistic, the mean divided by its standard error.
     ci_low, ci_high : float
         95 % confidence interval of the mean.
     variances : dict of str to float
@@ -106,7 +106,8 @@ class MeanTest(NamedTuple):
         power : float, default=0.8
             Power, the probability to detect the difference.
         level : float, default=0.05
-            Significance level of the two-sided test. The degrees of freedom of this test are used.
+            Significance level of the two-sided test. The degrees of freedom are ``df``, for any
+            number of subjects.
 
         Returns
         -------
@@ -141,9 +142,10 @@ def mean_squares(
     r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
     The factors are the axes of the array. The effect of a set of factors is the mean over all other
-    factors, minus the effects of all subsets of the set. The mean square of an effect is its sum of
-    squares over all entries of the array, divided by its degrees of freedom, the product of the
-    numbers of levels minus one. The last set contains all factors and is the residual.
+    factors, minus the effects of all proper subsets of the set. The mean square of an effect is its
+    sum of squares over all entries of the array, divided by its degrees of freedom: the product,
+    over the factors of the set, of the number of levels minus one. The last set contains all
+    factors and is the residual.
 
     Parameters
     ----------
@@ -193,11 +195,11 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
                    {\frac{MS_s^2}{n_s - 1} + \frac{MS_d^2}{n_d - 1} +
                     \frac{MS_e^2}{(n_s - 1)(n_d - 1)}}
 
-    with Satterthwaite's degrees of freedom. The variance is at least the larger of the two mean
-    squares of the factors, divided by :math:`n_s n_d`. If this bound applies, the degrees of
-    freedom of the factor with the larger mean square are used. A third factor, such as the seed of
-    pretraining, adds its mean square. Terms of one or three factors have a positive sign, and terms
-    of two factors have a negative sign. With a single factor, the test is the t-test of its means.
+    with Satterthwaite's degrees of freedom. The estimate has a lower bound: the larger of
+    :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If this bound applies, the degrees of
+    freedom of the larger mean square are used. A third factor, such as the seed of pretraining,
+    adds its mean square. Terms of one or three factors have a positive sign, and terms of two
+    factors have a negative sign. With a single factor, the test is the t-test of its means.
 
     Parameters
     ----------
@@ -213,9 +215,9 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
     -----
     The estimate of the variance is also valid if the draw is not the same for all subjects, as when
     each fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
-    :math:`d_{sd}` that depends on the draw, independent between draws, with any covariance
-    :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of :math:`\Sigma`
-    and :math:`c` the mean of its off-diagonal entries. Then
+    :math:`d_{sd}` that depends on the draw. It is independent between draws and may have any
+    covariance :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of
+    :math:`\Sigma` and :math:`c` the mean of its off-diagonal entries. Then
     :math:`E(MS_s) = n_d \sigma_s^2 + v - c`, :math:`E(MS_e) = v - c` and
     :math:`E(MS_d) = v + (n_s - 1) c`, so that
     :math:`E(MS_s + MS_d - MS_e) = n_d \sigma_s^2 + v + (n_s - 1) c`, which is
@@ -251,10 +253,10 @@ def crossed_mean_of_folds(
     r"""Test the mean difference over folds whose draws share a finite pool of subjects.
 
     Each fold has its own encoders, and its test subjects are predicted after training on labeled
-    subjects from the other folds, the pool. A *dealing* divides the pool at random into disjoint
-    sets, and each set is a draw of labeled subjects. Within a fold, test subjects, draws and
-    pretrainings are crossed random factors, as in :func:`crossed_mean`. The folds are independent
-    of each other.
+    subjects from the pool, which contains the subjects of the other folds. A *dealing* divides the
+    pool at random into disjoint sets, and each set is a draw of labeled subjects. Within a fold,
+    test subjects, draws and pretrainings are crossed random factors, as in :func:`crossed_mean`.
+    The folds are independent of each other.
 
     Let :math:`V_s, V_d, V_p, V_{sd}, \ldots` be the mean squares of subjects, draws, pretrainings
     and their interactions, divided by the number of differences in one dealing. The sets of one
@@ -266,10 +268,11 @@ def crossed_mean_of_folds(
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
 
-    for the mean of fold :math:`f`. The mean over folds has weights :math:`w_f`, the proportion of
-    subjects in each fold, and the variance :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`,
-    which is at least the variance due to the largest factor alone. Satterthwaite's degrees of
-    freedom are computed over the mean squares of all folds.
+    for the mean of fold :math:`f`. The weight :math:`w_f` of a fold is its proportion of all
+    subjects. The weighted mean over folds has the variance
+    :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`, which is at least the variance due to the
+    largest factor alone. Satterthwaite's degrees of freedom are computed over the mean squares of
+    all folds.
 
     Parameters
     ----------
@@ -285,14 +288,14 @@ def crossed_mean_of_folds(
     -------
     MeanTest
         Result of the test, with ``variances``. All attributes except the mean are NaN if a fold has
-        one subject, or one subject of a class.
+        only one subject, or only one subject of a class.
 
     Notes
     -----
-    The mean square of :math:`K` draws, averaged over :math:`J` dealings of :math:`N` subjects in
-    the pool, has :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom if
-    the effects of labeled subjects are additive, because the dealings divide the same subjects.
-    :math:`N` is the number of subjects of the other folds; for a single fold it is :math:`K`.
+    All dealings divide the same pool of :math:`N` subjects. If the effects of labeled subjects are
+    additive, the mean square of :math:`K` draws, averaged over :math:`J` dealings, therefore has
+    :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom. :math:`N` is the
+    number of subjects of the other folds; for a single fold it is :math:`K`.
 
     The pretrainings of a fold share their unlabeled subjects. An effect of the unlabeled subjects
     is not part of the variance, because each fold has only one set of unlabeled subjects.
@@ -401,9 +404,9 @@ def _sums_by_factors(terms: Terms) -> dict[tuple[int, ...], float]:
 def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     r"""Estimate the variance component of each main effect and interaction.
 
-    The expected mean square of a set of factors is a sum over all sets that contain this set. Each
-    summand is the variance component of the larger set, multiplied by the numbers of levels of the
-    factors that are not in the larger set. For two factors, it follows that
+    The expected mean square of a set of factors is a sum over all sets :math:`S` that contain this
+    set. Each summand is the variance component of :math:`S`, multiplied by the numbers of levels of
+    the factors that are not in :math:`S`. For two factors, it follows that
     :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`. Negative
     estimates are set to zero.
 
@@ -469,9 +472,9 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
     with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
-    Nadeau and Bengio, in which the second term is the number of test subjects divided by the number
-    of training subjects of a fold. For folds with :math:`m` test subjects, the variance of the mean
-    of a fold is :math:`s^2 / m`, which results in the same formula.
+    Nadeau and Bengio, in which the second term under the root is the number of test subjects
+    divided by the number of training subjects of a fold. For folds with :math:`m` test subjects,
+    the variance of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
 
     Parameters
     ----------

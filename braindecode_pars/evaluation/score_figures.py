@@ -51,8 +51,8 @@ def label_efficiency(
         as in a figure of all methods.
     chance : float | None
         Chance level of the metric, drawn as a dotted line. If None, the known chance level: 0 for
-        kappa, 0.5 for AUROC, and one divided by the number of classes for balanced accuracy, if the
-        scores are from a protocol.
+        kappa, 0.5 for AUROC and, if the scores are from a protocol, one divided by the number of
+        classes for balanced accuracy.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def label_efficiency(
     Raises
     ------
     ValueError
-        If the scores are empty, a column or the metric is missing, rows differ only in their value,
-        or there are several datasets or protocols. Also if a method in ``methods`` is not in the
-        scores.
+        If the scores are empty, a column or the metric is missing, two rows differ only in
+        ``value``, or there are several datasets or protocols. Also if a method in ``methods`` is
+        not in the scores.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def subject_dots(
     methods: Sequence[str] | None = None,
     chance: float | None = None,
 ) -> Axes:
-    """Plot the score of each held-out subject and method, with lines between scores of a subject.
+    """Plot the score of each held-out subject and method, and connect the scores of a subject.
 
     Use this figure to see whether a method is slightly better for all subjects or much better for a
     few subjects. There is one group of columns for each number of training subjects, and a single
@@ -169,8 +169,8 @@ def subject_dots(
         as in a figure of all methods.
     chance : float | None
         Chance level of the metric, drawn as a dotted line. If None, the known chance level: 0 for
-        kappa, 0.5 for AUROC, and one divided by the number of classes for balanced accuracy, if the
-        scores are from a protocol.
+        kappa, 0.5 for AUROC and, if the scores are from a protocol, one divided by the number of
+        classes for balanced accuracy.
 
     Returns
     -------
@@ -179,9 +179,9 @@ def subject_dots(
     Raises
     ------
     ValueError
-        If the scores are empty, a column or the metric is missing, rows differ only in their value,
-        there are several datasets or protocols, or all rows are pooled over subjects. Also if a
-        method in ``methods`` is not in the scores.
+        If the scores are empty, a column or the metric is missing, two rows differ only in
+        ``value``, there are several datasets or protocols, or all rows are pooled over subjects.
+        Also if a method in ``methods`` is not in the scores.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def ablation_lines(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot an ablation: mean score by the value of one setting, with a line per value of another.
+    """Plot an ablation: mean score by the setting ``x``, with one line per value of ``lines``.
 
     Means and bands are computed as in :func:`label_efficiency`: means over held-out subjects with
     95 % confidence intervals, or, if all scores are pooled over subjects, means over seeds ± 1
@@ -271,8 +271,8 @@ def ablation_lines(
     ----------
     scores : DataFrame
         Scores with the columns ``subject``, ``seed``, ``metric``, ``value`` and one column for each
-        setting, such as ``decoder`` and ``position_mask_ratio``. Rows without a value for one of
-        the two settings are ignored.
+        setting, such as ``decoder`` and ``position_mask_ratio``. Rows without a value of ``x`` or
+        ``lines`` are ignored.
     x : str
         Name of the setting on the horizontal axis.
     lines : str
@@ -287,14 +287,14 @@ def ablation_lines(
     Returns
     -------
     Axes
-        Axes with the lines. Numeric settings in the legend are sorted; other settings are in order
-        of appearance.
+        Axes with the lines. In the legend, numeric values are sorted; other values are in order of
+        appearance.
 
     Raises
     ------
     ValueError
-        If the scores are empty, a column or the metric is missing, rows differ only in their value,
-        there are several datasets or protocols, or no row has both settings.
+        If the scores are empty, a column or the metric is missing, two rows differ only in
+        ``value``, there are several datasets or protocols, or no row has both settings.
 
     Examples
     --------
@@ -437,7 +437,7 @@ def control_gains(
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric, if all of them have the same dataset and protocol.
+    """Return the rows of one metric, which must have a single dataset and protocol.
 
     Parameters
     ----------
@@ -453,9 +453,9 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     TypeError
         If ``scores`` is not a DataFrame.
     ValueError
-        If the scores are empty, a column or the metric is missing, rows differ only in their value,
-        or there are several datasets, protocols or amounts of labels, over which the figure would
-        average.
+        If the scores are empty, a column or the metric is missing, two rows differ only in
+        ``value``, or there are several datasets, protocols or amounts of labels, over which the
+        figure would average.
     """
     rows = tables.checked_scores(tables.rows_of(scores, metric), ("value", *columns))
     averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
@@ -519,7 +519,7 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     Raises
     ------
     ValueError
-        If neither pooled rows nor rows of single subjects exist for every group.
+        If some groups have only pooled rows, and other groups have only rows of single subjects.
     """
     is_pooled = rows["subject"] == tables.POOLED
     n_groups = rows.groupby(by).ngroups

@@ -111,7 +111,7 @@ class _Split(NamedTuple):
 def audit_split(train: Any, test: Any) -> SplitAudit:
     """Audit a training/test split: shared subjects, recordings and samples, and confounds.
 
-    Use it for a split that was made by other code, before training or before scores are compared.
+    Use it for a split that other code created: before training, or before you compare scores.
     :func:`~braindecode_pars.evaluation.evaluate` checks its splits itself.
 
     Parameters
@@ -124,7 +124,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
         - arrays ``(X, y, groups)`` or ``(X, y)``, where ``X`` has shape (n_windows, n_chans,
           n_times) and ``groups`` contains the subjects;
         - tables with one row per window and the columns ``recording``, ``start``, ``stop`` and
-          ``subject``. Times are in any unit, which is the same in both tables. Optional columns:
+          ``subject``. Times may be in any unit that is the same in both tables. Optional columns:
           ``label``; ``site``, ``channels``, ``corpus``, ``recorded_sfreq``, ``recorded_reference``
           and ``recorded_channels``; and ``date``, which sorts the recordings of a subject.
 
@@ -136,7 +136,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     Raises
     ------
     TypeError
-        If only one side is a table, or a time in a table is not a number.
+        If only one of ``train`` and ``test`` is a table, or a time in a table is not a number.
     ValueError
         If a table has a missing column or value, or a window does not end after its start; if there
         are no windows; or if sampling rates differ.
@@ -145,34 +145,37 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     -----
     Levels of findings, and their kinds:
 
-    - *leak*: test windows are related to training windows. ``shared_subjects``: a subject has the
-      same name, or another spelling such as S07 and 7, on both sides. ``shared_recordings``: a
-      recording is on both sides. ``overlapping_windows``: windows of a recording overlap in time.
-      ``copied_recordings``: recordings have the same signals. ``copied_windows``: windows contain
-      the same samples, possibly shifted. ``class_by_shared_recording``: each recording has one
-      class, and recordings are on both sides.
-    - *warning*: a score may have another cause than brain activity. ``confounds``: the class varies
-      with the channels, site, sampling rate, reference or corpus. ``order_of_recordings`` (by their
-      dates) and ``order_within_recordings``: the class varies with time.
+    - *leak*: test windows are related to training windows. ``shared_subjects``: a subject is in
+      both training and test data, under the same name or another spelling, such as S07 and 7.
+      ``shared_recordings``: a recording is in both. ``overlapping_windows``: a training and a test
+      window of a recording overlap in time. ``copied_recordings``: a training and a test recording
+      have the same signals. ``copied_windows``: a training and a test window contain the same
+      samples, possibly shifted. ``class_by_shared_recording``: each recording has one class, and
+      recordings are in both training and test data.
+    - *warning*: a score may have a cause other than brain activity. ``confounds``: the class varies
+      with the channels, site, sampling rate, reference or corpus. ``order_of_recordings``: the
+      class varies with the date of the recordings. ``order_within_recordings``: the class varies
+      with time within recordings.
     - *note*: a property of the design. ``class_by_recording``: each recording has one class, but
-      not each subject, as with a recording of rest and a recording of a task.
+      subjects have several classes, for example one recording of rest and one recording of a task.
 
-    False alarms: names, recordings and times are compared exactly. The comparison of signals found
-    no copies in splits by subjects of 76 subjects of three sets of recordings. A confound with a
-    property of recordings is reported if the property identifies the class with a balanced accuracy
-    of at least 0.9, or Cramér's V is above 0.5, and p < 0.001 in a chi-squared test over subjects.
-    Class by recording and order of recordings are reported if p < 0.01 for classes in random order.
-    Order within recordings requires that a class is separate from the other classes in 90 % of at
-    least three recordings, which has a probability of at most 1 % if the order of windows is
-    random. In simulations with classes, sites and dates at random, the rates of false alarms of
-    these findings were not significantly above 1 %.
+    False alarms: names, recordings and times are compared exactly. Three datasets (76 subjects)
+    were split by subject, and the comparison of signals found no copies. A confound with a property
+    of recordings is reported if it is strong (the property identifies the class with a balanced
+    accuracy of at least 0.9, or Cramér's V is above 0.5) and significant (p < 0.001 in a
+    chi-squared test over subjects). The class by recording and the order of recordings are reported
+    if they have a probability below 0.01 when classes are in random order. With at least three
+    recordings, the order within recordings is reported if a class is earlier, or later, than the
+    other classes in at least 90 % of the recordings. This has a probability of at most 1 % if the
+    order of windows is random. In simulations with random classes, sites and dates, no finding had
+    a false alarm rate significantly above 1 %.
 
     Limits: a table has no signals, so copies are not found. An array has neither recordings nor
-    times, so only shared subjects and shared samples are found. Two parts of a recording without
-    common samples are not found if they have different subject names. Copies of complete recordings
-    may differ by filters, reference or resampling, but copies of windows only by a factor and an
-    offset. Windows that share fewer than about 130 samples may not be found by their signals.
-    A recording at another speed is not a copy.
+    times, so only shared subjects and shared samples are found. Two parts of one recording are not
+    found if they have no common samples and different subject names. Copies of complete recordings
+    are found even if filters, reference or sampling rate differ; copies of windows are found only
+    if they differ by no more than a factor and an offset. Windows that share fewer than about 130
+    samples may not be found by their signals. Copies of a recording at another speed are not found.
 
     Examples
     --------
@@ -226,9 +229,9 @@ def _of_tables(train: pd.DataFrame, test: pd.DataFrame) -> _Split:
         side, row = is_valid.idxmin()
         values = rows.loc[(side, row), [*COLUMNS]].to_dict()
         raise ValueError(
-            f"{(~is_valid).sum()} windows have no recording, no start of at least 0, or no stop "
-            f"after the start, for example row {row} of {side}: {values}. Correct or remove these "
-            "rows."
+            f"{(~is_valid).sum()} windows have no recording, a start that is missing or negative, "
+            f"or a stop that is missing or not after the start. The first is row {row} of {side}: "
+            f"{values}. Correct or remove these rows."
         )
     windows = rows[["start", "stop"]].assign(
         is_test=rows.index.get_level_values(0) == "test",

@@ -165,9 +165,9 @@ class LabeledSubjects(Splitter):
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
-        Subjects to test. If None, the subjects whose recordings have ``"test"`` as ``split``.
-        Subjects of split ``"test"`` are never used for training, even if they are not in
-        ``test_subjects``.
+        Subjects to test. If None, the subjects whose recordings have ``"test"`` as ``split`` in
+        their description. Subjects of split ``"test"`` are never used for training, even if they
+        are not in ``test_subjects``.
     train_subjects : sequence | None
         Subjects to draw labeled subjects from. If None, all subjects that are not tested.
     seeds : sequence of int
@@ -335,7 +335,7 @@ _AMOUNT_RULES = {
 
 
 class LabeledWindows(Splitter):
-    """Calibration splitter: train on all other subjects, and on first windows of the test subject.
+    """Calibration splitter: train on all other subjects and the first windows of the test subject.
 
     The test windows of a subject are the same for all amounts of labeled data: they follow the
     labeled windows of the largest amount. If ``n_windows`` is given, this holds separately for each
@@ -345,11 +345,11 @@ class LabeledWindows(Splitter):
     Parameters
     ----------
     n_windows : int | sequence of int | None
-        Numbers of labeled windows per class of the test subject, in chronological order. With 0, no
-        window of the test subject is labeled. Pass either ``n_windows`` or ``minutes``.
+        Numbers of labeled windows per class: the first windows of each class of the test subject.
+        With 0, no window of the test subject is labeled. Pass either ``n_windows`` or ``minutes``.
     minutes : sequence of float | None
-        Durations of the labeled data at the beginning of the windows of the test subject, in
-        minutes. Requires windows with a known sampling rate.
+        Durations of the labeled data in minutes. The first windows of the test subject are labeled.
+        Requires windows with a known sampling rate.
     gap : int
         Number of unused windows between labeled windows and test windows.
     test_subjects : sequence | None
@@ -477,9 +477,9 @@ class WithinSubject(Splitter):
                 blocks = [block for block in np.array_split(rows, self.n_blocks) if len(block)]
             if len(blocks) < 2:
                 raise ValueError(
-                    "WithinSubject requires at least 2 blocks per subject, but the labeled "
-                    f"windows of subject {subject} form {len(blocks)}. Use a larger n_blocks, or "
-                    "exclude the subject from test_subjects."
+                    "WithinSubject requires at least 2 blocks of labeled windows per subject, but "
+                    f"subject {subject} has {len(blocks)}. Use a larger n_blocks, or exclude the "
+                    "subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))

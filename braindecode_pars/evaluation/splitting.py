@@ -171,7 +171,7 @@ class Corpus:
     ) -> np.ndarray:
         """Return the rows that are separated from reference rows by at least ``gap`` windows.
 
-        Only reference rows of the same recording are compared. ``in_time`` are all rows of the
+        Rows of different recordings are always separated. ``in_time`` contains all rows of the
         subject in chronological order.
 
         Raises
@@ -232,9 +232,9 @@ class Fold:
         Indices of the fixed validation windows, which an estimator with ``validation="split"``
         receives together with the training windows.
     pretrain : ndarray of int
-        Indices of the windows that may be used for pretraining shared by several folds: the
-        training windows before subjects are drawn, without windows of validation subjects and of
-        split "test".
+        Indices of the windows for a pretraining that several folds share: the windows available for
+        training before subjects are drawn, except windows of validation subjects and of split
+        "test".
     pooled : bool
         Whether the scores contain a row over all test windows together.
     varied : dict

@@ -53,10 +53,10 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     :math:`P` is the orthogonal projection onto the columns of :math:`W \Sigma_{xz}`, where
     :math:`\Sigma_{xz}` is the covariance of features and one-hot labels.
 
-    The mean of :math:`r(x)` over the rows of ``fit`` is the same for all labels. On these rows, no
-    linear classifier, with any convex loss, is therefore better than a constant prediction. Among
-    all affine maps with this property, this map has the smallest mean squared change of the
-    features. For K labels, at most K - 1 dimensions are removed.
+    The mean of :math:`r(x)` over the rows of ``fit`` is the same for all labels. On these rows, the
+    best linear classifier for any convex loss is therefore a constant prediction. Among all affine
+    maps with this property, this map has the smallest mean squared change of the features. For K
+    labels, at most K - 1 dimensions are removed.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    With fewer rows than features, a transformed row of ``fit`` is the row minus the mean of its
-    label, plus the overall mean, which is the same as centering. From new rows, only the subspace
-    that was estimated from the rows of ``fit`` is removed.
+    If ``fit`` has fewer rows than features, transforming a row of ``fit`` subtracts the mean of its
+    label and adds the overall mean, as centering does. From a new row, only the subspace that was
+    estimated in ``fit`` is removed.
 
     References
     ----------
@@ -191,8 +191,8 @@ def permuted_explained_variances(
 
     Windows of a recording are similar, so whole recordings are permuted, among recordings with the
     same set of classes. If a subject has a single recording, subject and recording cannot be
-    distinguished. Blocks of time are then permuted instead: the first and the last half of the
-    windows of each class.
+    distinguished. Time blocks are then permuted instead: the first and the second half of the
+    windows of each subject and class.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def audit_subjects(
         - ``property``, ``measure`` and ``erased``: see below;
         - ``value``, ``sd``: the measurement, and its standard deviation over folds or subjects;
         - ``null``, ``null_high``, ``p``: mean and 95 % quantile of the permutations, and p-value;
-          for a balanced accuracy, only ``null``, the chance level;
+          for a balanced accuracy, ``null`` is the chance level, and the other two are NaN;
         - ``held_out``: unit that is held out for testing.
 
         ========= ================== ======================================================
@@ -301,14 +301,14 @@ def audit_subjects(
     -----
     Windows of a recording are similar, so the permutations keep these windows together. For the
     variance explained by subject, recordings are permuted between subjects
-    (:func:`permuted_explained_variances`). For the variance explained by class and the cosine, the
-    labels of blocks of consecutive windows of one class are permuted within a recording, or within
-    a subject if a recording has one class. If each subject has one class only, the classes of
-    subjects are permuted, and there is no cosine.
+    (:func:`permuted_explained_variances`). For the variance explained by class and for the cosine,
+    labels are permuted between blocks of consecutive windows of one class: within a recording or,
+    if the recording has one class only, within a subject. If each subject has one class only,
+    classes are permuted between subjects, and there is no cosine.
 
-    Subject decoding is tested on five blocks of time of each class. The windows next to a test
-    block are excluded from training. Both regressions have standardized features, C = 0.01 and
-    balanced class weights.
+    Subject decoding has five folds, and each fold tests one time block, a fifth of the windows, of
+    each subject and class. The windows next to a test block are excluded from training. Both
+    logistic regressions use standardized features, C = 0.01 and balanced class weights.
 
     The direction of subject :math:`s` is the matrix of class means, minus their mean over classes,
     scaled to length 1. For two classes, this is the difference :math:`d_s` of the class means. The
@@ -317,7 +317,7 @@ def audit_subjects(
     References
     ----------
     Lin et al. 2026, The identity trap in EEG foundation models, arXiv:2606.06647, introduced this
-    analysis. In this reference, the subject is erased with the windows of all subjects.
+    analysis. There, the erasure is fitted on the windows of all subjects.
 
     Examples
     --------

@@ -349,7 +349,7 @@ def test_what_cannot_be_adapted_to_is_refused(data, vote):
         adapted = vote.adapt(*few)
     features = vote.adapt(own)._features(as_windows(few[0]))["band_power"]
     np.testing.assert_allclose(adapted.views_["band_power"][0].mean_, features.mean(axis=0))
-    with pytest.warns(UserWarning, match=r"4 windows.* 10 windows.*unlabeled windows\.$"):
+    with pytest.warns(UserWarning, match=r"4 windows.* 10 windows.*without labels\.$"):
         adapted = plain.adapt(few[0])
     mean = LogBandPower().fit(X).transform(few[0]).mean(axis=0)
     np.testing.assert_allclose(adapted.classifier_[0].mean_, mean)

@@ -269,7 +269,7 @@ def test_duplicate_recordings_raise(nights):
         (LabeledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
         (LabeledSubjects(cv="groups"), "Expected `cv`"),
         (LabeledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
-        (WithinSubject(1), "at least 2 blocks .* form 1"),
+        (WithinSubject(1), r"at least 2 blocks .* subject 1 has 1\."),
         (LeaveOneSubjectOut([7]), "test_subjects contains 7"),
     ],
 )

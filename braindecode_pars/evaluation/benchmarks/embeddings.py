@@ -17,8 +17,8 @@ from braindecode_pars.windows.labels import classes_and_codes, labels_of
 def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     """Export embeddings of windows, with labels and subjects, for other benchmarks.
 
-    The folder has the form of the embeddings that NeuroAtlas (package ``neuroatlas-bench``) caches,
-    so that its probes can be trained on the embeddings of any encoder or transformer.
+    The folder has the format of the embedding cache of NeuroAtlas (package ``neuroatlas-bench``),
+    so that NeuroAtlas can train its probes on the embeddings of any encoder or transformer.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     windows : windows
         Windows of any type that ``fit`` accepts, with the subject of every window.
     folder : path
-        New or empty folder. NeuroAtlas searches for ``ROOT/DATASET/ENCODER/all/NAME``, with any
-        names.
+        New or empty folder. NeuroAtlas searches for folders ``ROOT/DATASET/ENCODER/all/NAME``; you
+        can choose the names in capitals.
 
     Returns
     -------
@@ -38,8 +38,8 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
 
         - ``features.npy``: output of the transformer, shape (n_windows, n_features), in the order
           of the windows;
-        - ``labels.npy``: labels, shape (n_windows,). Classes that are not numbers are encoded as
-          the index in the sorted classes. -1 for windows without a label;
+        - ``labels.npy``: labels, shape (n_windows,). A class that is not a number is encoded as its
+          index among the sorted classes. Unlabeled windows have -1;
         - ``items.json``: for each window ``subject_id`` (with the corpus, if it is known),
           ``recording_id``, ``session_id``, ``epoch_index`` (number of the window in its recording),
           ``window_start_s`` (in seconds) and ``label``; null if unknown;
