@@ -237,13 +237,12 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         which are matched by name. ``"mean_std"`` computes the mean and the standard deviation over
         the channels, and ``"mean"`` only the mean. ``"mean_std"`` and ``"mean"`` accept any montage
         and do not depend on the order of the channels. ``"auto"`` is ``"channels"`` if all windows
-        of ``fit`` have the same montage, and ``"mean_std"`` otherwise. An embedder that
-        ``from_pretrained`` created from an encoder was not fitted; ``"auto"`` then depends on the
+        of ``fit`` have the same montage, and ``"mean_std"`` otherwise. If ``from_pretrained``
+        created the embedder from an encoder, there was no ``fit``, and ``"auto"`` depends on the
         first windows that are transformed.
     layer : int
-        Layer of the encoder whose output is used: 0 for the tokens with position encoding, k for
-        the output of block k, and -1 for the output of the last block after the final
-        normalization, as in fine-tuning.
+        Layer whose output is used: 0 for the tokens with position encoding, k for the output of
+        block k, and -1 for the normalized output of the last block, as in fine-tuning.
     pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
 patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
 pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
@@ -361,7 +360,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As in :meth:`fit`, before training.
+            In the cases in which :meth:`fit` raises an error before training.
         """
         with windows_estimator.without_training(self) as (embedder, _):
             start, windows = embedder._begin(X, groups)
