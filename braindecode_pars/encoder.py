@@ -96,7 +96,7 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_queries, embed_dim)
-            Weighted mean of the values of each query, after the output projection.
+            Weighted mean of the values for each query, after the output projection.
         """
         attended = F.scaled_dot_product_attention(
             self.split_heads(self.query(queries)),

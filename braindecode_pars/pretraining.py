@@ -70,10 +70,10 @@ def pretrain_encoder(
     encoder : PatchEncoder
         Encoder to train. Its weights are changed in place.
     windows : torch Dataset | SignalStore | list of these
-        Windows of one or several corpora: any input of
-        :class:`~braindecode_pars.windows.SingleChannelWindows`, or an instance of this class. For a
-        pretext task on all channels, pass an instance of
-        :class:`~braindecode_pars.windows.AllChannelWindows` instead of SingleChannelWindows.
+        Windows of one or several corpora, in any form that
+        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts. An instance of
+        SingleChannelWindows is also accepted or, for a pretext task on all channels, an instance of
+        :class:`~braindecode_pars.windows.AllChannelWindows`.
     settings : PretrainingSettings | None
         Pretext task, number of epochs, learning rate and further settings. If None, the default
         settings are used.
@@ -245,8 +245,8 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
     if any(weights.is_inference() for weights in all_weights):
         raise ValueError(
             "The encoder was created inside torch.inference_mode(), so it cannot be trained. "
-            "Outside of torch.inference_mode(), create the encoder again, or copy it with "
-            "copy.deepcopy."
+            "Create the encoder, or a copy of it with copy.deepcopy, outside of "
+            "torch.inference_mode()."
         )
     if any(weights.is_meta or not weights.isfinite().all() for weights in all_weights):
         raise ValueError(

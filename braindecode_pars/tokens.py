@@ -168,8 +168,8 @@ def random_starts(
     """Draw random starts of patches, which may overlap (section 2.1 of the paper).
 
     The starts are drawn independently from a uniform distribution between 0 and ``n_times -
-    patch_size``. Many patches must overlap: 40 patches of 1 s, for example, do not fit into 30 s
-    without overlap.
+    patch_size``. With many patches, overlaps are unavoidable: 40 patches of 1 s, for example, do
+    not fit into 30 s without overlap.
 
     Parameters
     ----------

@@ -164,8 +164,8 @@ class TrainingCost(NamedTuple):
         Number of weights that are trained in pretraining or in fine-tuning. Decoders of pretext
         tasks, which are discarded after pretraining, are not included.
     pretraining_steps : float
-        Maximum number of pretraining steps, including the previous pretraining of ``encoder``.
-        NaN when the number is unknown.
+        Maximum number of pretraining steps, including the steps of the previous pretraining of
+        ``encoder``. NaN when the number is unknown.
     finetuning_steps : int
         Number of steps of fine-tuning.
 
@@ -186,13 +186,13 @@ class TrainingCost(NamedTuple):
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Return the validated unlabeled windows for pretraining, as a list with one or no entry.
 
-    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the windows
-    contain none of the channels in ``channels``, all of their EEG channels are used.
+    The list is empty if ``unlabeled`` is None. If the windows contain none of the channels in
+    ``channels``, all of their EEG channels are used.
 
     Warns
     -----
     UserWarning
-        If the windows are not used, because ``fit`` does not pretrain.
+        If ``fit`` does not pretrain and will therefore not use the windows.
     """
     if unlabeled is None:
         return []

@@ -338,10 +338,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         of steps is a control condition that shows the contribution of the pretext task.
     freeze_encoder : "auto" | bool
         Whether the encoder is frozen in fine-tuning. If True, only the other layers are trained,
-        and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes it if
-        ``encoder`` is not None, the number of labeled subjects is below 24 or unknown, and both
-        ``head_epochs`` and ``encoder_lr_factor`` are ``"auto"``. The choice is logged and stored
-        in ``fine_tuning_``.
+        and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes the encoder
+        under three conditions: ``encoder`` is not None; the number of labeled subjects is below 24
+        or unknown; and ``head_epochs`` and ``encoder_lr_factor`` are ``"auto"``. The choice is
+        logged and stored in ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -461,7 +461,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Whether to compile the encoder and, in pretraining, the decoder. Compiling takes about a
         minute, and is useful if training takes hours.
     device : str
-        Name of a torch device. ``"auto"`` uses CUDA, then MPS, then the CPU.
+        Name of a torch device. ``"auto"`` uses the first available of CUDA, MPS and CPU.
     random_state : int | RandomState | None
         Seed of all random numbers. With an int, repeated fits on the CPU yield identical weights.
     verbose : int
@@ -487,7 +487,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` that were
         used, with ``"auto"`` replaced by the selected value.
     history_ : pandas.DataFrame
-        Losses of both phases, one row per epoch.
+        Losses of pretraining and of fine-tuning, one row per epoch.
     load_report_ : LoadReport
         Tensors that were loaded. Only present if the encoder or the model was loaded from a folder.
     sfreq_ : float | None

@@ -234,9 +234,9 @@ class WindowsClassifier(LabelPredictor):
 
             - ``onset``, ``duration``: in seconds; onsets are relative to the first sample. In a
               resampled recording, onsets are accurate to one sample (1.5 samples after a gap).
-            - ``label``: name of the most probable class, or the label as text. None if the window
-              is not predicted, because it contains a gap or overlaps with an annotation that
-              begins with "BAD".
+            - ``label``: name of the most probable class; without class names, its label as text.
+              None if the window is not predicted, because it contains a gap or overlaps with an
+              annotation that begins with "BAD".
             - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN if
               the window is not predicted.
             - ``entropy``: entropy of the class probabilities, in nats. NaN if the window is not

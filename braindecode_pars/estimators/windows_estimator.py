@@ -192,7 +192,7 @@ def _check_callbacks(
         if schedule is not None and issubclass(callback_class, LRScheduler):
             raise ValueError(
                 f"{beginning}, which conflicts with the built-in learning rate schedule. Remove "
-                f"it, or {remedy}."
+                f"this callback, or {remedy}."
             )
         monitored = getattr(callback() if callback is callback_class else callback, "monitor", None)
         if not validation and isinstance(monitored, str) and "valid" in monitored:
@@ -281,7 +281,7 @@ _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callb
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Yield an unfitted copy of an estimator, and seeds, to prepare a fit without training.
+    """Yield an unfitted copy of an estimator, and seeds, for a fit that stops before training.
 
     Within this context, no files are written and no warnings are issued. The random state of torch
     is restored afterwards.
@@ -306,8 +306,8 @@ def read_windows(
         rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "The recordings of the argument preprocessing are", "the argument sfreq is set to"
-    checks.check_same_rate(rate, sfreq, *whose, "omit one of the two")
+    whose = "In the argument preprocessing, recordings are", "the argument sfreq is set to"
+    checks.check_same_rate(rate, sfreq, *whose, "correct one of the two arguments")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)

@@ -252,9 +252,9 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     Returns
     -------
     Tensor of float32 (float64 for float64 windows), shape (batch, n_chans)
-        Natural logarithms, clipped to the range -3 to 3. The value is -3 for a flat channel, and 0
-        for missing channels, for the only channel of a window, and for all channels of a window in
-        which all channels are flat.
+        Natural logarithms, clipped to the range -3 to 3. The value is 0 for missing channels, for
+        the only channel of a window, and if all channels of a window are flat. The value of any
+        other flat channel is -3.
 
     Examples
     --------

@@ -104,8 +104,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     sfreq : float | None
         Sampling rate in Hz.
     encoder : str | path | PatchEncoder | None
-        Pretrained encoder, whose weights are copied: the name of a bundled encoder, such as
-        ``"small"``, the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
+        Pretrained encoder, whose weights are copied: the name of a bundled encoder (such as
+        ``"small"``), the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
         or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
         the encoder take precedence over the arguments below. The windows must have the sampling
         rate of the encoder. If None, a new encoder is built with random weights.
@@ -117,7 +117,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         then not required.
     channel_drop_prob : float
         Probability of dropping a spatial token in training. At least one token per window is always
-        retained. To save time, the channels are dropped before the encoder; the result is the same.
+        retained. Channels are dropped before the encoder, which saves time and does not change the
+        result.
     electrode_position : "auto" | bool
         Whether to add a learned encoding of the 3-D electrode position to each spatial token before
         the attention. Without positions, as in the paper, attention cannot distinguish C3 from C4.

@@ -185,7 +185,7 @@ def shift_matrices(
     Raises
     ------
     ValueError
-        If the shapes differ, or are not square matrices.
+        If the shapes differ, or the arrays are not square matrices.
 
     Examples
     --------

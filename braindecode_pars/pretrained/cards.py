@@ -63,8 +63,9 @@ class EncoderCard:
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty if the
         encoder was not trained; None when the subjects are unknown. A name without a corpus matches
-        the same name in any corpus. A number without a corpus does not, because numbers occur in
-        many corpora. A shared encoder contains no names, see :meth:`without_names`.
+        the same name in any corpus. A number without a corpus matches only the same number without
+        a corpus, because numbers occur in many corpora. A shared encoder contains no names, see
+        :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning after pretraining; None when the subjects are unknown.
     n_windows, epochs : int
@@ -100,11 +101,12 @@ class EncoderCard:
     - ``corpora``, ``people``: list of the corpora, and list of descriptions of their subjects.
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass filter in Hz, the
       reference, and a list of the channels.
-    - ``held_out``: ``loss_relative`` on held-out subjects, a description of these subjects in
-      ``people``, and ``parts``, ``n_crops`` and ``seed`` of ``docs/experiments/held_out_loss.py``.
+    - ``held_out``: ``loss_relative`` (relative loss on held-out subjects), ``people`` (description
+      of these subjects), and the values ``parts``, ``n_crops`` and ``seed`` of
+      ``docs/experiments/held_out_loss.py``.
     - ``date``, ``command``, ``machine``: date, command and machine of the training.
-    - ``n_subjects``, ``n_finetune_subjects``: numbers of subjects, in a shared encoder without
-      names.
+    - ``n_subjects``, ``n_finetune_subjects``: numbers of subjects, only in a shared encoder, which
+      contains no names.
     - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains
       ``recordings`` (their description), ``measured`` (date and machine) and ``table`` (columns of
       the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
@@ -148,7 +150,7 @@ class EncoderCard:
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
     def differences(self, actual: Preprocessing) -> list[Difference]:
-        """Compare the band and the reference of the training data with other preprocessing.
+        """Compare the band and the reference of the training data and of other recordings.
 
         Parameters
         ----------
