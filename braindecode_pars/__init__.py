@@ -18,7 +18,7 @@ data
 scale
     signal_store/: corpora on disk. runs/: long pretraining runs.
 study
-    study/: does pretraining help on a dataset? predictions/: predictions for whole recordings.
+    study/: test whether pretraining helps on a dataset. predictions/: predictions for recordings.
     cli/: the commands.
 
 Names are imported on first use, so that ``import braindecode_pars`` is fast.

@@ -23,15 +23,15 @@ class Pretraining(Callback):
 
     Use this callback with any skorch net whose module has an ``encoder``, for example
     ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Before the first epoch,
-    it pretrains ``module_.encoder`` in place, without labels. It uses only the training set of the
-    internal split, never the validation set. The default settings run on a laptop; the settings of
-    the paper are in :mod:`~braindecode_pars.paper`.
+    it pretrains ``module_.encoder`` in place, without labels. If the net has a ``train_split``,
+    only the training set is used, never the validation set. The default settings run on a laptop;
+    the settings of the paper are in :mod:`~braindecode_pars.paper`.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` such as ``"pars"``,
-        a class, or an instance.
+        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` (such as
+        ``"pars"``), a class or an instance.
     epochs : int | None
         Number of epochs. In each epoch, one crop is drawn from every window: a random segment of a
         random channel. If None, training continues as long as the held-out loss decreases, see
@@ -49,10 +49,10 @@ class Pretraining(Callback):
     callbacks : list of skorch callbacks | None
         Callbacks of the pretraining net.
     device : str | torch.device | None
-        Device used for pretraining. If None, the device of the net that is fine-tuned.
+        Device used for pretraining. If None, the device of the fine-tuned net is used.
     n_times : int | None
-        Number of samples in a crop. If None, the length of the first labeled window or of the
-        first unlabeled window, whichever is shorter.
+        Number of samples in a crop. If None, the first labeled and the first unlabeled window are
+        read, and the shorter length is used.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     verbose : int

@@ -68,7 +68,7 @@ class MultiHeadAttention(nn.Module):
         if embed_dim % num_heads:
             raise ValueError(
                 f"embed_dim must be divisible by num_heads, got embed_dim={embed_dim} and "
-                f"num_heads={num_heads}. Change one of the two."
+                f"num_heads={num_heads}. Change embed_dim or num_heads."
             )
         self.num_heads = num_heads
         self.query = nn.Linear(embed_dim, embed_dim)
@@ -96,7 +96,7 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_queries, embed_dim)
-            Weighted mean of the values of each query, after the output projection.
+            Weighted mean of the values for each query, after the output projection.
         """
         attended = F.scaled_dot_product_attention(
             self.split_heads(self.query(queries)),

@@ -70,10 +70,10 @@ def pretrain_encoder(
     encoder : PatchEncoder
         Encoder to train. Its weights are changed in place.
     windows : torch Dataset | SignalStore | list of these
-        Windows of one or several corpora, in a form that
-        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts, or a SingleChannelWindows.
-        A pretext task on all channels accepts an
-        :class:`~braindecode_pars.windows.AllChannelWindows` instead.
+        Windows of one or several corpora, in any form that
+        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts. An instance of
+        SingleChannelWindows is also accepted or, for a pretext task on all channels, an instance of
+        :class:`~braindecode_pars.windows.AllChannelWindows`.
     settings : PretrainingSettings | None
         Pretext task, number of epochs, learning rate and further settings. If None, the default
         settings are used.
@@ -84,9 +84,9 @@ def pretrain_encoder(
         Sampling rate in Hz, for pretext tasks that require it. It is only used if the windows do
         not contain their sampling rate.
     held_out_windows : as windows
-        Windows of held-out subjects. If ``epochs`` of the settings is None, the loss on these
-        windows determines when training ends. If None, a tenth of the subjects in ``windows`` is
-        held out.
+        Windows of held-out subjects, used only if ``settings.epochs`` is None: the loss on these
+        windows then determines when training ends. If ``held_out_windows`` is also None, a tenth of
+        the subjects in ``windows`` is held out.
     callbacks : list of skorch callbacks | None
         Additional callbacks of the net.
     on_end : callable | None
@@ -111,9 +111,9 @@ def pretrain_encoder(
     Raises
     ------
     TypeError, ValueError
-        If an argument has the wrong type or is out of range; when the encoder is frozen, or its
-        weights are not float32; when the task is not compatible with the windows or the encoder, as
-        in :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
+        If an argument has the wrong type or is out of range; if the encoder is frozen, or its
+        weights are not float32; if the task is not compatible with the windows or the encoder, as
+        in :func:`~braindecode_pars.pretext.make_task`; if a window contains NaN, or the loss
         becomes NaN.
     KeyboardInterrupt
         After Ctrl-C. ``encoder`` keeps the weights trained so far.
@@ -121,7 +121,7 @@ def pretrain_encoder(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        If the final loss is above 0.98 of the chance-level loss. The final loss is the held-out
+        If the final loss is above 0.98 times the chance-level loss. The final loss is the held-out
         loss if it was measured, and otherwise the mean training loss of the last tenth of the
         epochs. Sham pretraining gives no warning.
 
@@ -245,8 +245,8 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
     if any(weights.is_inference() for weights in all_weights):
         raise ValueError(
             "The encoder was created inside torch.inference_mode(), so it cannot be trained. "
-            "Create the encoder outside of torch.inference_mode(), or pass a copy that was made "
-            "outside of it with copy.deepcopy."
+            "Create the encoder, or a copy of it with copy.deepcopy, outside of "
+            "torch.inference_mode()."
         )
     if any(weights.is_meta or not weights.isfinite().all() for weights in all_weights):
         raise ValueError(
@@ -267,8 +267,8 @@ def signals_of(examples: Any) -> torch.Tensor:
 class RelativeLoss(skorch.callbacks.Callback):
     """skorch callback that records the relative loss of a pretext task (1 = chance level).
 
-    The relative loss is the loss divided by the chance-level loss, which is
-    :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` of the task. Raw losses of different
+    The relative loss is the loss divided by the chance-level loss that
+    :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` returns. Raw losses of different
     tasks and settings are not comparable; relative losses are.
 
     This callback adds ``train_loss_relative`` and ``valid_loss_relative`` to the history of a
@@ -445,8 +445,8 @@ class PretrainingNet(computing.TrainingNet):
     def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
         """Return random training signals, shape (n, n_times). Every call returns the same signals.
 
-        The same number of signals is drawn from each window. Signals from windows of several
-        channels are crops.
+        Each window contributes the same number of signals. From a window with several channels, a
+        signal is a crop of one random channel.
         """
         windows, _ = self.get_split_datasets(X, y)
         return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])

@@ -30,10 +30,10 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     ----------
     x : Tensor, shape (..., n_times)
         Signals in any unit. Signals in volts and in microvolts give the same result, because the
-        default ``eps`` is the square of a tenth of a nanovolt, which is much smaller than the
+        square root of the default ``eps`` (0.1 nV for signals in volts) is much smaller than the
         amplitude of EEG. If the amplitude of ``x`` is below 1e-9, ``eps`` reduces the variance of
-        the result; above 1e19, the variance overflows. The estimators and the signal store warn if
-        amplitudes are outside this range.
+        the result; if it is above 1e19, the variance overflows. The estimators and the signal store
+        warn if amplitudes are outside this range.
     eps : float
         Constant added to the variance under the square root, in the squared unit of ``x``.
 
@@ -65,8 +65,8 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
 
     Samples after the last complete patch are dropped.
 
-    Fine-tuning (section 2.5 of the paper) and the pretext tasks that PARS is compared with
-    (appendix A.2) use these patches.
+    These patches are used in fine-tuning (section 2.5 of the paper), and in the pretext tasks that
+    PARS is compared with (appendix A.2).
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
 def detrended_patches(patches: Tensor) -> Tensor:
     """Remove the mean and the linear trend from each patch.
 
-    Low-frequency drifts change the mean and the slope of patches gradually over a window, so these
-    two numbers reveal the position of a patch.
+    Low-frequency drifts change the mean and the slope of patches gradually over a window, so the
+    mean and the slope of a patch reveal its position.
 
     Parameters
     ----------
@@ -168,8 +168,8 @@ def random_starts(
     """Draw random starts of patches, which may overlap (section 2.1 of the paper).
 
     The starts are drawn independently from a uniform distribution between 0 and ``n_times -
-    patch_size``. Patches overlap if there are many of them: forty one-second patches do not fit
-    into thirty seconds without overlap.
+    patch_size``. With many patches, overlaps are unavoidable: 40 patches of 1 s, for example, do
+    not fit into 30 s without overlap.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def nonoverlapping_starts(
     slack = n_times - n_patches * stride + min_gap  # samples outside of patches and gaps
     if slack < 0:
         raise ValueError(
-            f"n_patches={n_patches} patches of {patch_size} samples with min_gap={min_gap} do not "
+            f"Patches of {patch_size} samples (n_patches={n_patches}, min_gap={min_gap}) do not "
             f"fit into {n_times} samples; at most {(n_times + min_gap) // stride} patches fit. "
             "Decrease n_patches or min_gap, or use overlap=True."
         )
@@ -415,9 +415,9 @@ class SpectralPatchEmbedding(PatchEmbedding):
     """Spectral patch embedding: linear map of the patch plus linear map of its log power spectrum.
 
     The first map is the linear patch embedding of the paper. The second map is applied to the
-    :class:`LogPowerSpectrum` of the patch. A linear layer of the samples cannot represent the power
-    of an oscillation, which is quadratic in the signal. The patch encoding of CBraMod also adds the
-    spectrum of a patch to its token.
+    :class:`LogPowerSpectrum` of the patch. A linear layer on the samples cannot represent the power
+    of an oscillation, because power is quadratic in the signal. CBraMod also adds the spectrum of a
+    patch to the token of this patch.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def add_channel_noise(
 
 
 class ChannelNoise(Transform):
-    """Augmentation that adds Gaussian noise to random channels (appendix A.3 of the paper, EESM17).
+    """Augmentation: Gaussian noise on random channels (paper, appendix A.3, dataset EESM17).
 
     The standard deviation of the noise is proportional to the standard deviation of the channel.
     The paper specifies neither the proportion of channels nor the amplitude of the noise; the
@@ -49,8 +49,8 @@ class ChannelNoise(Transform):
         Probability that noise is added to a channel of an augmented window, independently for each
         channel.
     std : float
-        Standard deviation of the noise, divided by the standard deviation of the channel in the
-        window.
+        Standard deviation of the noise, as a multiple of the standard deviation of the channel in
+        the window.
     random_state : int | numpy.random.RandomState | None
         Seed or random number generator. PARSClassifier replaces it by its own ``random_state``.
 
@@ -102,19 +102,19 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     augmentation : str | dict | braindecode Transform | list of these | None
         ``"ChannelNoise"`` (:class:`ChannelNoise`) or the name of a transform in
         ``braindecode.augmentation``; a dict with the ``name`` and the arguments of a transform; or
-        a transform, which is returned unchanged. If the ``probability`` of a transform has no
-        default, it is 0.5.
+        a transform, which is returned unchanged. If a transform has no default ``probability``,
+        0.5 is used.
 
     Returns
     -------
     Transform | list of Transform | None
-        The transforms; None for None.
+        The transform or transforms; None if ``augmentation`` is None.
 
     Raises
     ------
     TypeError
-        If an entry has another type, or when arguments are missing or unknown. Also for a Mixup,
-        which mixes the labels of windows.
+        If an entry has another type, if arguments are missing or unknown, or if a transform is a
+        Mixup, which mixes the labels of windows.
     ValueError
         If a name is unknown or not supported, such as ``"Mixup"``.
 
@@ -141,8 +141,8 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
         return augmentation
     if not isinstance(augmentation, (str, dict)):
         raise TypeError(
-            "augmentation must be a braindecode transform, its name, a dict with its name and "
-            f"arguments, a list of these, or None, got {augmentation!r}."
+            "augmentation must be a braindecode transform, the name of a transform, a dict with "
+            f"name and arguments, a list of these, or None, got {augmentation!r}."
         )
     arguments = {"name": augmentation} if isinstance(augmentation, str) else dict(augmentation)
     name = arguments.pop("name", None)

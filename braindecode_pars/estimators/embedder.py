@@ -164,8 +164,8 @@ class TrainingCost(NamedTuple):
         Number of weights that are trained in pretraining or in fine-tuning. Decoders of pretext
         tasks, which are discarded after pretraining, are not included.
     pretraining_steps : float
-        Maximum number of pretraining steps, including the previous pretraining of ``encoder``.
-        NaN when the number is unknown.
+        Maximum number of pretraining steps, including the steps of the previous pretraining of
+        ``encoder``. NaN when the number is unknown.
     finetuning_steps : int
         Number of steps of fine-tuning.
 
@@ -186,13 +186,13 @@ class TrainingCost(NamedTuple):
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Return the validated unlabeled windows for pretraining, as a list with one or no entry.
 
-    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the windows
-    contain none of the channels in ``channels``, all of their EEG channels are used.
+    The list is empty if ``unlabeled`` is None. If the windows contain none of the channels in
+    ``channels``, all of their EEG channels are used.
 
     Warns
     -----
     UserWarning
-        If the windows are not used, because ``fit`` does not pretrain.
+        If ``fit`` does not pretrain and will therefore not use the windows.
     """
     if unlabeled is None:
         return []
@@ -241,9 +241,8 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         with an encoder, which does not call ``fit``, ``"auto"`` depends on the first windows that
         are transformed.
     layer : int
-        Layer of the encoder whose output is used: 0 for the tokens with position encoding, k for
-        the output of block k, and -1 for the output of the last block after the final
-        normalization, as in fine-tuning.
+        Layer whose output is used: 0 for the tokens with position encoding, k for the output of
+        block k, and -1 for the normalized output of the last block, as in fine-tuning.
     pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
 patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
 pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
@@ -361,7 +360,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As in :meth:`fit`, before training.
+            In the cases in which :meth:`fit` raises an error before training.
         """
         with windows_estimator.without_training(self) as (embedder, _):
             start, windows = embedder._begin(X, groups)

@@ -29,7 +29,7 @@ class EncoderStart:
     n_chans, n_times : int
         Shape of the windows of ``fit``.
     sfreq : float | None
-        Sampling rate of the windows, or of the encoder that was loaded.
+        Sampling rate of the windows; if it is unknown, the sampling rate of a loaded encoder.
     card : EncoderCard
         Card of the encoder.
     sizes : dict
@@ -112,8 +112,8 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
     Parameters
     ----------
     estimator : estimator
-        Estimator with the parameter ``encoder``. If ``encoder`` is None or is pretrained further,
-        the estimator must also have the parameters of a new encoder and of pretraining.
+        Estimator with the parameter ``encoder``. If ``fit`` builds or pretrains an encoder, the
+        estimator must also have the parameters of a new encoder and of pretraining.
     windows : Windows
         Windows of ``fit``.
 
@@ -138,18 +138,18 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
         checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
         if n_times < patch_size:
             raise ValueError(
-                f"Windows must have at least {patch_size} samples, the length of a patch of the "
-                f"encoder, got {n_times} samples. Use longer windows."
+                f"Windows must have at least {patch_size} samples (one patch of the encoder), got "
+                f"{n_times} samples. Use longer windows."
             )
     if windows.sfreq is None:
-        assumption = f"using patches of {patch_size} samples"
+        assumption = f"patches of {patch_size} samples are used"
         if card.sfreq is not None:
-            assumption = f"assuming {card.sfreq:g} Hz, the sampling rate of the encoder"
+            assumption = f"it is assumed to be {card.sfreq:g} Hz, as in the encoder"
         checks.warn_user(
-            f"The sampling rate of X is unknown; {assumption}. Pass sfreq (in Hz) to "
+            f"The sampling rate of X is unknown, so {assumption}. Pass sfreq (in Hz) to "
             f"{type(estimator).__name__}. If X was a windows dataset, scikit-learn has converted "
-            "it to a list without metadata: pass the X of as_sklearn to fit, which contains the "
-            "sampling rate, the channel names and the subjects."
+            "it to a list without metadata. In this case, call as_sklearn and pass its X, which "
+            "contains the sampling rate, the channel names and the subjects."
         )
     sfreq = card.sfreq if windows.sfreq is None else windows.sfreq
     plan = pretraining_settings(estimator)

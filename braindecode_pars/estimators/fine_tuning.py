@@ -57,8 +57,8 @@ def fine_tuning_net(
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
-        Estimator with the parameters, ``fine_tuning_`` (:func:`chosen_settings`) and, for
-        classifiers, ``classes_``.
+        Estimator whose parameters define the net. It must have ``fine_tuning_`` (see
+        :func:`chosen_settings`) and, if it is a classifier, ``classes_``.
     module : nn.Module
         The network, which is trained in place.
     train, valid : Windows | None
@@ -217,12 +217,12 @@ def fine_tuning_of(
 ) -> dict[str, Any]:
     """Resolve "auto" in ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor``.
 
-    A new encoder, pretrained in the same fit or trained from scratch, is trained together with the
-    head. Fine-tuning a pretrained encoder distorts its features before the head is trained (Kumar
-    et al. 2022), especially with few labeled subjects. Therefore ``freeze_encoder="auto"`` freezes
-    a pretrained encoder with fewer than 24 labeled subjects, unless ``head_epochs`` or
-    ``encoder_lr_factor`` is set. Published weights of a NetworkClassifier are frozen independently
-    of the number of labeled subjects, unless ``head_epochs`` is set.
+    A new encoder (pretrained in the same fit, or trained from scratch) is trained together with
+    the head. In contrast, if ``encoder`` is a pretrained encoder, fine-tuning distorts its features
+    before the head is trained (Kumar et al. 2022), especially with few labeled subjects. Therefore,
+    with fewer than 24 labeled subjects, ``freeze_encoder="auto"`` freezes this encoder, unless
+    ``head_epochs`` or ``encoder_lr_factor`` is set. Published weights of a NetworkClassifier are
+    frozen for any number of labeled subjects, unless ``head_epochs`` is set.
 
     Parameters
     ----------
@@ -412,9 +412,9 @@ LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 class EpochLoss(skorch.callbacks.PassthroughScoring):
     """Loss of an epoch, computed as if all windows were in one batch.
 
-    skorch computes the mean over batches weighted by the number of windows per batch. With class
-    weights, the total weight of a batch also depends on the classes of its windows, so that the
-    mean of skorch depends on the assignment of windows to batches.
+    skorch averages the losses of the batches, weighted by the number of windows in each batch. With
+    class weights, the total weight of a batch also depends on the classes of its windows, so the
+    average of skorch depends on the assignment of windows to batches.
 
     Parameters
     ----------

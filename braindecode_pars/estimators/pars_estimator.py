@@ -158,9 +158,8 @@ class PARSEstimator(embedder.EncoderEstimator):
             )
         elif self.electrode_position not in (checks.AUTO, False) and not names:
             raise ValueError(
-                "electrode_position=True requires channel names, in the same order in every "
-                "recording, but X contains none. Pass windows with channel names, or use "
-                "electrode_position='auto'."
+                "electrode_position=True requires channel names, but X contains none. Pass windows "
+                "with channel names, or use electrode_position='auto'."
             )
         return PARSNet(
             n_outputs=len(getattr(self, "classes_", ["one number"])),
@@ -217,7 +216,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As in :meth:`fit`, before training.
+            In the cases in which :meth:`fit` raises an error before training.
         """
         with windows_estimator.without_training(self) as (unfitted, seeds):
             start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
@@ -314,34 +313,35 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, such as ``"pars"``
-        or ``"mae"``, a class or an instance. Tasks on all channels, such as ``"pars_space_time"``,
+        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` (such as ``"pars"``
+        or ``"mae"``), a class or an instance. Tasks on all channels, such as ``"pars_space_time"``,
         use a :class:`~braindecode_pars.models.SpaceTimeEncoder`, which encodes several channels
         jointly; all other tasks use an encoder of single channels. If None, the model is trained
         from scratch.
     pretext_params : dict | None
         Further arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
-        Pretrained encoder. If an encoder is passed, ``fit`` does not pretrain, and the sizes of the
-        encoder replace ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``,
-        ``mlp_dim`` and ``tokenizer``. The encoder is copied and never modified. A string is a
-        folder, the name of a bundled encoder (``"small"``), or a model id of the Hugging Face Hub:
-        ``"hf://owner/name"`` downloads the model, ``"owner/name"`` uses a previous download. See
+        Pretrained encoder. If an encoder is passed, ``fit`` does not pretrain (see
+        ``continue_pretraining``), and the sizes of the encoder replace ``patch_seconds``,
+        ``embed_dim``, ``num_layers``, ``num_heads``, ``mlp_dim`` and ``tokenizer``. The encoder is
+        copied and never modified. A string is a folder, the name of a bundled encoder
+        (``"small"``), or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the
+        model, ``"owner/name"`` uses a previous download. See
         :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
     continue_pretraining : bool
-        Whether ``fit`` continues the pretraining of ``encoder`` with the pretext task, on the
-        training windows and the windows in ``unlabeled``, before fine-tuning. With unlabeled
-        windows of the test subjects, the scores are transductive and must be reported as such.
+        Whether ``fit`` first continues to pretrain ``encoder`` with the pretext task, on the
+        training windows and the windows in ``unlabeled``. If ``unlabeled`` contains windows of the
+        test subjects, the scores are transductive and must be reported as such.
     sham : bool
-        Whether to pretrain each window on the target of another window, so that signals and targets
-        are unrelated and nothing can be learned. Sham pretraining with the same number of steps is
-        a control condition that shows the contribution of the pretext task.
+        Whether pretraining pairs each window with the target of another window, so that signals
+        and targets are unrelated and nothing can be learned. Sham pretraining with the same number
+        of steps is a control condition that shows the contribution of the pretext task.
     freeze_encoder : "auto" | bool
-        Whether the encoder is frozen in fine-tuning. Only the other layers are then trained, and
-        ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes the encoder if
-        ``encoder`` is not None, the number of labeled subjects is below 24 or unknown, and both
-        ``head_epochs`` and ``encoder_lr_factor`` are ``"auto"``. The choice is logged and stored
-        in ``fine_tuning_``.
+        Whether the encoder is frozen in fine-tuning. If True, only the other layers are trained,
+        and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes the encoder
+        under three conditions: ``encoder`` is not None; the number of labeled subjects is below 24
+        or unknown; and ``head_epochs`` and ``encoder_lr_factor`` are ``"auto"``. The choice is
+        logged and stored in ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -356,8 +356,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         another signal, such as ``EOG1`` or ``SpO2``. Channels that are marked as bad are never
         used.
     patch_seconds : float
-        Length of a patch in seconds. If the sampling rate is unknown, the length of a patch is 1/30
-        of the window, and ``fit`` warns.
+        Length of a patch in seconds. If the sampling rate is unknown, a patch is 1/30 as long as
+        the window, and ``fit`` warns.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
     tokenizer : "spectral" | "linear"
@@ -378,9 +378,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Pooling of the channels, see :class:`~braindecode_pars.PARSNet`. The attention of the paper
         treats channels as a set, and can hardly distinguish the left from the right hemisphere.
         Spatial filters use electrode positions, independently of ``electrode_position``.
-        ``"auto"`` is ``"spatial_filter"`` if all training windows have the same channels, there is
-        more than one channel, and the position of at least one channel is known. Otherwise it is
-        ``"attention"``. The choice is stored in ``fine_tuning_``.
+        ``"both"`` combines attention and spatial filters. ``"auto"`` is ``"spatial_filter"`` if all
+        training windows have the same channels, there is more than one channel, and the position
+        of at least one channel is known. Otherwise, ``"auto"`` is ``"attention"``. The choice is
+        stored in ``fine_tuning_``.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
         Number of epochs, batch size and learning rate of pretraining. If ``pretrain_epochs`` is
         set, the learning rate has a linear warm-up, followed by cosine annealing. If
@@ -389,12 +390,12 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         are the subjects of ``validation`` or, without validation, 10 % of the subjects (at least
         one).
     pretrain_max_steps, pretrain_minutes : int | None, float | None
-        Maximum number of steps and maximum duration in minutes of pretraining, if
-        ``pretrain_epochs`` is None. If both are None, the maximum is 2000 steps. With
+        Limits of pretraining if ``pretrain_epochs`` is None: maximum number of steps, and maximum
+        duration in minutes. If both limits are None, the maximum is 2000 steps. With
         ``pretrain_minutes``, the result depends on the speed of the machine.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
         Number of epochs, batch size and learning rate of fine-tuning. If ``finetune_epochs`` is
-        None, the number of epochs is 30, or the larger number that is required for 60 steps.
+        None, there are 30 epochs, or more if 60 steps require more epochs.
     finetune_warmup : float | None
         Proportion of the fine-tuning steps in which the learning rate is warmed up. In the
         remaining steps, the learning rate is decreased to zero with cosine annealing, see
@@ -428,7 +429,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     class_weight : "balanced" | dict | None
         Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c), with n training windows,
         K classes and n_c training windows of class c (section 2.5 of the paper). A dict maps labels
-        to weights.
+        to weights. If None, all windows have equal weight.
     validation : float | "split"
         Proportion of the subjects that ``fit`` holds out for internal validation. If the subjects
         are unknown, it is a proportion of the windows, stratified by label. ``"split"`` holds out
@@ -449,18 +450,18 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         so that -1 becomes an ordinary class. Remove unlabeled windows in this case.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning. A learning rate scheduler requires ``finetune_warmup=None``, and
-        a callback that monitors the validation loss requires ``validation``. Early stopping with
-        ``finetune_warmup`` ends before the learning rate has decreased to zero.
+        a callback that monitors the validation loss requires ``validation``. With
+        ``finetune_warmup``, early stopping ends training before the learning rate reaches zero.
     pretrain_callbacks : list of skorch callbacks | None
-        Callbacks for pretraining. Pretraining has its own learning rate schedule and no validation
-        windows.
+        Callbacks for pretraining. Learning rate schedulers, and callbacks that monitor a validation
+        loss, are not accepted.
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
         Whether to compile the encoder and, in pretraining, the decoder. Compiling takes about a
         minute, and is useful if training takes hours.
     device : str
-        Name of a torch device. ``"auto"`` uses CUDA, then MPS, then the CPU.
+        Name of a torch device. ``"auto"`` uses the first available of CUDA, MPS and CPU.
     random_state : int | RandomState | None
         Seed of all random numbers. With an int, repeated fits on the CPU yield identical weights.
     verbose : int
@@ -484,16 +485,16 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Training data and pretext task of the encoder.
     fine_tuning_ : dict
         Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` that were
-        used. They do not contain "auto" or None.
+        used, with ``"auto"`` replaced by the selected value.
     history_ : pandas.DataFrame
-        Losses of both phases, one row per epoch.
+        Losses of pretraining and of fine-tuning, one row per epoch.
     load_report_ : LoadReport
         Tensors that were loaded. Only present if the encoder or the model was loaded from a folder.
     sfreq_ : float | None
         Sampling rate of the training windows in Hz; None when it is unknown.
     preprocessing_ : Preprocessing
-        Preprocessing of the training windows, as far as it is known. A warning is issued if the
-        preprocessing of windows to predict differs.
+        Preprocessing of the training windows, as far as it is known. A warning is issued if windows
+        to predict were preprocessed differently.
     amplitudes_ : AmplitudeRange | None
         Usual amplitudes of the training windows: 5th and 95th percentile (``low``, ``high``) of the
         standard deviation of a channel in a window. ``predict_raw`` compares the amplitudes of a
@@ -565,9 +566,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             of the dataset are used.
         unlabeled : windows | SignalStore | None
             Additional unlabeled windows for pretraining, with any montage. A SignalStore is divided
-            into windows of the same length as those of ``X``; its validation and test subjects are
-            excluded. If ``channels`` is not None, only these channels are used; windows without
-            any of these channels retain all EEG channels.
+            into windows as long as the windows of ``X``; its validation and test subjects are
+            excluded. The parameter ``channels`` also applies to unlabeled windows; if a window
+            contains none of these channels, all of its EEG channels are used.
 
         Returns
         -------
@@ -577,14 +578,14 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Raises
         ------
         TypeError
-            If ``X`` is of another type or contains continuous recordings, or when a parameter
-            has the wrong type.
+            If ``X`` is of another type or contains continuous recordings, or if a parameter has the
+            wrong type.
         ValueError
-            If there are no windows, or windows are malformed or contain NaN; when labels are
-            missing, are all equal, or are exactly -1 and +1 (see ``unlabeled_label``); when the
-            sampling rate differs between recordings or from the encoder; when a window is shorter
-            than a patch; when ``validation="split"`` and the split of a labeled window is neither
-            "train" nor "valid"; when a loss is not finite.
+            If there are no windows, or windows are malformed or contain NaN; if labels are missing,
+            are all equal, or are exactly -1 and +1 (see ``unlabeled_label``); if the sampling rate
+            differs between recordings, or differs from the encoder; if a window is shorter than a
+            patch; if, with ``validation="split"``, the split of a labeled window is neither "train"
+            nor "valid"; if a loss is not finite.
         FileNotFoundError
             If ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
@@ -631,8 +632,8 @@ encoder_lr_factor, gradient_clip, drop_prob, weight_decay, augmentation, callbac
 pretrain_callbacks
         As in :class:`~braindecode_pars.PARSClassifier`.
     validation : float | "split"
-        As in :class:`~braindecode_pars.PARSClassifier`. If windows are held out, because the
-        subjects are unknown, they are not stratified.
+        As in :class:`~braindecode_pars.PARSClassifier`. If the subjects are unknown, windows are
+        held out without stratification.
     precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`~braindecode_pars.PARSClassifier`.
 
@@ -719,16 +720,15 @@ amplitudes_, n_chans_, n_times_, chs_info_
         TypeError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         ValueError
-            For the same windows and settings as in
-            :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`. Also when targets are
-            missing, are not real numbers, are codes of named classes, are infinite, or are all
-            equal.
+            If windows or settings are not accepted, as in
+            :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, or if targets are
+            missing, not real numbers, codes of named classes, infinite, or all equal.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
             If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
-            loss at chance level, or a validation loss that never decreased, or was never below the
+            loss at chance level, or a validation loss that never decreased or was always above the
             loss of predicting the mean of the training targets.
         """
         return self._fit(X, y, groups, unlabeled)
@@ -805,8 +805,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         pandas.DataFrame
             One row for each window, with the columns ``onset`` and ``duration`` in seconds,
             ``prediction`` in the unit of the targets (NaN in a window with a gap or a "BAD"
-            annotation), and ``n_chans``. With ``overlap``, a prediction is the mean over the
-            windows that overlap with the row. ``frame.attrs`` is described in
+            annotation), and ``n_chans``. With ``overlap``, the prediction of a row is the weighted
+            mean over all windows that overlap with this row. ``frame.attrs`` is described in
             :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`; it
             contains no classes.
 
@@ -843,7 +843,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Raises
         ------
         ValueError
-            If windows, targets or weights are malformed, or when no window has a target.
+            If windows, targets or weights are malformed, or if no window has a target.
         """
         check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)

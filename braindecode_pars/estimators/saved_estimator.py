@@ -161,9 +161,9 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
             Folder of the model. It is created if it does not exist. An existing model of the same
             kind in this folder is replaced.
         share : bool
-            Whether to save the model for sharing: without the names of subjects, see
-            :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`, without paths, and with
-            a model card, ``README.md``, unless the folder already contains one.
+            Whether to save for sharing: without subject names (see
+            :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`), without paths, and with
+            a model card (``README.md``; an existing one is kept).
 
         Returns
         -------
@@ -177,9 +177,9 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         OSError
             If the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            If labels are neither strings nor numbers. Also when the folder contains a model of
-            another kind, or files but no model. With ``share=True``, also when it contains any
-            other file.
+            If labels are neither strings nor numbers, or if the folder contains a model of another
+            kind, or files but no model. With ``share=True``, also if the folder contains files that
+            do not belong to the model.
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
@@ -214,14 +214,14 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         Returns
         -------
         estimator
-            Fitted estimator. An embedder has no ``task_``.
+            Fitted estimator; a loaded embedder lacks ``task_``.
 
         Raises
         ------
         FileNotFoundError
             If the folder or its model file does not exist.
         ValueError
-            If a file is corrupt or was edited, or when its tensors do not match the model that it
+            If a file is corrupt or was edited, or if its tensors do not match the model that it
             describes.
 
         Warns
@@ -263,9 +263,9 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         Parameters
         ----------
         source : path | str
-            Folder of the model; or ``"hf://owner/name"`` or ``"owner/name"``, which is downloaded
-            unless it is in the local cache of the Hub. In contrast, ``load`` searches for
-            ``"owner/name"`` only in the local cache.
+            Folder of the model, or model id on the Hub: ``"hf://owner/name"`` or ``"owner/name"``.
+            A model that is not in the local cache is downloaded. In contrast, ``load`` downloads
+            only ``"hf://owner/name"``.
         device, strict
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         revision, cache_dir, force_download, local_files_only, token
@@ -281,7 +281,7 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         FileNotFoundError, ValueError
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         ImportError
-            If a download requires ``huggingface_hub`` and it is not installed.
+            If a model must be downloaded, but ``huggingface_hub`` is not installed.
 
         Examples
         --------

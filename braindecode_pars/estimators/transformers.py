@@ -48,8 +48,8 @@ def subject_numbers(
     if windows.groups is None:
         n_unknown = int((~windows.has_subject).sum())
         raise ValueError(
-            f"{owner} requires the subject of every window, but the subject of {n_unknown} of "
-            f"{len(windows)} windows is unknown. Pass the X of as_sklearn, or pass groups."
+            f"{owner} requires the subject of every window, but it is unknown for {n_unknown} of "
+            f"{len(windows)} windows. Pass the X of as_sklearn, or pass groups."
         )
     numbers, names = pd.factorize(windows.groups)
     counts = np.bincount(numbers)
@@ -148,10 +148,11 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
     transformer : transformer
         Required: a transformer of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower`, :class:`~braindecode_pars.PARSEmbedder`
-        or a pipeline. A clone is fitted. SubjectCentering contains the transformer, instead of
-        following it in a pipeline, because it requires the subject of each window, and features
-        have no subject. It therefore works in scikit-learn's cross-validation and in the protocols
-        of :mod:`braindecode_pars.evaluation`, which pass only windows to ``predict``.
+        or a pipeline. A clone is fitted. The transformer is an argument, not the previous step of a
+        pipeline, because SubjectCentering requires the subject of each window, and the features
+        that a transformer returns contain no subjects. SubjectCentering therefore works in
+        scikit-learn's cross-validation and in the protocols of :mod:`braindecode_pars.evaluation`,
+        which pass only windows to ``predict``.
     min_windows : int
         Minimum number of windows per subject. The error of a mean of n windows adds 1/n of the
         within-subject variance to each feature (10 % with the default of 10 windows). With
@@ -166,7 +167,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
     transformer_ : transformer
         Fitted transformer.
     mean_ : ndarray, shape (n_features,)
-        Mean of the means of the training subjects. Only present with ``running=True``.
+        Subject means, averaged over the training subjects. Only present with ``running=True``.
     test_subject_data_ : TestSubjectData
         Data of the test subject that a prediction uses in addition to the predicted window.
 
@@ -206,7 +207,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer; with ``running=True``, also compute the mean of the subjects.
+        """Fit the transformer; with ``running=True``, also compute the mean of training subjects.
 
         With ``running=False``, no mean is stored: each call of :meth:`transform` computes the
         subject means of its own windows.
@@ -384,7 +385,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         self.min_windows = min_windows
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the channels. Covariances are computed in each call of :meth:`transform`, not here.
+        """Store the channels. Each call of :meth:`transform` computes the covariances.
 
         Parameters
         ----------

@@ -42,12 +42,12 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
             Windows of any type that ``fit`` accepts. Channels are matched by name to the channels
             of ``fit``, and reordered to the order of ``fit``.
 
-            PARSClassifier accepts windows of any length of at least one patch. If channels of
-            ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the remaining channels,
-            with a warning. If all channels of ``fit`` are missing, PARSClassifier uses all EEG
-            channels, with a warning. A model with electrode positions uses the positions of the
-            channels in ``X``, and warns if all of these positions are unknown. Windows without
-            channel names are assumed to have the channels of ``fit``.
+            PARSClassifier accepts windows of any length, if they are at least one patch long. If
+            channels of ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the
+            remaining channels, with a warning. If all channels of ``fit`` are missing,
+            PARSClassifier uses all EEG channels, with a warning. A model with electrode positions
+            uses the positions of the channels in ``X``, and warns if all of these positions are
+            unknown. Windows without channel names are assumed to have the channels of ``fit``.
 
             A FewLabelsClassifier with subject-wise centering requires all windows of a subject in
             one call.
@@ -63,10 +63,10 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            If there are no windows, when their sampling rate or their channels differ from those
-            of the model, when a window is too short, or when windows contain NaN. In a
-            FewLabelsClassifier with subject-wise centering, also when the subject of a window is
-            unknown, or when a subject has fewer than 10 windows.
+            If there are no windows, if the sampling rate or the channels of the windows do not
+            match the model, if a window is too short, or if windows contain NaN. In a
+            FewLabelsClassifier with subject-wise centering, also if the subject of a window is
+            unknown, or if a subject has fewer than 10 windows.
         """
         return self._predictions(X, groups)[1]
 
@@ -114,7 +114,7 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            If windows, labels or weights are malformed, or when no window is labeled.
+            If windows, labels or weights are malformed, or if no window is labeled.
         """
         validation.check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)
@@ -174,8 +174,8 @@ class WindowsClassifier(LabelPredictor):
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
-            Logits. With two classes, the second logit minus the first logit, which is positive if
-            the second label in ``classes_`` is more probable.
+            Logits. With two classes, the second logit minus the first logit: a positive value means
+            that the second label in ``classes_`` is more probable.
         """
         logits = self._outputs(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
@@ -198,19 +198,20 @@ class WindowsClassifier(LabelPredictor):
 
         The recording is preprocessed like the training recordings and divided into consecutive
         windows, starting at the first sample. Channels are matched to the channels of ``fit`` by
-        the names of their electrodes: ``T3`` and ``T7``, ``A1`` and ``M1``, and ``EEG C3-REF`` and
-        ``C3`` are considered equal. A bipolar channel, or a channel with a named reference, is
-        computed as the difference of two channels of the recording if necessary.
+        the names of their electrodes: for example, ``T3`` matches ``T7``, ``A1`` matches ``M1``,
+        and ``EEG C3-REF`` matches ``C3``. If necessary, a bipolar channel, or a channel with a
+        named reference, is computed as the difference of two channels of the recording.
 
         Parameters
         ----------
         raw : mne.io.Raw | path
-            Continuous recording in volts, which is not modified, or an EDF, BDF, FIF or WFDB file.
+            Continuous recording in volts (it is not modified), or the path of an EDF, BDF, FIF or
+            WFDB file.
         overlap : float
             Overlap of consecutive windows, as a proportion of the window length in [0, 1). If 0,
             the windows do not overlap. With overlap, additional windows are predicted, and each
-            row is the mean of the probabilities of all windows that overlap with it, weighted by
-            the duration of the overlap.
+            row contains mean probabilities: the average over all windows that overlap with the
+            row, weighted by the duration of the overlap.
         preprocess : bool
             Whether to resample, re-reference, filter and scale the recording like the training
             recordings, according to ``preprocessing_``. If False, the recording is not
@@ -231,14 +232,14 @@ class WindowsClassifier(LabelPredictor):
             One row for each window, from the beginning of the recording. An incomplete window at
             the end is not predicted. Columns:
 
-            - ``onset``, ``duration``: in seconds from the first sample. In a resampled recording,
-              onsets are accurate to one sample, and to one and a half samples after a gap.
-            - ``label``: name of the most probable class, or the label as text. None if the window
-              is not predicted, because it contains a gap or overlaps with an annotation that
-              begins with "BAD".
+            - ``onset``, ``duration``: in seconds; onsets are relative to the first sample. In a
+              resampled recording, onsets are accurate to one sample (1.5 samples after a gap).
+            - ``label``: name of the most probable class; without class names, its label as text.
+              None if the window is not predicted, because it contains a gap or overlaps with an
+              annotation that begins with "BAD".
             - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN if
               the window is not predicted.
-            - ``entropy``: entropy of these probabilities, in nats. NaN if the window is not
+            - ``entropy``: entropy of the class probabilities, in nats. NaN if the window is not
               predicted.
             - ``n_chans``: number of channels of ``fit`` that are present in the recording and are
               used for the prediction.
@@ -257,11 +258,11 @@ class WindowsClassifier(LabelPredictor):
         TypeError
             If ``raw`` is neither a Raw nor a path.
         ValueError
-            If a file cannot be read; when the recording contains none of the channels of
-            ``fit``, or not all of them and the model requires all channels; when no window can be
-            predicted; when samples are NaN; when the sampling rate of ``fit`` is unknown. For a
-            FewLabelsClassifier with subject-wise centering, when fewer than 10 windows can be
-            predicted. With ``smooth=True``, when the model has no transition probabilities.
+            If a file cannot be read; if all channels of ``fit`` are missing in the recording, or
+            if some are missing and the model requires all channels; if no window can be predicted;
+            if samples are NaN; if the sampling rate of ``fit`` is unknown. For a
+            FewLabelsClassifier with subject-wise centering, if fewer than 10 windows can be
+            predicted. With ``smooth=True``, if the model has no transition probabilities.
 
         Warns
         -----
@@ -269,10 +270,10 @@ class WindowsClassifier(LabelPredictor):
             In any of these cases:
 
             - Channels of ``fit`` are missing, and only the remaining channels are used.
-            - The recording has a different reference, or another difference in preprocessing that
-              cannot be corrected.
-            - The recordings of ``fit`` had different bands or references, so that no band or no
-              reference is applied to this recording.
+            - The reference or another preprocessing step of the recording differs from ``fit``, and
+              the difference cannot be corrected.
+            - The recordings of ``fit`` had different frequency bands (so this recording is not
+              filtered) or different references (so it is not re-referenced).
             - Channels are flat or clipped for at least 1 % of the time, and for at least the length
               of a window.
             - Amplitudes are far outside the range of the training windows.

@@ -192,14 +192,14 @@ def _check_callbacks(
         if schedule is not None and issubclass(callback_class, LRScheduler):
             raise ValueError(
                 f"{beginning}, which conflicts with the built-in learning rate schedule. Remove "
-                f"it, or {remedy}."
+                f"this callback, or {remedy}."
             )
         monitored = getattr(callback() if callback is callback_class else callback, "monitor", None)
         if not validation and isinstance(monitored, str) and "valid" in monitored:
             raise ValueError(
                 f"{beginning}, which monitors {monitored}, but there are no validation windows. "
-                "Monitor train_loss, or hold out validation windows with validation=0.2 "
-                "(fine-tuning only)."
+                "Monitor train_loss or, for fine-tuning, hold out validation windows with "
+                "validation=0.2."
             )
 
 
@@ -281,7 +281,7 @@ _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callb
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Yield an unfitted copy of an estimator, and seeds, to prepare a fit without training.
+    """Yield an unfitted copy of an estimator, and seeds, for a fit that stops before training.
 
     Within this context, no files are written and no warnings are issued. The random state of torch
     is restored afterwards.
@@ -302,12 +302,12 @@ def read_windows(
     Raises
     ------
     ValueError
-        If there are no windows, or when ``sfreq`` and ``preprocessing`` contain different
-        sampling rates.
+        If there are no windows, or if ``sfreq`` and ``preprocessing`` contain different sampling
+        rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "The recordings of the argument preprocessing are", "the argument sfreq is set to"
-    checks.check_same_rate(rate, sfreq, *whose, "omit one of the two")
+    whose = "In the argument preprocessing, recordings are", "the argument sfreq is set to"
+    checks.check_same_rate(rate, sfreq, *whose, "correct one of the two arguments")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
@@ -394,7 +394,7 @@ def batches(
     for batch in windows.batches(batch_size, any_montage=True):
         if batch.shape[-1] < patch_size:
             raise ValueError(
-                f"Windows must have at least {patch_size} samples, the length of a patch, got "
+                f"Windows must have at least {patch_size} samples (one patch), got "
                 f"{batch.shape[-1]} samples. Use longer windows."
             )
         yield torch.from_numpy(batch).to(device), windows.montage_of(n_read)
@@ -444,7 +444,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
     Warns
     -----
     UserWarning
-        If the preprocessing differs between recordings, or when ``preprocessing`` contradicts the
+        If the preprocessing differs between recordings, or if ``preprocessing`` contradicts the
         metadata that is stored with the windows.
     """
     counts = preprocessing.counted(windows.column("preprocessing"))
@@ -470,8 +470,8 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
         listing = "; ".join(entry.text("in the argument") for entry in contradictions)
         checks.warn_user(
             "The argument preprocessing contradicts the preprocessing stored with the windows "
-            f"({listing}). The argument takes precedence; correct it, or omit this entry to use "
-            "the stored value."
+            f"({listing}). The argument takes precedence. Correct it, or omit entries from it to "
+            "use the stored values."
         )
     known = {name: value for name, value in vars(argument).items() if value is not None}
     merged = replace(recorded, **known)
@@ -516,8 +516,8 @@ def advice(
         hint = " (reference='average'; in commands, --reference average)" if is_average else ""
         return f"Apply the {data} to the recordings before creating windows{hint}."
     return (
-        f"Apply the {data} to the recordings. For the {', '.join(irreversible)}, start from the "
-        "original recordings, because filtering and re-referencing cannot be undone."
+        f"Apply the {data} to the original recordings, because filtering and re-referencing cannot "
+        f"be undone (affected: {', '.join(irreversible)})."
     )
 
 
@@ -609,8 +609,8 @@ def computed_once(
     Parameters
     ----------
     make_key : callable
-        Function that returns a hashable key of everything that determines the features of a
-        window, apart from the window.
+        Function that returns a hashable key. The key and the window together must determine the
+        features of the window.
     windows : Windows
         Windows with the channels that are used.
     compute : callable

@@ -34,9 +34,9 @@ class ElectrodeCode(nn.Module):
 
     The Fourier features are sines and cosines of plane waves across the head. A linear layer
     projects them to ``embed_dim``. With ``electrode_position=True``,
-    :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial tokens. The gains of a
-    :class:`~braindecode_pars.models.SpatialFilter` are also computed by this module. The paper does
-    not encode electrode positions.
+    :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial tokens. A
+    :class:`~braindecode_pars.models.SpatialFilter` uses the same module to compute its gains (the
+    weights of features). The paper does not encode electrode positions.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ElectrodeCode(nn.Module):
         Size of the encoding.
     oblique : bool
         Directions of the waves. If False, the waves are along the three axes, with wavelengths of
-        4, 2, 1 and 1/2 head radii. The encoding is then a sum of functions of a single coordinate.
+        4, 2, 1 and 1/2 head radii. The encoding is then a sum of functions of one coordinate each.
         If True, the waves are along the axes and all diagonals, with wavelengths of 4, 2 and 1 head
         radii. The encodings of the 64 electrodes of the 10-10 system are then linearly independent,
         so that a linear function of the encoding can have arbitrary values at these electrodes.
@@ -74,7 +74,7 @@ class ElectrodeCode(nn.Module):
         ----------
         positions : Tensor, shape (..., n_chans, 3)
             Positions in meters in the head frame. A position that contains NaN, or equals the
-            origin, is unknown.
+            origin, is treated as unknown.
 
         Returns
         -------
@@ -113,11 +113,11 @@ _RULES = dict(n_features=checks.integer(1), n_gains=checks.integer(1))
 class SpatialFilter(nn.Module):
     r"""Spatial filters for any montage: weights are a learned function of electrode position.
 
-    The module computes weighted means of features over channels. In attention, the encoding of the
-    position is only added to the features of a channel. To distinguish left from right, features
-    and position have to be multiplied, which this module does. Each feature :math:`f_c` of channel
-    :math:`c` at position :math:`p_c` is multiplied by ``n_gains`` gains. The gains are a linear
-    function of a Fourier encoding of the position. The output is
+    The module computes weighted means of features over channels. Attention only adds an encoding of
+    the position to the features of a channel. Distinguishing left from right requires a product of
+    features and position, which this module computes: each feature :math:`f_c` of channel :math:`c`
+    at position :math:`p_c` is multiplied by ``n_gains`` weights, called gains. The gains are a
+    linear function of a Fourier encoding of the position. The output is
 
     .. math:: \operatorname{LayerNorm}\Big(\frac{1}{C} \sum_{c=1}^{C} g_k(p_c) \odot f_c\Big),
         \qquad k = 1, \ldots, K.
@@ -139,11 +139,11 @@ class SpatialFilter(nn.Module):
 
     Notes
     -----
-    A linear layer after :meth:`pool` (the output before the layer norm) can represent every linear
-    classifier of all features of all channels of a montage, under two conditions: ``n_gains`` is at
-    least the number of outputs, and the encodings of the electrode positions are linearly
-    independent. The second condition holds for the 64 electrodes of the 10-10 system. The layer
-    norm normalizes mean and scale of the output of each window.
+    A linear layer on the output of :meth:`pool`, which has no layer norm, can represent every
+    linear classifier of the features of all channels, under two conditions: ``n_gains`` is at least
+    the number of outputs, and the encodings of the electrode positions are linearly independent.
+    The second condition holds for the 64 electrodes of the 10-10 system. In :meth:`forward`, the
+    layer norm normalizes the mean and the scale of the output for each window.
 
     Related work: the spatial attention of Défossez et al. weights channels by a Fourier series of
     their 2-D positions. The spatial filters of S-JEPA (Guetschel et al.) are learned for a single
@@ -216,7 +216,7 @@ class SpatialFilter(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_gains * n_features)
-            Weighted means of all features with the first gain, then with the second gain, and so
+            Weighted means of all features: with the first gain, then with the second gain, and so
             on.
         """
         # (..., n_chans, n_gains * n_features) -> (..., n_chans, n_gains, n_features)
@@ -233,7 +233,7 @@ LIMIT = 3.0
 
 
 def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
-    r"""Return the log amplitude of each channel, relative to the mean over channels of the window.
+    r"""Return the log amplitude of each channel, minus the mean log amplitude of its window.
 
     The encoder cannot use amplitudes, because :func:`~braindecode_pars.tokens.instance_norm`
     removes them. The relative amplitude of channel :math:`c` is :math:`\log s_c -
@@ -252,9 +252,9 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     Returns
     -------
     Tensor of float32 (float64 for float64 windows), shape (batch, n_chans)
-        Natural logarithms, clipped to the range -3 to 3. The value is -3 for a flat channel, and 0
-        for missing channels, for the only channel of a window, and for all channels of a window in
-        which all channels are flat.
+        Natural logarithms, clipped to the range -3 to 3. The value is 0 for missing channels, for
+        the only channel of a window, and if all channels of a window are flat. The value of any
+        other flat channel is -3.
 
     Examples
     --------
@@ -290,8 +290,8 @@ class AmplitudeCode(nn.Sequential):
     """Learned nonlinear encoding of relative amplitudes; the encoding of 0 is 0.
 
     With ``amplitude=True``, :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial
-    tokens. The encoding is nonlinear, because the relative amplitudes of a window sum to zero, so
-    that a linear encoding would cancel in a mean over channels.
+    tokens. The relative amplitudes of a window sum to zero, so a linear encoding would cancel in a
+    mean over channels. Therefore, the encoding is nonlinear.
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ Network = TypeVar("Network", bound="SavedInFolder")
 class SavedInFolder(_Model):
     """Mixin to save and load a braindecode model with an ``encoder`` and a ``final_layer``.
 
-    List this class before the mixin of braindecode in the bases of a model. It overrides the
-    methods of the mixin that write pickle files, or that import a class whose name is read from a
-    file.
+    List this class before the mixin of braindecode in the bases of a model. It overrides two kinds
+    of methods of that mixin: methods that write pickle files, and methods that import a class
+    whose name is read from a file.
     """
 
     #: The notes of braindecode would import the model from braindecode. The docstring of the model
@@ -126,8 +126,7 @@ class SavedInFolder(_Model):
         pretrained_model_name_or_path : path | str
             Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
             is downloaded. To build a new model with a pretrained encoder, pass the name of a
-            bundled encoder, such as ``"small"``, the folder of an encoder, or the model id of an
-            encoder.
+            bundled encoder (such as ``"small"``), or the folder or the model id of an encoder.
         strict : bool
             Whether to raise an error if the tensors in the file do not match the tensors of the
             model. If False, only matching tensors are loaded.
@@ -137,8 +136,8 @@ class SavedInFolder(_Model):
         map_location : str | torch.device
             Device of the model.
         **arguments
-            Arguments of the constructor that override the saved arguments, such as ``n_times`` or
-            ``chs_info``. Arguments of the download: ``revision``, ``cache_dir``,
+            Arguments of the constructor (such as ``n_times`` or ``chs_info``), which override the
+            saved arguments; and arguments of the download: ``revision``, ``cache_dir``,
             ``force_download``, ``local_files_only`` and ``token``.
 
         Returns
@@ -216,8 +215,8 @@ def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
         return LoadedEncoder(source, None, None)
     if not isinstance(source, (str, Path)):
         raise TypeError(
-            "encoder must be a name, a folder or a PatchEncoder, such as encoder_ of a fitted "
-            f"estimator, got {type(source).__name__}."
+            "encoder must be a name, a folder or a PatchEncoder (such as encoder_ of a fitted "
+            f"estimator), got {type(source).__name__}."
         )
     return encoder_from_file(network, model_files.read_model(source))
 
@@ -234,7 +233,7 @@ def encoder_from_file(
         report = net.load_report
         if report is None or not any(name.startswith("encoder.") for name in report.loaded):
             raise ValueError(
-                f"{model.source} contains no weights of an encoder: {report}. Pass a model with an "
+                f"{model.source} contains no encoder weights ({report}). Pass a model with an "
                 "encoder."
             )
         return LoadedEncoder(net.encoder, model.description["network"].get("sfreq"), report)

@@ -104,26 +104,26 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     sfreq : float | None
         Sampling rate in Hz.
     encoder : str | path | PatchEncoder | None
-        Pretrained encoder, whose weights are copied: the name of a bundled encoder, such as
-        ``"small"``, the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
+        Pretrained encoder, whose weights are copied: the name of a bundled encoder (such as
+        ``"small"``), the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
         or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
         the encoder take precedence over the arguments below. The windows must have the sampling
         rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
-        Length of a patch in seconds. If ``sfreq`` is neither passed nor inferred, a patch is a
-        thirtieth of the window (1 s in the 30 s windows of the paper), and PARSNet warns.
+        Length of a patch in seconds. If the sampling rate is unknown, a patch is 1/30 as long as
+        the window (1 s for the 30 s windows of the paper), and PARSNet warns.
     patch_size : int | None
         Length of a patch in samples. It takes precedence over ``patch_seconds``, and ``sfreq`` is
         then not required.
     channel_drop_prob : float
         Probability of dropping a spatial token in training. At least one token per window is always
-        retained. The channels are already dropped before the encoder, which gives the same result
-        at lower cost.
+        retained. Channels are dropped before the encoder, which saves time and does not change the
+        result.
     electrode_position : "auto" | bool
         Whether to add a learned encoding of the 3-D electrode position to each spatial token before
-        the attention. Without it, as in the paper, the attention cannot distinguish C3 from C4. If
-        ``"auto"``, the encoding is added if ``chs_info`` contains several channels and the position
-        of at least one channel is known. Positions can be passed to :meth:`forward` as ``pos``.
+        the attention. Without positions, as in the paper, attention cannot distinguish C3 from C4.
+        ``"auto"`` adds the encoding if ``chs_info`` contains several channels and the position of
+        at least one channel is known. Positions can be passed to :meth:`forward` as ``pos``.
         Otherwise, they are looked up by the channel names in ``chs_info``, which can be passed here
         or to :meth:`forward`.
     amplitude : bool
@@ -135,8 +135,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     head : "attention" | "spatial_filter" | "both"
         How the channels are pooled. ``"attention"`` is the cross-attention of the paper.
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
-        means whose weights are a function of the electrode position, also if
-        ``electrode_position=False``. ``"both"`` concatenates the outputs of both.
+        means over channels. The weights are a function of the electrode position, also if
+        ``electrode_position=False``. ``"both"`` concatenates the outputs of attention and filter.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The cross-attention over
         channels also has ``num_heads`` heads. The defaults are the same as in
@@ -152,9 +152,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         ``"space_time"`` encodes all channels jointly
         (:class:`~braindecode_pars.models.SpaceTimeEncoder`).
     channel_strategy, channel_strategy_kwargs : "native", None
-        Arguments of pretrained models in braindecode after version 1.8, which map the channels of
-        the windows to the channels of the pretraining. PARSNet accepts windows with any channels,
-        so other values raise an error.
+        In braindecode after version 1.8, these arguments control how a pretrained model maps the
+        channels of windows to the channels of pretraining. PARSNet accepts windows with any
+        channels, so any values other than the defaults raise an error.
 
     Attributes
     ----------
@@ -183,8 +183,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     Warns
     -----
     UserWarning
-        If the sampling rate is unknown, or when the model uses electrode positions but no
-        position is known.
+        If the sampling rate is unknown, or if the model uses electrode positions but no position
+        is known.
 
     Examples
     --------
@@ -358,8 +358,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         patch_size = patch_size_for(patch_seconds, sfreq, _inferred(lambda: self.n_times))
         if sfreq is None:
             checks.warn_user(
-                f"The sampling rate is unknown, so PARSNet uses patches of {patch_size} samples, a "
-                "thirtieth of the window. Pass sfreq in Hz (module__sfreq in EEGClassifier)."
+                f"The sampling rate is unknown, so PARSNet uses patches of {patch_size} samples "
+                "(1/30 of the window). Pass sfreq in Hz (module__sfreq in EEGClassifier)."
             )
         return patch_size
 
@@ -489,7 +489,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         ValueError
-            If ``head="spatial_filter"``, and as in :meth:`forward`.
+            If ``head="spatial_filter"``, or in the same cases as in :meth:`forward`.
         """
         if self.head == "spatial_filter":
             raise ValueError(
@@ -590,7 +590,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         if self.electrode_position and self._chs_info is None:
             raise ValueError(
                 "electrode_position=True requires electrode positions. Pass chs_info with channel "
-                "names to PARSNet or to forward, or pos to forward."
+                "names (to PARSNet or to forward), or pass pos to forward."
             )
         return electrodes.positions_of(None, x) if self._uses_positions else None
 
@@ -648,8 +648,8 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     patch_seconds : float
         Length of a patch in seconds.
     sfreq : float | None
-        Sampling rate in Hz. If None, a patch is a thirtieth of the window, which is one second in
-        the 30 s windows of the paper.
+        Sampling rate in Hz. If None, a patch is 1/30 as long as the window (1 s for the 30 s
+        windows of the paper).
     n_times : int | None
         Number of samples in a window. None if unknown.
 
@@ -672,8 +672,8 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     if sfreq is None:  # a fraction of the window
         if n_times is None:
             raise ValueError(
-                "The number of samples in a patch cannot be determined. Pass sfreq, the sampling "
-                "rate in Hz, or n_times, the number of samples in a window."
+                "The number of samples in a patch cannot be determined. Pass sfreq (sampling rate "
+                "in Hz) or n_times (number of samples in a window)."
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     patch_size = max(1, round(patch_seconds * sfreq))

@@ -182,7 +182,7 @@ class SpaceTimeEncoder(PatchEncoder):
     def embed(
         self, x: Tensor, positions: Tensor | None, keep: Tensor | None, layer: int = -1
     ) -> Tensor:
-        """Return one feature vector for each channel of windows; see :func:`embed_channels`."""
+        """Return one feature vector for each channel of each window, see :func:`embed_channels`."""
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         positions = positions_of(None, x) if positions is None else positions
@@ -225,9 +225,9 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     x : Tensor, shape (batch, n_times)
         Signals of at least one patch, in any unit and of any floating-point type.
     layer : int
-        Layer of the encoder whose features are averaged over time: 0 for the tokens with their
-        position encodings, k for the output of block k, -1 for the last block and the final layer
-        norm. See :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
+        Layer whose features are averaged over time: 0 for the tokens with their position
+        encodings, k for the output of block k, -1 for the normalized output of the last block. See
+        :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def embed_channels(
     keep: Tensor | None = None,
     layer: int = -1,
 ) -> Tensor:
-    """Return one feature vector for each channel of windows.
+    """Return one feature vector for each channel of each window.
 
     A :class:`~braindecode_pars.PatchEncoder` encodes each channel separately (section 2.4 of the
     paper), and a :class:`~braindecode_pars.models.SpaceTimeEncoder` encodes all channels jointly.

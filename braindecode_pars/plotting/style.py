@@ -293,7 +293,7 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     if absent:
         raise ValueError(
             f"Labels without a class name: {', '.join(map(repr, sorted(absent, key=by_number)))}. "
-            f"Pass only these labels or class names: {', '.join(map(repr, table))}."
+            f"The accepted labels and class names are: {', '.join(map(repr, table))}."
         )
     return [table.get(label) for label in values]
 

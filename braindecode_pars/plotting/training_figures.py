@@ -22,9 +22,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     """Plot training curves: the loss in each epoch, with one panel per training phase.
 
     In phases with relative losses, such as pretraining, the relative training loss is shown, with a
-    dotted line at the chance level (1). The losses of the parts of a joint task are shown as
-    thinner lines. In all other phases, the training loss and the validation loss are shown. Each
-    run is a separate line.
+    dotted line at the chance level (1). If the pretext task has several losses, each of them is
+    shown as a thinner line. In all other phases, the training loss and the validation loss are
+    shown. Each run is a separate line.
 
     Parameters
     ----------
@@ -166,9 +166,9 @@ def shift_matrices(
     The figure follows figure 7 of the paper (appendix A.5), "Relative Time Shift Reconstructions".
     It shows the prediction, the target and the absolute error as matrices, with patches in
     chronological order, and a scatter plot of prediction against target. The title contains the
-    mean squared error of the prediction, and the chance level: the mean squared error of predicting
-    zero, the best prediction that ignores the signal. If the matrix of predictions has a uniform
-    color, the model has not learned the task yet.
+    mean squared error of the prediction, and the chance level. The chance level is the mean squared
+    error of predicting zero, which is the best prediction that ignores the signal. If the matrix of
+    predictions has a uniform color, the model has not learned the task yet.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def shift_matrices(
     Raises
     ------
     ValueError
-        If the shapes differ, or are not square matrices.
+        If the shapes differ, or the arrays are not square matrices.
 
     Examples
     --------
@@ -214,8 +214,8 @@ def shift_matrices(
     shape = arrays[0].shape
     if shape != arrays[1].shape or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(
-            "prediction and target must be matrices of one window with the same shape (n_masked, "
-            f"n_masked), got {shape} and {arrays[1].shape}. Pass one window, for example "
+            "prediction and target must be square matrices of the same shape (n_masked, n_masked), "
+            f"got {shape} and {arrays[1].shape}. Pass the matrices of one window, for example "
             "prediction[0] and target[0]."
         )
     # A column of the target contains the starts of the patches, up to a constant.
@@ -262,9 +262,9 @@ def confusion_matrix(
     Parameters
     ----------
     true, predicted : ndarray, shape (n_windows,)
-        True and predicted labels. Windows in which either label is None, NaN or -1 are ignored. If
-        the labels are -1 and 1, then -1 is treated as a class if it has a name in ``class_names``,
-        or if ``class_names`` is None and -1 is predicted.
+        True and predicted labels. Windows in which either label is None, NaN or -1 are ignored.
+        Exception: -1 is a class if it has a name in ``class_names``, or if ``class_names`` is None
+        and -1 is predicted (as with the classes -1 and 1).
     class_names : mapping of label to str | sequence of str | None
         Names of the labels, such as ``class_names_`` of a classifier, or a sequence with the names
         of the labels 0, 1, .... All of these classes are shown. If None, the labels that occur are

@@ -57,18 +57,19 @@ class EncoderCard:
     sfreq : float | None
         Sampling rate of the training windows in Hz; None when it is unknown.
     task : str | None
-        Name of the pretext task; None without pretraining, or when the task is unknown.
+        Name of the pretext task; None without pretraining, or if the task is unknown.
     task_params : dict
         Arguments of the pretext task that differ from the defaults.
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty if the
         encoder was not trained; None when the subjects are unknown. A name without a corpus matches
-        the same name in any corpus. A number without a corpus does not, because numbers occur in
-        many corpora. A shared encoder contains no names, see :meth:`without_names`.
+        the same name in any corpus. A number without a corpus matches only the same number without
+        a corpus, because numbers occur in many corpora. A shared encoder contains no names, see
+        :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning after pretraining; None when the subjects are unknown.
     n_windows, epochs : int
-        Number of windows and of epochs of pretraining.
+        Number of windows and number of epochs in pretraining.
     n_times, n_steps, n_examples : int | None
         Number of samples in a crop, number of training steps, and total number of crops in these
         steps; None when they are unknown. The training cost is computed from these numbers.
@@ -95,19 +96,20 @@ class EncoderCard:
     -----
     Bundled encoders have the following entries in ``about``, in JSON types:
 
-    - ``name``, ``description``: name of the encoder, and a sentence.
+    - ``name``, ``description``: name of the encoder, and a description in one sentence.
     - ``license``, ``attribution``: license, and a list of references to cite.
     - ``corpora``, ``people``: list of the corpora, and list of descriptions of their subjects.
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass filter in Hz, the
       reference, and a list of the channels.
-    - ``held_out``: ``loss_relative`` on held-out subjects, a description of these subjects in
-      ``people``, and ``parts``, ``n_crops`` and ``seed`` of ``docs/experiments/held_out_loss.py``.
+    - ``held_out``: ``loss_relative`` (relative loss on held-out subjects), ``people`` (description
+      of these subjects), and the values ``parts``, ``n_crops`` and ``seed`` of
+      ``docs/experiments/held_out_loss.py``.
     - ``date``, ``command``, ``machine``: date, command and machine of the training.
-    - ``n_subjects``, ``n_finetune_subjects``: numbers of subjects, in a shared encoder without
-      names.
-    - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains the
-      ``recordings``, when and where the features were ``measured``, and the columns of a ``table``
-      from :func:`~braindecode_pars.evaluation.audit_encoder`, with one row for each property.
+    - ``n_subjects``, ``n_finetune_subjects``: numbers of subjects, only in a shared encoder, which
+      contains no names.
+    - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains
+      ``recordings`` (their description), ``measured`` (date and machine) and ``table`` (columns of
+      the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
 
     If the pretraining of an encoder is continued, the resulting card has a new ``about``, and the
     previous ``about`` is in ``continued_from``.
@@ -148,7 +150,7 @@ class EncoderCard:
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
     def differences(self, actual: Preprocessing) -> list[Difference]:
-        """Compare the band and the reference of the training data with other recordings.
+        """Compare the band and the reference of the training data and of other recordings.
 
         Parameters
         ----------
@@ -278,7 +280,8 @@ def warn_unknown_corpora(
     Warns
     -----
     UserWarning
-        If a test subject and a training subject have the same number, and a corpus is unknown.
+        If a test subject and a training subject have the same number, and the corpus of one of
+        them is unknown.
     """
     seen = {name: [s for card in cards[name] for s in card.seen_subjects] for name in cards}
     keys = {name: SeenSubjects(subjects) for name, subjects in seen.items()}

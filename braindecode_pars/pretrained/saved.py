@@ -42,9 +42,8 @@ def save_encoder(
         Folder of the encoder. It is created if it does not exist. An existing encoder in this
         folder is replaced.
     share : bool
-        Whether to save the encoder for sharing: without the names of subjects, see
-        :meth:`EncoderCard.without_names`, and with a model card, ``README.md``, unless the folder
-        already contains one.
+        Whether to save for sharing: without subject names (see :meth:`EncoderCard.without_names`),
+        and with a model card (``README.md``; an existing one is kept).
 
     Returns
     -------
@@ -54,9 +53,9 @@ def save_encoder(
     Raises
     ------
     ValueError
-        If the activation of the encoder is not a class of ``torch.nn``, or its weights are not
-        finite. Also when the folder contains a model of another kind, or files but no model. With
-        ``share=True``, also when it contains any other file.
+        If the activation of the encoder is not a class of ``torch.nn``, if its weights are not
+        finite, or if the folder contains a model of another kind, or files but no model. With
+        ``share=True``, also if the folder contains files that do not belong to the encoder.
     OSError
         If the folder cannot be written. Its previous content is then unchanged.
 
@@ -134,12 +133,12 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
         If the folder or its model file does not exist. For an unknown name, the message lists the
         names of the bundled encoders.
     ValueError
-        If a file is corrupt, or when its tensors do not match the encoder that it describes. The
+        If a file is corrupt, or if its tensors do not match the encoder that it describes. The
         message contains the number of matching tensors.
     TypeError
         If the source has another type.
     ImportError
-        If a download requires ``huggingface_hub`` and it is not installed.
+        If a model must be downloaded, but ``huggingface_hub`` is not installed.
 
     Examples
     --------
@@ -172,7 +171,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     is_unfitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
         f"encoder must contain a pretrained encoder, got {type(source).__name__}"
-        + (", which may not be fitted" if is_unfitted else "")
+        + (", which has probably not been fitted" if is_unfitted else "")
         + ". Pass a folder, a PatchEncoder, or a fitted estimator, net or model with an encoder."
     )
 
@@ -183,9 +182,8 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     Returns
     -------
     dict of str to EncoderCard
-        Encoder cards by the name of the encoder. A name, such as ``"pars-sleep"``, consists of
-        pretext task and corpus, and can be passed to ``encoder`` of the estimators and to
-        :func:`load_encoder`.
+        Encoder cards by encoder name. A name, such as ``"pars-sleep"``, consists of pretext task
+        and corpus. It can be passed to the estimators as ``encoder``, and to :func:`load_encoder`.
 
     Raises
     ------

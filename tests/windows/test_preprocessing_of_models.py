@@ -91,7 +91,7 @@ OTHER = dict(filter=dict(l_freq=1.0, h_freq=60.0), notch_filter=dict(freqs=50.0)
         (
             [dict(filter=dict(l_freq=1.0, h_freq=30.0))],
             2.0,
-            r"band 1-30 Hz, but 0\.5-60 Hz in training\. .* For the band, start from the",
+            r"band 1-30 Hz, but 0\.5-60 Hz in training\. .* original .*\(affected: band\)",
         ),
         (
             [dict(set_eeg_reference={})],
@@ -99,7 +99,7 @@ OTHER = dict(filter=dict(l_freq=1.0, h_freq=60.0), notch_filter=dict(freqs=50.0)
             r"band not filtered, but 0\.5-60 Hz in training; "
             "notch none, but 50 Hz in training; "
             "reference average, but as recorded in training; "
-            r"window length 1 s, but 2 s in training\. .* For the reference, start from",
+            r"window length 1 s, but 2 s in training\. .* original .*\(affected: reference\)",
         ),
         ([STEPS, OTHER, STEPS], 2.0, r"1-60 Hz.*15 of 45"),
     ],
