@@ -134,9 +134,9 @@ def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
     folder : Path
         Folder in which files were written.
     at_once : bool
-        If False, folders younger than 5 seconds and folders in subfolders are not removed: a
-        running process may not have locked a young folder yet. If True, all temporary folders that
-        are not locked are removed; set only if no other process uses the folder.
+        If False, subfolders are not searched, and folders younger than 5 seconds are not removed,
+        because a running process may not have locked them yet. If True, all temporary folders that
+        are not locked are removed; use True only if no other process uses the folder.
 
     Returns
     -------

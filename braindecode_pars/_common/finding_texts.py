@@ -204,9 +204,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "Bad channels are excluded. To keep the same channels in all recordings, interpolate bad "
     "channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
-    "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from {{used}} of the {{n_fitted}} "
-    "channels of the training data. If a recording has none of these channels, all of its EEG "
-    "channels are used.",
+    "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
+    "the training data ({used} of {n_fitted}). If a recording has no channel of the training data, "
+    "all of its EEG channels are used.",
     "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
     "were checked, for example in window {window} (channels: row {rows:3}). Add disconnected "
     "electrodes to info['bads'], or list only the other channels in channels=.",

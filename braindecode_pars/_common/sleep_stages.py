@@ -175,7 +175,7 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     Warns
     -----
     UserWarning
-        If other names are omitted, such as numbers without a scheme, or coarser stages.
+        If names of scored windows are omitted, such as numbers without a scheme, or coarser stages.
 
     References
     ----------

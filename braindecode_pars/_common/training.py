@@ -33,9 +33,10 @@ _SCHEDULE_RULES = dict(
 class WarmupCosine(skorch.callbacks.Callback):
     """Learning rate schedule: linear warm-up, then cosine annealing to zero.
 
-    The learning rate is updated in every step. It depends on the proportion of completed steps: all
-    steps of ``max_epochs`` epochs are 1. The defaults are the settings of the paper (section 2.5):
-    during the first 100 of 1000 epochs, the learning rate increases from a tenth to the full value.
+    The learning rate is updated in every step. It depends on the number of completed steps, as a
+    proportion of the steps in ``max_epochs`` epochs. The defaults are the settings of the paper
+    (section 2.5): during the first 100 of 1000 epochs, the learning rate increases from a tenth to
+    the full value.
 
     Parameters
     ----------
