@@ -527,8 +527,9 @@ class SignalFeatures(GridTask):
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
-                    f"features contains unknown names: {checks.format_list(unknown)}. Pass names "
-                    f"from {checks.format_list(list(FEATURES))}, or a dict of functions by name."
+                    f"features contains unknown names: {checks.format_list(unknown)}. The known "
+                    f"names are {checks.format_list(list(FEATURES))}. To use other features, pass "
+                    "a dict of functions by name."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
