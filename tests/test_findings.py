@@ -47,7 +47,7 @@ def test_every_kind_has_a_text_of_its_values(kind):
 
 
 def test_lists_and_nouns_in_texts():
-    assert "row 0, 2 of window 17" in FLAT.text
+    assert "window 17 (channels: row 0, 2)" in FLAT.text
     values = dict(channels=["C3"], n=1, n_windows=4)
     assert Finding("bad_channels", values).text.startswith("Channel C3 is marked")
     values["channels"] = ["C3", "C4"]

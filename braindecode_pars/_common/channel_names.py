@@ -130,8 +130,8 @@ def is_eeg(ch: Mapping[str, Any]) -> bool:
     Returns
     -------
     bool
-        True for the types "eeg", "ecog", "seeg" and "dbs", unless the type is "eeg" and the name is
-        the name of another signal.
+        True for the types "ecog", "seeg" and "dbs". For the type "eeg", True if the name does not
+        indicate another signal.
 
     Examples
     --------
@@ -151,8 +151,8 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
 
     If all channels of a recording have the type "misc" (or "stim"), channel types were not set, as
     with :func:`mne.create_info` and :func:`braindecode.datasets.create_from_X_y` without
-    ``ch_types``. Channels of type "misc" are then treated as EEG, unless the name is the name of
-    another signal.
+    ``ch_types``. Channels of type "misc" are then treated as EEG, except for channels whose name
+    indicates another signal.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
     Returns
     -------
     list of dict
-        The channels. Channels of recordings with channel types are not changed.
+        The channels. If channel types were set, the channels are not changed.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def electrode_name(channel: str) -> str:
 
 
 def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first two channels with different references in their names, or None.
+    """Return the first two channels whose names contain different references, or None.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ _SHORT = re.compile(r"[A-H]\d+")
 
 
 def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[str]:
-    """Prefix names of BioSemi electrodes that have another meaning in the 10-20 system.
+    """Add a prefix to BioSemi electrode names that have another meaning in the 10-20 system.
 
     BioSemi caps name their electrodes A1, A2, ..., up to D32 for 128 electrodes. A recording is
     assumed to use a BioSemi cap if at least two names exist only in BioSemi caps, such as A5 and
@@ -382,8 +382,8 @@ def other_system(*recordings: Sequence[str]) -> str:
         return ""
     return (
         " In BioSemi caps, the names A1 to H32 refer to other electrodes than in the 10-20 "
-        "system. Rename BioSemi channels to the 10-20 electrodes at the same positions with "
-        "raw.rename_channels, or refer to BioSemi electrodes with a prefix, as in 'BioSemi C3'."
+        "system. Either rename the BioSemi channels to the 10-20 electrodes at the same positions "
+        "(raw.rename_channels), or refer to BioSemi electrodes with a prefix, as in 'BioSemi C3'."
     )
 
 
@@ -404,8 +404,8 @@ def why_no_electrode(ch: Mapping[str, Any]) -> str:
     ----------
     ch : mapping
         Channel, as in ``mne.Info["chs"]``. Scalp electrodes are the electrodes of the 10-05 system.
-        The channel may have any reference except another scalp electrode; with such a reference, it
-        is a bipolar channel.
+        If the reference of the channel is another scalp electrode, the channel is bipolar; all
+        other references are accepted.
 
     Examples
     --------

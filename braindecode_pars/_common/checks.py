@@ -129,7 +129,7 @@ def check_parameters(
     values : mapping of str to Any
         Values by parameter name. Parameters without a rule are not checked.
     rules : mapping of str to ParameterRule
-        Rules by parameter name. Rules of other parameters are ignored.
+        Rules by parameter name. Rules of parameters that are not in ``values`` are ignored.
     owner : str
         Name of the class or function that has these parameters, for the error message.
 
@@ -262,10 +262,10 @@ _SHOWN: set[tuple[Any, ...]] = set()
 def warn_user(message: str | Warning) -> None:
     """Issue a warning that points to the line of user code that caused it.
 
-    By default, Python shows a warning once per line of code, but forgets which warnings were shown
-    whenever a library changes the warning filters, as scikit-learn does in every fold. This
-    function keeps its own record, so that a cross-validation shows a warning only once. Filters
-    that show all warnings are respected.
+    By default, Python shows a warning once per line of code. However, Python forgets which warnings
+    it has shown when a library changes the warning filters, as scikit-learn does in every fold.
+    This function keeps its own record, so that a cross-validation shows a warning only once.
+    Warning filters that show all warnings, such as "always", are respected.
 
     Parameters
     ----------

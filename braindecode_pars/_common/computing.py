@@ -56,8 +56,8 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
     """Use the default settings of torch inside the context: float32, CPU, no autocast.
 
     This is required because a program may have set another default dtype or device, or may call
-    this package inside ``no_grad`` or autocast. The default dtype is global to the process, and is
-    restored when the last of several threads leaves the context.
+    this package inside ``no_grad`` or autocast. The default dtype is global to the process. If
+    several threads are inside the context, it is restored when the last thread leaves.
 
     Parameters
     ----------
@@ -93,8 +93,9 @@ def seeded(
     Inside the context, torch uses its default settings, see :func:`usual_torch`.
 
     Initial weights, dropout, crops and masks are drawn from the global generators of torch, because
-    most of these functions of torch and of third-party models do not accept another generator. The
-    generators are global to the process, so only one thread at a time can be inside the context.
+    most functions that draw them, in torch and in third-party models, accept no other generator.
+    The generators are global to the process, so only one thread at a time can be inside the
+    context.
 
     Parameters
     ----------
@@ -156,12 +157,13 @@ class TrainingNet(skorch.NeuralNet):
     """Base class of the skorch nets of this package: precision, compilation, CUDA graphs, checks.
 
     The training step is the step of skorch, in the chosen precision. AdamW uses its fused
-    implementation. On CUDA, float32 matrix products use TF32 during training, including those of
-    the decoder for pairs of patches, which never runs in bfloat16.
+    implementation. On CUDA, float32 matrix products use TF32 during training. This includes the
+    matrix products of the decoder for pairs of patches, because this decoder never runs in
+    bfloat16.
 
-    skorch catches Ctrl-C and returns. This class runs the callbacks and then raises
-    KeyboardInterrupt, so that a pipeline or a cross-validation does not continue with a partially
-    trained net. A loss that is not finite raises an error.
+    On Ctrl-C, ``fit`` of skorch returns without an error. ``fit`` of this class runs the callbacks
+    and then raises KeyboardInterrupt, so that a pipeline or a cross-validation does not continue
+    with a partially trained net. A loss that is not finite raises an error.
 
     Parameters
     ----------

@@ -55,9 +55,9 @@ def written_aside(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the files cannot be written. The previous content of ``folder`` is unchanged, unless the
-        system failed while files were moved. The message names the files that were already
-        replaced.
+        If the files cannot be written. If the error occurred while files were moved, the message
+        names the files that were already replaced. Otherwise, the previous content of ``folder`` is
+        unchanged.
     """
     target = folder  # path in the error message
     moved: list[str] = []
@@ -86,7 +86,9 @@ def written_aside(folder: Path) -> Iterator[Path]:
     except OSError as error:
         outcome = "Its previous content is unchanged."
         if moved:
-            outcome = f"Already replaced: {format_list(moved)}. Retry to replace all files."
+            outcome = (
+                f"Already replaced: {format_list(moved)}. Repeat the call to replace all files."
+            )
         raise type(error)(
             error.errno, f"{target} cannot be written ({error.strerror}). {outcome}"
         ) from error
@@ -132,9 +134,9 @@ def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
     folder : Path
         Folder in which files were written.
     at_once : bool
-        Whether no other process uses the folder. If True, all temporary folders are removed: also
-        in subfolders, and also folders younger than 5 seconds, which a running process may not have
-        locked yet.
+        If False, subfolders are not searched, and folders younger than 5 seconds are not removed,
+        because a running process may not have locked them yet. If True, all temporary folders that
+        are not locked are removed; use True only if no other process uses the folder.
 
     Returns
     -------

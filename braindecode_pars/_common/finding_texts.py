@@ -196,20 +196,20 @@ _ABSENT_CHANNELS = (
 TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Reading and writing
     "skipped_recordings": _skipped_recordings,
-    "unsaved_parameters": "These parameters are not saved with a model: {parameters} (values of "
-    "the saved estimator). The loaded estimator has the default values. Set the parameters before "
-    "refitting.",
+    "unsaved_parameters": "These parameters are not saved with a model, but were set in the saved "
+    "estimator: {parameters}. In the loaded estimator, they have their default values. Set them "
+    "before refitting.",
     # Windows
-    "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows and "
-    "excluded. To keep the same channels in all recordings, interpolate bad channels first with "
-    "raw.interpolate_bads().",
+    "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows. "
+    "Bad channels are excluded. To keep the same channels in all recordings, interpolate bad "
+    "channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
     "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
-    "fit ({used} of {n_fitted}). If a recording has no channel of fit, all of its EEG channels are "
-    "used.",
+    "the training data ({used} of {n_fitted}). If a recording has no channel of the training data, "
+    "all of its EEG channels are used.",
     "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
-    "were checked, for example channel row {rows:3} of window {window}. Add disconnected "
-    "electrodes to info['bads'], or exclude them with channels=.",
+    "were checked, for example in window {window} (channels: row {rows:3}). Add disconnected "
+    "electrodes to info['bads'], or list only the other channels in channels=.",
     "implausible_unit": _implausible_unit,
     "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
     "it is about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in "
@@ -244,9 +244,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "few_steps": "Fine-tuning runs for only {n_steps:step}; at this learning rate, about "
     "{n_required:step} are needed to change the weights by {percent:.0f} % of their magnitude. "
     "Increase the number of epochs or the learning rate, or decrease the batch size.",
-    "pretraining_at_chance": "Pretraining reached only {loss:.3f} of the chance-level loss after "
-    "{n_steps:step} and may not have learned anything. Train for more epochs or on more windows, "
-    "and compare with a randomly initialized encoder.",
+    "pretraining_at_chance": "After {n_steps:step} of pretraining, the relative loss is {loss:.3f} "
+    "(1 = chance level), so the encoder may not have learned anything. Train for more epochs or on "
+    "more windows, and compare with a randomly initialized encoder.",
     "first_epoch_best": "The validation loss was lowest after the first of {n_epochs} epochs and "
     "did not decrease further. Decrease finetune_lr, or use more training and validation "
     "subjects.",
@@ -287,37 +287,40 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "({n_warnings:warning}; not checked: {names}).",
     "split_without_leak": "No leak was found between {n_train} training windows and {n_test} test "
     "windows ({n_warnings:warning}; not checked: {names}).",
-    "shared_subjects": "{n} of {n_windows} test windows are from subjects with the same name as "
-    "training subjects, or with another spelling of it: {names:5}. Assign all windows of a subject "
-    "to one side, or rename different subjects.",
+    "shared_subjects": "{n} of {n_windows} test windows are from subjects whose names are also "
+    "names of training subjects, possibly in another spelling: {names:5}. Use all windows of a "
+    "subject either for training or for testing. If the subjects are different, use different "
+    "names.",
     "shared_recordings": "{n} of {n_windows} test windows are from recordings that are also in the "
     "training data: {names:3}. Windows of a recording are similar, even if they do not overlap. "
-    "Assign all windows of a recording to one side.",
+    "Use all windows of a recording either for training or for testing.",
     "overlapping_windows": "{n} of {n_windows} test windows overlap in time with training windows "
-    "of the same recording: {names:3}. Assign all windows of a recording to one side.",
-    "copied_recordings": "{n} of {n_windows} test windows are from duplicate recordings, which "
-    "have the same signals as training recordings: {names:3}. Remove the duplicates, or assign "
-    "them to one side.",
-    "copied_windows": "{n} of {n_windows} test windows contain samples of training windows, except "
-    "for a factor and an offset: {names:3}. Remove the copies.",
-    "class_by_shared_recording": "Each of {n_recordings} recordings has one class, and recordings "
-    "of {n} test windows are also in the training data ({names:3}), so a model that recognizes the "
-    "recording predicts the class. Assign complete subjects to one side.",
-    "class_by_recording": "Each of {n} recordings has one class ({names:3}). This is "
-    "the design of many tasks, but properties of the recordings, such as impedances or fatigue, "
-    "may explain the scores. Include recordings with several classes, or report this limitation.",
+    "of the same recording: {names:3}. Use all windows of a recording either for training or for "
+    "testing.",
+    "copied_recordings": "{n} of {n_windows} test windows are from recordings that have the same "
+    "signals as training recordings: {names:3}. Remove the duplicates, or use all of them either "
+    "for training or for testing.",
+    "copied_windows": "{n} of {n_windows} test windows contain samples of training windows, "
+    "possibly with another scale and offset: {names:3}. Remove the copies.",
+    "class_by_shared_recording": "Each of {n_recordings} recordings has only one class, and {n} "
+    "test windows are from recordings that are also in the training data ({names:3}). A model that "
+    "recognizes the recording can therefore predict the class. Use all windows of a subject either "
+    "for training or for testing.",
+    "class_by_recording": "Each of {n} recordings has only one class ({names:3}). Many tasks have "
+    "this design, but properties of the recordings, such as impedances or fatigue, may explain the "
+    "scores. Include recordings with several classes, or report this limitation.",
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
     "self-supervised pretraining, but not scored.",
     # Recordings to predict
     "missing_channels": "Channels that the model was trained on are missing: {value}. Predictions "
     "use the remaining channels.",
     "other_reference": _other_reference,
-    "average_without": "The average reference of this recording lacks channels that it included "
-    "in training: {value}. This changes the signals of all channels. Add these channels, or refit "
-    "on the channels shared by all recordings.",
+    "average_without": "The average reference in training included channels that are missing in "
+    "this recording: {value}. Without them, the signals of all channels differ. Add these "
+    "channels, or refit on the channels shared by all recordings.",
     "average_with": "The average reference of this recording includes channels that are not in "
-    "the model: {value}. If the average reference in training did not include them, mark them as "
-    "bad in raw.info['bads'], or set another channel type.",
+    "the model: {value}. If the average reference in training did not include these channels, mark "
+    "them as bad in raw.info['bads'], or change their channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
     "{texts}. {advice}",
     "flat_channels": lambda values: _flat_or_clipped("flat", values),
@@ -329,8 +332,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "centered_alone": "The model subtracts the mean of each subject from the features, and each "
     "training recording contained only one class. If this recording also contains only one class, "
     "subtracting its mean removes the class difference, and the predictions are not informative. "
-    "Call adapt with windows of all recordings of the subject before prediction, or refit with "
-    "recenter=None (command fit: --set recenter=null).",
+    "Before prediction, call adapt with windows from all recordings of the subject. Alternatively, "
+    "refit with recenter=None (command fit: --set recenter=null).",
     "absent_stages": "The model was trained on the classes {classes} only and cannot predict "
     "{value}; windows of these stages are assigned to another class, possibly with a high "
     "probability. To score complete sleep recordings, train on all stages.",

@@ -122,10 +122,10 @@ Collected = tuple[FindingWarning | str, type[Warning], str, int]
 
 @contextmanager
 def collected(caught: list[Collected]) -> Iterator[None]:
-    """Append the warnings inside the context to a list, as arguments of ``warnings.warn_explicit``.
+    """Collect the warnings that are issued inside the context in a list.
 
-    The arguments can be sent between processes. If a warning filter turns warnings into errors, the
-    errors are raised inside the context.
+    The entries are arguments of ``warnings.warn_explicit``, which can be sent between processes. If
+    a warning filter turns warnings into errors, the errors are raised inside the context.
     """
     with warnings.catch_warnings(record=True) as recorded:
         try:

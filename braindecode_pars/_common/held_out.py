@@ -56,9 +56,9 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
     Returns
     -------
     train, held_out : Subset
-        Training and held-out examples. One in ten subjects, and at least one subject, is held out.
+        Training and held-out examples. One in ten subjects is held out, but at least one subject.
         If there are fewer than three subjects, or if subjects are unknown, one in ten windows is
-        held out.
+        held out instead.
     """
     groups = [corpus.corpus_subjects for corpus in examples.corpora]
     codes = np.arange(len(examples))
@@ -81,13 +81,13 @@ def choose(n: int, seed: int | None) -> list[int]:
 
 @dataclass(eq=False, repr=False)
 class HeldOutSchedule(skorch.callbacks.Callback):
-    """Learning rate schedule that trains while the held-out loss decreases, within a budget.
+    """Learning rate schedule that ends when the held-out loss stops decreasing, or at a limit.
 
     The learning rate increases linearly over 100 steps, is then constant, and finally decays
     linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as
 
-    - the relative held-out loss is below 0.98, and decreased by less than 0.01 over the second half
-      of the epochs, or
+    - the relative held-out loss is below 0.98, and decreased by less than 0.01 in the second half
+      of the epochs so far, or
     - the remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
 
     A loss at chance level does not end training, because the loss of PARS is at chance level during
@@ -97,8 +97,9 @@ class HeldOutSchedule(skorch.callbacks.Callback):
     Budgets are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps;
     if the dataset has more batches, each epoch uses a random subset of the windows.
 
-    The history contains ``valid_loss`` and ``valid_loss_relative`` in the epochs with a
-    measurement, including the last epoch. A resumed run restores its state from the history.
+    The history contains ``valid_loss`` and ``valid_loss_relative`` in each epoch in which the
+    held-out loss was computed, which includes the last epoch. When a run is resumed, the state of
+    the schedule is restored from the history.
 
     Parameters
     ----------

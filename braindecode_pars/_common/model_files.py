@@ -261,8 +261,9 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     metadata = header.pop("__metadata__", {})
     if _KEY not in metadata:
         raise ValueError(
-            f"{source} has no model description. It was written by another program, or by version "
-            "0.1.0, which is no longer supported. Fit and save the model again."
+            f"{source} has no model description. It was written by another program, or by "
+            "braindecode_pars version 0.1.0, which is no longer supported. Fit and save the model "
+            "again."
         )
     try:
         entries = json.loads(metadata[_KEY])
@@ -339,7 +340,8 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     ------
     ValueError
         If the folder contains a model of another kind, or no model but other files. With ``share``,
-        if it contains any other file, including files that another process is writing.
+        also if it contains files that do not belong to the model, including files that another
+        process is writing.
     """
     kinds = kinds_in(folder)
     if other_kinds := {*kinds} - {kind}:
@@ -388,7 +390,8 @@ def write_model(
     kind : str
         Kind of the model.
     description : dict
-        Description of the model. The constructor arguments of a network are its entry "network".
+        Description of the model. Its entry "network" contains the constructor arguments of a
+        network.
     tensors : dict of str to Tensor
         Tensors by name.
 
@@ -441,7 +444,8 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     Warns
     -----
     UserWarning
-        If the readable copy differs from the model file. The readable copy is ignored.
+        If the readable JSON copy of the description differs from the description in the model file.
+        The copy is ignored.
     """
     folder, kinds = model_folder(source, **options), kinds or tuple(MODEL_FILES)
     paths = _files_in(folder)
@@ -527,7 +531,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         Path of a folder or of the model file in the folder, name of a bundled encoder, or name of a
         model on the Hugging Face Hub. An existing folder takes precedence. ``"hf://owner/name"``
         and ``"hf://owner/name@revision"`` are downloaded if they are not in the local cache of the
-        Hub. ``"owner/name"`` is only searched in the local cache.
+        Hub. For ``"owner/name"``, only the local cache is searched, unless ``download`` is True.
     download : bool
         Whether to also download ``"owner/name"``.
     **options

@@ -118,7 +118,7 @@ BASELINES = _entries(
         "feature ensemble: soft voting of classifiers on frozen encoder features, tangent space "
         "and log band power",
     ),
-    ("probe", "", "linear probe on PARS features, pretrained in every fit"),
+    ("probe", "", "linear probe on PARS features; every fit includes pretraining"),
     ("random-encoder", "", "linear probe on features of a randomly initialized encoder"),
     ("eegnet", "", "EEGNet with its published training settings"),
     ("shallow", "", "ShallowFBCSPNet with its published training settings"),
@@ -150,7 +150,7 @@ CONTROLS = _entries(
 
 @dataclass(frozen=True)
 class ModelKind(Entry):
-    """Kind of a saved model. Name and place are those of the class that loads the folder.
+    """Kind of a saved model. ``name`` and ``place`` refer to the class that loads the folder.
 
     The flags are "encoder" (the files are named after the encoder), "network" (a fine-tuned network
     is saved) and "predictor" (labels of windows are predicted).
@@ -210,8 +210,8 @@ class BundledEncoder:
     folder : str
         Name of the folder of the encoder, which users may also pass as the name of the encoder.
     is_for_sleep : bool
-        Whether the encoder is meant for sleep. A study then uses it only for windows as long as in
-        sleep staging.
+        Whether the encoder is meant for sleep staging. If True, a study uses the encoder only for
+        windows of 20 s or longer.
     """
 
     name: str
@@ -335,7 +335,9 @@ SCORES = {
         Column("pretraining_seed", int, "seed of the pretraining", True, True),
         Column("control", str, "control analysis; 'none' for the recorded signals", True, True),
         Column("chance", float, "chance level; NaN if unknown", is_optional=True),
-        Column("why", str, "reason why the score is undefined, otherwise NaN", is_optional=True),
+        Column(
+            "why", str, "reason why the score is undefined; NaN if it is defined", is_optional=True
+        ),
         Column(
             "encoder_parameters",
             int,

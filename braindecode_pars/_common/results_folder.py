@@ -23,7 +23,7 @@ class ResultsFolder:
     """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
 
     Several calls may write to the same folder, one after the other. A folder that contains files of
-    other programs, or results of other settings, is rejected.
+    other programs, or results that were computed with other settings, is rejected.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class ResultsFolder:
         Settings on which all results depend, as values that JSON supports.
     marks : tuple of str
         Relative paths of files, or of folders if they end with a slash. A folder that contains one
-        of them is considered a folder with results of this kind. The functions that read these
-        files must therefore reject files with the same names from other programs.
+        of them is considered a folder with results of this kind. Another program may write a file
+        with the same name, so the functions that read these files must check their content.
     grows : tuple of str
         Settings to which a later call may add entries, such as the methods of an evaluation.
     may_differ : tuple of str
@@ -111,7 +111,7 @@ class ResultsFolder:
         Raises
         ------
         ValueError
-            If the folder is a file, or contains other files.
+            If the path is a file, or the folder contains files of other programs.
         BlockingIOError
             If another process holds the lock.
         """
@@ -180,7 +180,7 @@ class ResultsFolder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError as error:
-            checks.warn_user(f"{error} It is ignored.")
+            checks.warn_user(f"{error} The file is ignored.")
             return None
 
     def put(self, name: str, content: Mapping[str, Any]) -> None:

@@ -62,8 +62,8 @@ class PretrainingSettings:
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of AdamW.
     warmup : float
-        Proportion of warm-up steps, see :class:`~braindecode_pars.callbacks.WarmupCosine`. Without
-        ``epochs``, the warm-up has 100 steps.
+        Proportion of warm-up steps, see :class:`~braindecode_pars.callbacks.WarmupCosine`. If
+        ``epochs`` is None, the warm-up has 100 steps.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     device : str | torch.device | None

@@ -175,7 +175,7 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     Warns
     -----
     UserWarning
-        If other names are omitted, such as numbers without a scheme, or coarser stages.
+        If names of scored windows are omitted, such as numbers without a scheme, or coarser stages.
 
     References
     ----------
@@ -200,8 +200,8 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     if unknown := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
             f"aasm_stages omits {checks.format_list(unknown)}, because these names cannot be "
-            "mapped to an AASM stage. If they are numbers, pass their scheme ('yasa', 'nsrr' or "
-            "'rk'). Add other names to the returned dict."
+            "mapped to an AASM stage. For numbers, set scheme to 'yasa', 'nsrr' or 'rk'. Add other "
+            "names to the returned dict."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}
 
@@ -224,7 +224,8 @@ def known_stages(names: Iterable[object]) -> dict[object, str]:
         raise ValueError(
             f"Names are not recognized as sleep stages: {', '.join(unknown)}. Use names such as W, "
             "N1, N2, N3 and R, for example by setting class_names_ of the classifier. In a figure, "
-            f"the order can also be passed, for example order={[*map(str, stages)]}."
+            f"other names are accepted if their order is passed, as in "
+            f"order={[*map(str, stages)]}."
         )
     return {name: str(stage) for name, stage in stages.items()}
 

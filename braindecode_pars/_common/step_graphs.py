@@ -40,8 +40,8 @@ class StepGraphs:
 
     Two steps are of the same kind if their batches have the same shapes and dtypes, if the same
     weights are trained, and if the modules have the same types, the same buffers, and equal
-    attributes (numbers, strings and booleans). Other Python code of a module runs only while the
-    step is captured. Random numbers must be drawn with functions of torch, on the device of the
+    attributes (numbers, strings and booleans). The Python code of the modules does not run when a
+    graph is replayed. Random numbers must be drawn with functions of torch, on the device of the
     batch.
 
     The first step of a kind is executed normally, including compilation. The second step is

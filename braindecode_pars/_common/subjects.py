@@ -177,7 +177,7 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of encoders: ``subject in seen`` if it is one of these subjects.
+    """Set of training subjects of encoders: ``subject in seen`` is True if it is in the set.
 
     Numbers such as 1, "s01" or "sub-01" occur in many corpora, so a number without a corpus only
     matches the same number without a corpus. :meth:`may_have` returns whether an unknown corpus is
@@ -305,8 +305,8 @@ def subject_of_path(path: PurePath) -> str:
 def public_subject(file: str) -> str | None:
     """Infer the corpus and the subject of a recording from the file name, for public corpora.
 
-    None if the file name does not have the form of the PhysioNet corpora of motor imagery or sleep
-    apnea.
+    File names of two PhysioNet corpora are recognized: motor imagery and sleep apnea. For other
+    file names, None is returned.
 
     Examples
     --------
@@ -372,7 +372,7 @@ def possible_subjects(path: PurePath) -> list[str]:
     Returns
     -------
     list of str
-        The subject of :func:`known_subject_of_path` or :func:`public_subject` if it is known.
+        The result of :func:`known_subject_of_path` or :func:`public_subject`, if it is not None.
         Otherwise the names of the two innermost folders, the file name, and the beginnings of the
         file name before a space, ``_``, ``-`` or dot.
 

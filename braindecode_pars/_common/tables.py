@@ -153,7 +153,7 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
     if missing:
         columns_text = ", ".join(map(str, table)) or "none"
         raise ValueError(
-            f"{name} has no columns {', '.join(missing)}, which are required. Existing columns: "
+            f"{name} lacks the required columns {', '.join(missing)}. Its columns are: "
             f"{columns_text}."
         )
     if table.empty:

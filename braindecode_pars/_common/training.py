@@ -33,10 +33,10 @@ _SCHEDULE_RULES = dict(
 class WarmupCosine(skorch.callbacks.Callback):
     """Learning rate schedule: linear warm-up, then cosine annealing to zero.
 
-    The learning rate is updated in every step, and is a function of the number of completed steps
-    divided by the total number of steps in ``max_epochs`` epochs. The defaults are the settings of
-    the paper (section 2.5): warm-up from a tenth of the learning rate over the first 100 of 1000
-    epochs.
+    The learning rate is updated in every step. It depends on the number of completed steps, as a
+    proportion of the steps in ``max_epochs`` epochs. The defaults are the settings of the paper
+    (section 2.5): during the first 100 of 1000 epochs, the learning rate increases from a tenth to
+    the full value.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class ProgressBar(tqdm.auto.tqdm):
     """Progress bar of tqdm that writes at most one line per minute to a log file.
 
     A normal bar redraws its line, which gives hundreds of lines in a file. A log file that is
-    missing, closed or uses another encoding does not raise an error.
+    missing or closed, or that has another encoding, does not raise an error.
 
     Parameters
     ----------

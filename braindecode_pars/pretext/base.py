@@ -99,7 +99,7 @@ def find_task(name: str) -> type[PretextTask]:
         )
     if PRETEXT_TASKS.setdefault(task.name, task) is not task:
         raise ValueError(
-            f"The class {class_name} in {file} has the same name as another task, {task.name!r}. "
+            f"The class {class_name} in {file} has the task name of another task, {task.name!r}. "
             "Set a different name with the decorator @register(NAME)."
         )
     return task
@@ -108,8 +108,8 @@ def find_task(name: str) -> type[PretextTask]:
 def custom_tasks() -> dict[str, Any]:
     """Return the registered tasks that are not part of the package, for :func:`register_tasks`.
 
-    A task in a Python file that is neither a script nor part of a Python package is returned as the
-    text FILE.py:CLASS, and any other task as its class.
+    If a task is defined in a single Python file, which is neither a script nor part of a Python
+    package, the text FILE.py:CLASS is returned. For any other task, its class is returned.
     """
     tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
@@ -503,8 +503,8 @@ def params_of(task: Any, task_params: Mapping[str, Any] | None) -> dict[str, Any
     """Return the arguments of a task in an estimator: its ``short_params`` and ``task_params``.
 
     ``short_params`` are the defaults of the task in an estimator; ``task_params`` take precedence.
-    For an instance of a task, only ``task_params`` is returned, because ``short_params`` apply only
-    when a task is built.
+    If the task is an instance, only ``task_params`` is returned, because ``short_params`` are only
+    used to build a task.
     """
     resolved_task: Any = find_task(task) if isinstance(task, str) else task
     short = getattr(resolved_task, "short_params", {}) if isinstance(resolved_task, type) else {}
@@ -519,12 +519,12 @@ def make_task(
     task_params: Mapping[str, Any] | None = None,
     sfreq: float | None = None,
 ) -> PretextTask:
-    """Build a pretext task that trains ``encoder`` in place, from a name, a class or an instance.
+    """Build a pretext task from a name, a class or an instance. It trains ``encoder`` in place.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        One of: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; a class in a Python file,
+        One of: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; the text FILE.py:CLASS,
         such as ``"my_task.py:Slope"`` (the file is executed); a class; or an instance. An instance
         is copied, and the copy uses ``encoder``; ``n_times`` and all settings of the instance are
         preserved. An instance that already uses ``encoder`` is not copied.
@@ -549,8 +549,8 @@ def make_task(
         compatible with the encoder or the windows, or the task was built for a different sampling
         rate.
     TypeError
-        If the task does not have an argument in ``task_params``, or ``task`` is not a pretext
-        task.
+        If ``task_params`` contains an argument that the task does not have, or ``task`` is not a
+        pretext task.
 
     Examples
     --------

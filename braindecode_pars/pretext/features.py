@@ -197,7 +197,7 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
 def alpha(x: Tensor, sfreq: float) -> Tensor:
     r"""Return the alpha peak: its frequency in Hz, and its height above the aperiodic component.
 
-    The residual :math:`r(f)` is the natural logarithm of the power minus the linear fit of
+    The residual :math:`r(f)` is the difference between the natural log power and the linear fit of
     :func:`aperiodic`, shifted so that the median of :math:`r(f)` over frequencies is zero. The peak
     frequency is the mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`, and
     the height is the maximum of the residuals in this range:
@@ -245,8 +245,8 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
 def hjorth(x: Tensor, sfreq: float) -> Tensor:
     r"""Return the logarithms of the Hjorth parameters mobility and complexity.
 
-    With the first and second differences of the samples, :math:`x'` and :math:`x''`, and
-    :math:`m(x) = \sqrt{\operatorname{var} x' / \operatorname{var} x}`, the features are
+    Let :math:`x'` and :math:`x''` be the first and second differences of the samples, and
+    :math:`m(x) = \sqrt{\operatorname{var} x' / \operatorname{var} x}`. The features are
 
     .. math::
         \log\bigl(\texttt{sfreq}\; m(x)\bigr) \qquad \text{and} \qquad \log \frac{m(x')}{m(x)} .
@@ -286,7 +286,7 @@ def hjorth(x: Tensor, sfreq: float) -> Tensor:
 def shape(x: Tensor, sfreq: float) -> Tensor:
     r"""Return log kurtosis, hyperbolic tangent of skewness, and log line length of signals.
 
-    With the central moments :math:`m_k`, the mean of :math:`(x - \bar x)^k`, the features are
+    The central moment :math:`m_k` is the mean of :math:`(x - \bar x)^k`. The features are
 
     .. math::
         \log \frac{m_4}{m_2^2} , \qquad \tanh \frac{m_3}{m_2^{3/2}} , \qquad
@@ -337,8 +337,8 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     """
     if sfreq < 30:
         raise ValueError(
-            "The spectral features require a sampling rate of at least 30 Hz (they include "
-            f"frequencies up to 14 Hz), got {sfreq:g} Hz. Select other features with features=."
+            f"The spectral features require a sampling rate of at least 30 Hz, got {sfreq:g} Hz, "
+            "because they include frequencies up to 14 Hz. Select other features with features=."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
@@ -423,11 +423,11 @@ class SignalFeatures(GridTask):
     which they are computed. The task can also be learned on noise, so a low loss is no evidence of
     features that are specific to brain activity. The task is not part of the paper.
 
-    Related work: PASE predicts features of speech, such as the log power spectrum and prosody. It
-    predicts them at each time point, and in combination with contrastive tasks; SignalFeatures
-    predicts EEG features of a whole window. Frequency pretraining, for sleep staging, predicts
-    which frequencies are contained in random sums of sines; SignalFeatures can be trained on any
-    signals, including EEG, and its targets are measured in these signals.
+    Related work: PASE predicts features of speech, such as the log power spectrum and prosody, at
+    each time point and in combination with contrastive tasks. SignalFeatures predicts EEG features
+    of a whole window. Frequency pretraining, a method for sleep staging, is trained on random sums
+    of sines and predicts their frequencies. SignalFeatures can be trained on any signals, including
+    EEG, and its targets are measured in these signals.
 
     Parameters
     ----------
@@ -448,8 +448,8 @@ class SignalFeatures(GridTask):
         (batch,) or (batch, n), which should be of the order of 1. Functions are not saved with an
         encoder. If None, all of FEATURES.
     mask_ratio : float
-        Fraction of the patches that are masked. The encoder then has to predict the features of the
-        whole crop from the visible patches. At least one patch is visible.
+        Fraction of the patches that are masked; at least one patch is visible. If above 0, the
+        encoder has to predict the features of the whole crop from the visible patches.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
@@ -458,8 +458,8 @@ class SignalFeatures(GridTask):
     n_patches, n_masked : int
         Number of patches in a crop, and number of masked patches.
     mean, scale : Tensor, shape (n_features,)
-        Mean and standard deviation of the features, computed by :meth:`prepare`. Before, they are 0
-        and 1. They are saved with the task.
+        Mean and standard deviation of the features, saved with the task. They are 0 and 1 until
+        :meth:`prepare` computes them.
 
     Raises
     ------
@@ -527,8 +527,9 @@ class SignalFeatures(GridTask):
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
-                    f"features contains unknown names: {checks.format_list(unknown)}. Pass names "
-                    f"from {checks.format_list(list(FEATURES))}, or a dict of functions by name."
+                    f"features contains unknown names: {checks.format_list(unknown)}. The known "
+                    f"names are {checks.format_list(list(FEATURES))}. To use other features, pass "
+                    "a dict of functions by name."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
@@ -755,8 +756,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     def sham_target(self, target: Tensor) -> Tensor:
         """Return the targets unchanged.
 
-        In sham pretraining, :meth:`forward` predicts the targets of each window from the features
-        of another window. Targets cannot be exchanged instead, because different channels may be
-        missing in each window.
+        In sham pretraining, targets are not exchanged between windows, because each window may lack
+        different channels. Instead, :meth:`forward` predicts the targets of each window from the
+        features of another window.
         """
         return target

@@ -584,8 +584,7 @@ class DropPos(GridTask):
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits of all positions, and the true position, of patches with masked
-        position.
+        """Return position logits and true positions of the patches with masked position.
 
         Parameters
         ----------

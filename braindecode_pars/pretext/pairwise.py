@@ -24,8 +24,8 @@ class CrossAttentionDecoder(nn.Module):
 
     This is the decoder of the paper (section 2.3, equation 2). The query of pair :math:`(j, k)` is
     :math:`A_Q [y_j; y_k]`, where :math:`y_j` and :math:`y_k` are the features of the two patches
-    and :math:`A_Q` is a learned matrix. It is followed by standard multi-head attention over all
-    features, and by one linear layer with one output.
+    and :math:`A_Q` is a learned matrix. The query attends to all features (standard multi-head
+    attention), and one linear layer computes the prediction from the result.
 
     Parameters
     ----------

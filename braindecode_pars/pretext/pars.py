@@ -177,9 +177,9 @@ class PARS(_Shifts):
     """PARS: pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
     This pretext task cuts patches at random positions out of one channel. For most patches, the
-    position encoding is replaced by a learnable mask token. A decoder predicts the time shift
-    between every ordered pair of these masked patches. The loss is the mean squared error. (Section
-    2.1 and equations 1 to 3 of the paper.)
+    position encoding is replaced by a learnable mask token. A decoder predicts the time shift for
+    every ordered pair of these masked patches. The loss is the mean squared error. (Section 2.1 and
+    equations 1 to 3 of the paper.)
 
     Parameters
     ----------
@@ -205,9 +205,9 @@ class PARS(_Shifts):
         adjacent patches (the ablation of appendix A.4), or patches with gaps of ``min_gap``
         samples.
     overlap : bool
-        Whether random patches may overlap. In the paper, patches overlap, because forty one-second
-        patches are cut from thirty seconds. A model can then infer time shifts from samples that
-        two patches have in common.
+        Whether random patches may overlap. In the paper, patches overlap, because 40 patches of one
+        second are cut from 30 s. If two patches overlap, a model can infer their time shift from
+        the samples that they have in common.
     min_gap : int
         Minimum number of samples between adjacent patches; requires ``overlap=False`` or
         ``sampling="grid"``. Without a gap, a model may match the ends of adjacent patches.
@@ -381,8 +381,8 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     position of the electrode in head radii, and the start of the patch in units of the window
     length. The patches of each channel start at different random times, because patches of
     neighboring electrodes with the same start could be recognized by their common signal. The
-    positions of most electrodes are masked, as if they were unknown, and so are the start times of
-    most patches of each channel. For pairs of tokens with masked positions, a decoder predicts the
+    positions of most electrodes, and the start times of most patches of each channel, are masked,
+    as if they were unknown. For pairs of tokens with masked positions, a decoder predicts the
     difference of the two positions. This is equation 1 of the paper with a vector:
 
     .. math:: \theta_{jk} = p_j - p_k.

@@ -147,13 +147,13 @@ class SpectralMAE(MaskedGridTask):
             Normalized patches.
         keep : Tensor of bool, shape (batch,) | None
             Mask that is False for signals that are excluded from the mean and the standard
-            deviation; their values must be finite as well. If None, no signal is excluded.
+            deviation; excluded signals must also be finite. If None, no signal is excluded.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, patch_size // 2)
-            Log power with mean 0 and variance 1 over batch and patches, for each frequency. A
-            frequency with the same power in all patches is 0.
+            Log power with mean 0 and variance 1 over batch and patches, for each frequency. At a
+            frequency with the same power in all patches, the result is 0.
         """
         spectra = self.spectrum(patches)
         if keep is None:
@@ -286,8 +286,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     def sham_target(self, target: Tensor) -> Tensor:
         """Return the targets unchanged.
 
-        In sham pretraining, :meth:`forward` predicts the targets of each window from the features
-        of another window. Targets cannot be exchanged instead, because different channels may be
-        missing in each window.
+        In sham pretraining, targets are not exchanged between windows, because each window may lack
+        different channels. Instead, :meth:`forward` predicts the targets of each window from the
+        features of another window.
         """
         return target

@@ -136,7 +136,7 @@ def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
-    """Warn of implausible amplitudes and of flat channels, from at most 32 windows.
+    """Warn of implausible amplitudes and of flat channels in at most 32 windows.
 
     The amplitudes of a SignalStore are not checked, because they were checked when it was written.
 
@@ -227,7 +227,7 @@ def log_amplitudes_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     window : ndarray, shape (n_chans, n_times)
         Window.
     both : bool
-        Whether to also return the second row, which takes most of the computing time.
+        Whether to also return the second row (see Returns), which takes most of the computing time.
 
     Returns
     -------
@@ -280,7 +280,7 @@ def find_outlier_recordings(
 def find_outlier_channels(
     log_amplitudes: Sequence[np.ndarray], ch_names: Sequence[str]
 ) -> tuple[float, list[str]]:
-    """Return the log amplitude of a recording, and the names of its channels that are outliers.
+    """Return the log amplitude of a recording, and the names of its outlier channels.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def warn_of_amplitude_outliers(
 ) -> None:
     """Warn of recordings and channels with outlying amplitudes, which suggest a wrong unit.
 
-    A recording for which a warning was issued when it was loaded is not reported again.
+    If a warning about a recording was issued when the recording was loaded, it is not repeated.
 
     Parameters
     ----------
@@ -335,8 +335,8 @@ def warn_of_amplitude_outliers(
     UserWarning
         If the amplitude of a recording differs from the median of all recordings by a factor of
         more than 20. Also if the amplitude of a channel differs from the median of the channels of
-        its recording by a factor of more than 30, or if a channel is flat, in the windows or in the
-        recorded file.
+        its recording by a factor of more than 30. Also if a channel is flat in the windows, or was
+        flat or clipped in the file.
     """
     by_recording = _log_amplitudes_by_recording(windows, log_amplitudes)
     recording_amplitudes: dict[int, float] = {}
@@ -407,7 +407,8 @@ def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | Non
     Warns
     -----
     UserWarning
-        If the two ranges of amplitudes differ by a factor of five or more.
+        If the range of the windows and the range of the training data are separated by a factor of
+        five or more.
     """
     are_arrays = all(
         isinstance(getattr(reader, "source", None), np.ndarray)

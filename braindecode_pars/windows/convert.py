@@ -309,8 +309,8 @@ def _read_list(X: Sequence) -> _Part:
     for i, item in enumerate(X):
         if not isinstance(item, tuple | list) or len(item) != len(first):
             raise ValueError(
-                f"Item {i} of X is a {type(item).__name__}, but item 0 is a tuple of length "
-                f"{len(first)}. All items must be tuples of the same length."
+                f"Item {i} of X ({type(item).__name__}) is not a tuple of length {len(first)}, the "
+                "length of item 0. All items must be tuples of the same length."
             )
     return _items_of(X, {"label": as_column([item[1] for item in X])})
 
@@ -372,8 +372,8 @@ def _table(part: _Part) -> Windows:
     if not all(checks.is_same_rate(rate, counts.index[0]) for rate in counts.index):
         rates = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
         raise ValueError(
-            f"The recordings have different sampling rates (number of recordings): {rates}. "
-            "Resample the recordings to a common rate before creating windows."
+            f"The recordings have different sampling rates: {rates}, with the number of recordings "
+            "in parentheses. Resample the recordings to a common rate before creating windows."
         )
     columns = {**part.columns, "recording": numbers}
     labels = columns.pop("label", None)

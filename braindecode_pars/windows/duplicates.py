@@ -1,4 +1,4 @@
-"""Find duplicate recordings and shared samples by signals, regardless of names and labels.
+"""Find duplicate recordings and shared samples from signals, regardless of names and labels.
 
 Duplicate recordings may differ by rounding (two file formats), or by filters and reference (raw and
 preprocessed versions). Therefore, signals are compared by their correlation. Windows share samples
@@ -105,7 +105,7 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
 def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tuple[int, int]]:
     """Find test windows that contain samples of training windows, at any shift.
 
-    All windows are read. The first channel of each window that is not flat is compared. Windows of
+    All windows are read. In each window, the first channel that is not flat is compared. Windows of
     fewer than 65 samples are not compared.
 
     Parameters
@@ -118,15 +118,16 @@ def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tupl
     Returns
     -------
     dict of int to (int, int)
-        For the row of each test window with shared samples: the row of a training window, and the
-        number of samples by which the training window begins earlier.
+        Key: row of a test window with shared samples. Value: row of a training window, and number
+        of samples by which this training window begins before the test window.
 
     Notes
     -----
-    Segments of 65 samples are compared: at the beginning of each window, and where a filter has a
-    local maximum, which does not depend on the beginning of the window. A segment is described by
-    eight normalized random projections of its changes between samples, which do not depend on a
-    factor or an offset. If two segments match, all samples that the windows share are compared.
+    Segments of 65 samples are compared: at the beginning of each window, and at the local maxima of
+    a filtered signal. The samples at these maxima do not depend on where the window begins. A
+    segment is described by eight normalized random projections of the differences between its
+    samples, so that a factor and an offset have no effect. If two segments match, all samples that
+    the windows share are compared.
 
     Examples
     --------

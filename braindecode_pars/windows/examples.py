@@ -67,10 +67,10 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     """Dataset of random single-channel crops for pretraining (section 2.5 of the paper).
 
     Each window gives one example. Reading an item draws one channel and one crop of the window at
-    random. An item is a tuple of the signal, float32 of shape (n_times,), and 0, because skorch
-    expects a target. Crops are drawn with the global random generator of torch, so reading an item
-    twice gives two different crops. Recordings may have different montages, because an example is a
-    single channel.
+    random. An item is a tuple ``(signal, 0)``. The signal is float32 of shape (n_times,); the 0 is
+    there because skorch expects a target. Crops are drawn with the global random generator of
+    torch, so reading an item twice gives two different crops. Recordings may have different
+    montages, because an example is a single channel.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class AllChannelWindows(SingleChannelWindows):
 
     Each window gives one example. Reading an item draws one crop of the window, and a random subset
     of its channels in random order. The subset contains at least 8 channels, or all channels if the
-    window has fewer. An item is a tuple of a dict and 0. The dict contains
+    window has fewer. An item is a tuple ``(dict, 0)``. The dict contains
 
     - ``x``, float32 of shape (n_chans, n_times): the signals;
     - ``positions``, float32 of shape (n_chans, 3): the electrode positions in meters in the head

@@ -206,7 +206,7 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if invalid := [v for v in numbers if not (v is None or is_of_kinds(v, Real, np.bool_))]:
         raise ValueError(
             f"{len(invalid)} of {len(values)} {name} are not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window (durations in seconds). To "
+            f"{str(invalid[0])!r}. Pass one real number per window, and durations in seconds. To "
             "predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
@@ -238,8 +238,8 @@ def find_unlabeled(
         scikit-learn, and a warning is issued if a window has this label. If None, all windows are
         labeled.
     classes : iterable
-        Classes of a fitted classifier. If they include values other than -1 and +1, -1 is not a
-        class, so windows with the labels -1 and +1 raise no error.
+        Classes of a fitted classifier. If they include values other than -1 and +1, it is clear
+        that -1 is not a class, so windows with the labels -1 and +1 raise no error.
 
     Returns
     -------
@@ -351,7 +351,7 @@ def cross_entropy_weights(
     codes : ndarray of int, shape (n_windows,)
         Training labels, as indices into ``classes``.
     classes : ndarray, shape (n_classes,)
-        All labels.
+        Label of each class.
     class_weight : "balanced" | dict | None
         Class weights. If ``"balanced"``, class c has the weight n / (K n_c), where n is the number
         of training windows, n_c the number of training windows of class c, and K the number of
@@ -589,8 +589,8 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
         elif isinstance(source, list) and isinstance(source[0], tuple):
             checks.warn_user(
                 "X is a list of tuples, which contains neither subjects nor the sampling rate, so "
-                "validation windows may come from training subjects. Pass the X of as_sklearn, or "
-                "pass groups."
+                "validation windows may come from training subjects. Pass the X returned by "
+                "as_sklearn, or pass groups."
             )
         return None
     numbers, names = pd.factorize(windows.groups)

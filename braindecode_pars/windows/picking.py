@@ -58,7 +58,7 @@ def pick_eeg(windows: Windows) -> Windows:
     if non_eeg:
         checks.warn_user(
             f"{_channels(non_eeg)} not EEG (by channel type or name) and excluded. To include "
-            "channels of other types, list all channels to use in channels=."
+            "channels of other types, pass the names of all channels to use as channels=."
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
@@ -80,8 +80,8 @@ def pick_for_fit(
         Names of the channels to use, of any channel type, in this order. If None, the EEG channels
         are used.
     any_montage : bool
-        Whether the model accepts windows with different channels. If True, different montages with
-        the same number of channels are not changed.
+        Whether the model accepts windows with different channels. If True, montages with
+        different channels are not changed if their number of channels is the same.
 
     Returns
     -------
@@ -307,8 +307,8 @@ def _warn_of_references(
         matched_names = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
         if (pair := channel_names.differing_references([name, *matched_names])) is not None:
             checks.warn_user(
-                f"Channel {pair[1]} is used in place of channel {pair[0]}, but the two have "
-                "different references. Re-reference all recordings to a common reference."
+                f"Channel {pair[1]} is used in place of channel {pair[0]}, but their references "
+                "differ. Re-reference all recordings to a common reference."
             )
             return
 
@@ -329,9 +329,9 @@ def _warn_of_differences(
         )
     checks.warn_user(
         f"The recordings have different channels. Only the {len(shared)} channels shared by all "
-        f"recordings are used ({_list(shared)}). Excluded, because they are missing in some "
-        f"recordings: {not_shared}. To use these channels, interpolate or add them where they are "
-        "missing."
+        f"recordings are used ({_list(shared)}). Other channels are excluded, because they are "
+        f"missing in some recordings: {not_shared}. To use these channels, interpolate or add them "
+        "where they are missing."
     )
 
 

@@ -35,7 +35,7 @@ _RULES = dict(
     sfreq=checks.optional(checks.positive()),
     band=checks.optional(
         checks.ParameterRule(
-            "two increasing cutoff frequencies in Hz, such as (0.3, None)",
+            "two increasing cutoff frequencies in Hz (None for no cutoff), such as (0.3, None)",
             (tuple,),
             lambda band: (
                 len(band) == 2
@@ -355,10 +355,9 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
         Entries that differ. Their ``repair`` is None, except for
 
         - another sampling rate (``"resample"``);
-        - a band that is wider than the band of the training data, with no cutoff that is narrower
-          (``"filter"``);
-        - a missing notch filter of the training data (``"notch_filter"``). Notch filters above
-          either band are ignored;
+        - another band, if it contains the band of the training data (``"filter"``);
+        - a notch filter that was applied to the training data but not to the recording
+          (``"notch_filter"``). Notch frequencies above either band are ignored;
         - another reference, if the reference of the training data can be computed from the channels
           of the recording (``"set_eeg_reference"``);
         - another scale (``"rescale"``), order of the channels (``"pick"``), or window length

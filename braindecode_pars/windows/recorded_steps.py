@@ -136,10 +136,10 @@ def _band(
 ) -> tuple[float | None, float | None] | None:
     """Return the lower and upper cutoff frequency of all filters; None if no filter was applied.
 
-    The cutoffs of recorded filters are used if there are any, otherwise the cutoffs in the info.
-    The cutoffs in the info may belong to the filters of the amplifier, because readers store them
-    there, and may therefore differ between files with the same preprocessing. In MNE, cutoffs of 0
-    and half the sampling rate mean no filter.
+    Cutoffs of filters in the recorded steps take precedence over cutoffs in the info. The cutoffs
+    in the info may belong to the amplifier, because file readers store them there. They may
+    therefore differ between files with the same preprocessing. In MNE, a lower cutoff of 0 and an
+    upper cutoff of half the sampling rate mean no filter.
     """
     # An upper edge below the lower one is a band-stop filter.
     filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
@@ -185,10 +185,11 @@ def _reference(
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
     """Return "average", or the names of the channels that were averaged.
 
-    Names are returned in two cases. First, channels were excluded from the average: a recording to
-    predict may contain these channels. Second, MNE averaged channels that do not form an average
-    reference: readers of EDF files give the type EEG to every signal, such as an ECG, and channels
-    may have different references, such as C3-M2 and A2-A1.
+    Names are returned in two cases. First, if channels were excluded from the average, because a
+    recording to predict may contain these channels. Second, if the average over the channels is not
+    an average reference. This occurs if some channels are not EEG (readers of EDF files give the
+    type EEG to every signal, such as an ECG), or if channels have different references, such as
+    C3-M2 and A2-A1.
     """
     selections = [step for step in before if _selects_channels(*step)]
     if any(_selects_channels(*step) or step[0] == "drop_channels" for step in after):

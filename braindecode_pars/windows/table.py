@@ -29,8 +29,8 @@ class ItemReader:
     Attributes
     ----------
     source : Any
-        ``source[item]`` is a window, a tuple whose first element is a window, or an Epochs of one
-        window.
+        ``source[item]`` is a window, a tuple whose first element is a window, or an mne.Epochs that
+        contains one window.
     """
 
     source: Any
@@ -111,8 +111,9 @@ class ItemReader:
 
 @dataclass(frozen=True, eq=False)
 class SignalReader:
-    """Reader of windows of the continuous signals in a SignalStore, which checked the signals.
+    """Reader of windows from the continuous signals in a SignalStore.
 
+    The signals are not checked again, because they were checked when the store was written.
     ``read`` receives, for each window, the base of its recording and its item. The base is the
     index of the signal of the first channel; the signals of the other channels have the following
     indices. The item is the first sample of the window.
@@ -227,7 +228,7 @@ class Windows(Sequence):
         in the reader), ``start`` and ``stop`` in samples of the recording (-1 if unknown),
         ``label`` if there are labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
-        Data type of labels that are strings, which are stored as objects in the table.
+        Data type of string labels, because the table stores string labels as objects.
     label_names : mapping of str to label | None
         Label of each class name. None if the dataset has no class names.
 

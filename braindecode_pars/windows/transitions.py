@@ -21,8 +21,8 @@ class Transitions:
         the previous window (row). Estimated from pairs of consecutive windows of the same
         recording, with one added to each count.
     shares : ndarray, shape (n_classes,)
-        Proportion of each class in the training windows, with one added to each count. It is the
-        probability of each class in the first window, because a recording may begin at any time.
+        Proportion of each class in the training windows, with one added to each count. Used as the
+        class probabilities of the first window, because a recording may begin at any time.
     prior : ndarray, shape (n_classes,)
         Prior class probabilities that are implicit in the classifier, see Notes.
 

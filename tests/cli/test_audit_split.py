@@ -41,7 +41,7 @@ def test_the_exit_code_shows_a_leak_in_tables():
     [
         ("train.csv", "absent.csv", "absent.csv"),
         ("absent", "absent", "Unknown dataset 'absent'"),
-        ("train.csv", "unknown.csv", "no columns subject"),
+        ("train.csv", "unknown.csv", "required columns subject"),
         ("train.csv", "text.csv", "stop must be numbers"),
         ("train.csv", "simulated", "Pass two"),
     ],

@@ -82,7 +82,7 @@ def warned_of(pattern):
             dict(other_reference={"C3": "C3-M2", "C4": "C4-M1"}),
         ),
         (
-            *(["C3", "C4", "O1"], ["C3", "C4"], "average", r"average reference.*training: O1\."),
+            *(["C3", "C4", "O1"], ["C3", "C4"], "average", r"average reference in training.*O1\."),
             dict(missing_channels=["O1"], average_without=["O1"]),
         ),
         # Further channels in the average
@@ -169,7 +169,7 @@ def test_a_subject_of_the_training(file, his_id, subject, tmp_path):
 
 def test_an_average_without_channels_of_the_training_is_a_warning_also_if_it_was_there():
     raw = raw_of(["C3", "C4"]).set_eeg_reference("average", verbose="error")
-    with pytest.warns(UserWarning, match=r"average reference.*training: O1\."):
+    with pytest.warns(UserWarning, match=r"average reference in training.*O1\."):
         findings = findings_in(raw, model(["C3", "C4", "O1"]), reference="average")
     assert findings == {"missing_channels": ["O1"], "average_without": ["O1"]}
 

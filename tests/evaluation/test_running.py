@@ -392,7 +392,9 @@ def test_warnings_that_differ_in_numbers_only_are_shown_once():
     ended = [dict(loss=0.991, n_steps=1200), dict(loss=0.987, n_steps=36)]
     ended = [NotConverged(Finding("pretraining_at_chance", values)) for values in ended]
     [[text, category, _]] = shown([[(warning, NotConverged, __file__, 1)] for warning in ended])
-    assert text.startswith("In 2 of 2 folds: Pretraining reached only 0.991")
+    assert text.startswith(
+        "In 2 of 2 folds: After 1,200 steps of pretraining, the relative loss is 0.991"
+    )
     assert issubclass(category, ConvergenceWarning)
     of_libraries = [[(f"{n} iterations", ConvergenceWarning, __file__, 1)] for n in (7, 8)]
     assert shown(of_libraries)[0][0] == "In 2 of 2 folds: 7 iterations"

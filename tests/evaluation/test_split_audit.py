@@ -395,7 +395,7 @@ def test_a_table_with_an_invalid_window_is_refused(changes):
 
 def test_invalid_inputs_are_refused():
     table = rows("P1", "a")
-    with pytest.raises(ValueError, match="test has no columns subject"):
+    with pytest.raises(ValueError, match="test lacks the required columns subject"):
         audit_split(table, table.drop(columns="subject"))
     with pytest.raises(TypeError, match="start must be numbers"):
         audit_split(table, table.assign(start="begin"))

@@ -236,8 +236,8 @@ def test_an_error_about_flat_channels_lists_missing_channels(clf):
 
 def test_missing_channels(clf):
     raw = recording(["C4", "F3"])
-    lacks = pytest.warns(UserWarning, match=r"average reference.*training: C3\.")
-    missing = r"C3 is missing.*channels of fit \(2 of 3\)"
+    lacks = pytest.warns(UserWarning, match=r"average reference in training.*C3\.")
+    missing = r"C3 is missing.*\(2 of 3\)"
     with lacks, pytest.warns(UserWarning, match=missing):
         frame = clf.predict_raw(raw)
     assert frame.attrs["findings"]["missing_channels"] == ["C3"]
