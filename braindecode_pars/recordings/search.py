@@ -59,7 +59,7 @@ def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     Raises
     ------
     PermissionError
-        If a folder cannot be listed, because files of unknown subjects would be missing.
+        If a folder cannot be listed (recordings of unknown subjects would be missing).
 
     Examples
     --------
@@ -326,7 +326,7 @@ _MAX_FOLDERS = 2
 _MIN_RECORDINGS = 10
 
 _WHERE_TO_PASS = (
-    "Pass the expression with --subject (in evaluate: --load subject=), or in Python as the "
+    "Pass the expression with --subject (command evaluate: --load subject=), or in Python as the "
     "argument subject, which may also be a function of the path."
 )
 
@@ -408,8 +408,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     """Check that subjects guessed from paths are not top-level folders or single recordings.
 
     Only subjects that are a complete folder name or file name are checked. If each subject has a
-    folder, file names are not checked. BIDS subjects are checked only if two datasets contain the
-    same subject.
+    folder, file names are not checked. The only check of BIDS subjects is that no subject is in two
+    datasets.
 
     Parameters
     ----------
@@ -423,9 +423,9 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     ValueError
         If one or two top-level folders, such as ``edf``, would be the subjects of ten or more
         recordings. If two file names obviously belong to the same subject, such as Subject00_1 and
-        Subject00_2, or P01_open and P01_closed if another subject has both endings as well. If two
-        BIDS datasets contain a subject with the same name. The message suggests a value for the
-        argument ``subject``.
+        Subject00_2, or P01_open and P01_closed if another subject also has files with these two
+        endings. If two BIDS datasets contain a subject with the same name. The message suggests a
+        value for the argument ``subject``.
 
     Examples
     --------
