@@ -166,11 +166,11 @@ def prepare(
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None
-        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
-        low-pass filter. ``high`` is ignored if it is at or above half of ``sfreq``.
+        Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
+        None, the filter is omitted. ``high`` is ignored if it is at or above half of ``sfreq``.
     mains : float | None
-        Frequency of the notch filter that removes line noise, in Hz. If None, or at or above half
-        of ``sfreq``, there is no notch filter.
+        Frequency of the notch filter that removes line noise, in Hz. If None, or if at or above
+        half of ``sfreq``, the filter is omitted.
     reference : "average" | "picks" | None
         New reference: the average of all channels of the file ("average"), or the average of the
         channels in ``picks`` ("picks"), which does not depend on further channels of the file. If
