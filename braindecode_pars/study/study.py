@@ -85,9 +85,9 @@ def study(
         Encoders pretrained on other data, by name. If None, the bundled encoder ``small``, and for
         windows of 20 s or longer also ``pars-sleep``.
     n_train_subjects : int | None
-        Number of labeled subjects in a draw. If None, 4, or fewer so that the training subjects of
-        a fold can be divided into three disjoint sets. If None and each subject has one class, two
-        subjects of each class, or one if there are too few subjects.
+        Number of labeled subjects in a draw. If None, 4, or fewer if the training subjects of a
+        fold are too few for three disjoint sets of 4. If None and each subject has one class, 2 per
+        class, or 1 per class if there are too few subjects.
     draws : int
         Number of draws in each fold. It must be even.
     minutes : float | None

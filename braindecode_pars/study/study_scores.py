@@ -37,8 +37,8 @@ Report = Callable[[str], None]
 def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> None:
     """Score the methods of a step, and write the scores to its file.
 
-    The file has one row per method (with and without subject-wise centering), pretraining, fold,
-    draw and subject. The columns are:
+    The file has one row per combination of method, centering, pretraining, fold, draw and subject.
+    The columns are:
 
     - the columns of ``Study.scores``, except ``stratum`` and ``shuffle``,
     - ``n_I_J``: number of windows of class I that were predicted as class J,
@@ -150,8 +150,8 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
     """Return the JSON file of a pretraining. The folder of the same name contains the encoder.
 
-    For a network, return the file of the pretraining in the primary comparison, whose encoder the
-    network starts from.
+    A network starts from an encoder of the primary comparison, so the file of that pretraining is
+    returned.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -201,7 +201,7 @@ def predict_linear(
     *,
     is_centered: bool,
 ) -> np.ndarray:
-    """Return class probabilities: the mean over one logistic regression per feature set.
+    """Return the mean class probabilities of logistic regressions, one per feature set.
 
     :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None`` returns the same probabilities.
 
@@ -212,7 +212,7 @@ def predict_linear(
     design : Design
         Design of the study.
     train, test : ndarray
-        Indices of the windows for training and of the windows to predict, all of them labeled.
+        Indices of the labeled windows for training, and of the labeled windows to predict.
     is_centered : bool
         Whether to subtract the mean of each subject.
 
