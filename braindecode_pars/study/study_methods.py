@@ -307,8 +307,8 @@ def choose_steps(
     lower = {name.lower(): name for name in known}
     if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
         raise ValueError(
-            f"only= and without= contain unknown names: {checks.format_list(unknown)}. Use names of "
-            f"groups or methods: {', '.join(sorted(known))}."
+            f"only= and without= contain unknown names: {checks.format_list(unknown)}. Use names "
+            f"of groups or methods: {', '.join(sorted(known))}."
         )
     wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
     chosen = []
@@ -318,8 +318,8 @@ def choose_steps(
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
         raise ValueError(
-            "only= and without= select no method. Select at least one method. Control analyses (group "
-            "'controls') also require the group 'primary'."
+            "only= and without= select no method. Select at least one method. Control analyses "
+            "(group 'controls') also require the group 'primary'."
         )
     for kinds in ([method.kind for method in step.methods] for step in chosen):
         if "sham" in kinds and "pretrained" not in kinds:
