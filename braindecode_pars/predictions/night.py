@@ -37,8 +37,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows. Labels are strings, as in the column names; missing labels are None. This
-        also applies to tables read from CSV, in which labels "0", "1", ... are integers, or floats
+        The same rows. Labels are strings, as in the column names; missing labels are None. Numbers
+        are also converted, because labels "0", "1", ... are read from CSV as integers, or as floats
         if a label is missing.
 
     Raises
@@ -54,8 +54,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError(
-            "The columns onset and duration contain values that are not finite, or durations that "
-            "are not positive. Pass times in seconds."
+            "The columns onset and duration must contain finite times in seconds, and every "
+            "duration must be positive."
         )
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError(
@@ -143,7 +143,8 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
         ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
         existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
         predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``: if
-        the recording has a measurement date or was cropped, this fails, or shifts the predictions.
+        the recording has a measurement date or was cropped, this raises an error or shifts the
+        predictions.
 
     Raises
     ------

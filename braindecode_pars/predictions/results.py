@@ -82,8 +82,8 @@ class Results:
         Raises
         ------
         ValueError
-            If ``overwrite`` is False, and results of another recording or other settings exist, or
-            results are incomplete.
+            If ``overwrite`` is False and there are incomplete results, or results of another
+            recording or with other settings.
         """
         try:
             state = self.state()
