@@ -100,7 +100,7 @@ def find_corpora(
 
 
 def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
-    """Store the recordings in a folder, or of recipes, and print a summary of the store.
+    """Store the recordings of a folder or of recipes, and print a summary of the store.
 
     Parameters
     ----------
@@ -292,8 +292,8 @@ def show_audit(name: str) -> None:
             print_frame(shown)
     show(
         "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
-        "perfect prediction, 0 is no better than predicting the mean. An R2 above the R2 of the "
-        "tokens and of the random encoder is due to pretraining."
+        "perfect prediction, 0 is no better than predicting the mean. An R2 above both the "
+        "tokens (transformer input) and the random encoder is due to pretraining."
     )
 
 
