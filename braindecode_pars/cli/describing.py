@@ -38,7 +38,8 @@ def find_corpora(
     settings : mapping
         Settings of recipes, by names such as ``physionet_mi.sfreq``.
     labels : bool
-        Whether to find the labeled recordings of all splits, instead of those for pretraining.
+        If True, find the labeled recordings of all splits; if False, the recordings for
+        pretraining.
 
     Returns
     -------

@@ -170,13 +170,13 @@ def load(
     channel types from ``_channels.tsv``, and splits from the column ``split`` of
     ``participants.tsv``.
 
-    Only channels shared by all recordings are used: the scalp electrodes contained in the headers
-    of all files, regardless of the format of their names (``EEG T3-LE``, ``T7``), see
-    :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid electrodes,
-    unused inputs and signals that are not EEG are excluded and listed in a table. If no channel has
-    the name of an electrode, all EEG channels shared by the recordings are used. A recording with
-    fewer than half of the usual channels (contained in at least half of the recordings) raises an
-    error, or is skipped with ``on_error="warn"``.
+    Only channels shared by all recordings are used: the scalp electrodes that the headers of all
+    files contain. Different names of an electrode, such as ``EEG T3-LE`` and ``T7``, are
+    equivalent; see :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid
+    electrodes, unused inputs and signals that are not EEG are excluded and listed in a table. If no
+    channel has the name of an electrode, all EEG channels shared by the recordings are used. A
+    recording with fewer than half of the usual channels (contained in at least half of the
+    recordings) raises an error, or is skipped with ``on_error="warn"``.
 
     Parameters
     ----------
@@ -528,7 +528,7 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
             f"{len(missing)} of the {len(channels)} channels to use "
             f"({checks.format_list(missing)}) are missing, marked as bad, or have no known unit of "
             f"voltage. EEG channels of the recording: {checks.format_list(eeg) or 'none'}. Exclude "
-            "the recording, or select other channels with channels (--channel)."
+            "the recording, or pass the names of other channels (channels=, --channel)."
             f"{channel_names.other_system(channels, raw.ch_names)}"
         )
     picked_names = [eeg[index] for index in indices if index is not None]

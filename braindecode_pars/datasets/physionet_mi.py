@@ -172,9 +172,8 @@ def prepare(
         Frequency of the notch filter that removes line noise, in Hz. If None, or if at or above
         half of ``sfreq``, the filter is omitted.
     reference : "average" | "picks" | None
-        New reference: the average of all channels of the file ("average"), or the average of the
-        channels in ``picks`` ("picks"), which does not depend on further channels of the file. If
-        None, the reference is not changed.
+        New reference: the average of all channels of the file ("average"), or the average of only
+        the channels in ``picks`` ("picks"). If None, the reference is not changed.
 
     Returns
     -------

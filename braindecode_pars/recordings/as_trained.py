@@ -487,7 +487,8 @@ def prepare_as_trained(
             f"(marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
-                or " If these are the same electrodes, rename them with raw.rename_channels."
+                or " If channels of the model have other names in the recording, rename them with "
+                "raw.rename_channels."
             )
         )
     if not chs_info:

@@ -106,8 +106,8 @@ def shared_channels(
     exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
-            f"The {len(infos)} recordings share no EEG channel. Select channels by name with "
-            "channels (--channel), or exclude recordings."
+            f"The {len(infos)} recordings share no EEG channel. Pass the names of the "
+            "channels to use (channels=, --channel), or exclude recordings."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
             f"Channels of the recordings:{exclusions}"
         )

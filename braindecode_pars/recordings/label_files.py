@@ -705,8 +705,9 @@ def labels_within(
     # Windows of another length are trials, whose length was chosen by the user.
     if seconds == SECONDS and is_close.any():
         checks.warn_user(
-            f"Windows of {seconds:g} s after labels without a duration share more than half of "
-            "their samples with windows of another class. Pass a shorter window_seconds."
+            f"Labels without a duration are so close together that windows of {seconds:g} s "
+            "share more than half of their samples with a window of another class. Pass a shorter "
+            "window_seconds."
         )
     return _without_overlaps(annot.onset, annot.onset + durations, names, is_mark)
 

@@ -37,8 +37,8 @@ _UNLABELED = "unlabeled"
 class Recipe:
     """Functions that list, preprocess and window the recordings of a corpus.
 
-    ``datasets.RECIPES`` contains the recipe of each supported corpus. Every argument of these
-    functions that has a default value is a setting of the recipe.
+    ``datasets.RECIPES`` contains the recipe of each supported corpus. The settings of a recipe are
+    the arguments of ``recordings``, ``prepare`` and ``cut`` that have default values.
 
     Attributes
     ----------

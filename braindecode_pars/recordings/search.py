@@ -482,8 +482,8 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
                 raise ValueError(
                     f"Two BIDS datasets contain {match[2]}: {first} and {path}. Specify the "
                     "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' if "
-                    "this is the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' if "
-                    f"these are different subjects. {_WHERE_TO_PASS}"
+                    "both are the same subject, '^((?:.+?/)??sub-[^/_]+)/' if they are different "
+                    f"subjects. {_WHERE_TO_PASS}"
                 )
 
 

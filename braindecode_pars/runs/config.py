@@ -60,7 +60,7 @@ class RunConfig(settings.PretrainingSettings):
     epochs : int | None
         Number of epochs of the run and of the learning-rate schedule: linear warm-up, then cosine
         decay to zero. If None, a tenth of the subjects of the store (at least one) is held out, and
-        the run continues while their loss decreases; see
+        the run continues while the held-out loss decreases; see
         :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     batch_size : int
         Number of examples in a step, summed over all processes.

@@ -23,8 +23,9 @@ from braindecode_pars.windows import recorded_steps
 from braindecode_pars.windows.preprocessing import Preprocessing
 
 ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}) or of a Zarr dataset, or one or several ContinuousCorpus"
+    "a BaseConcatDataset of continuous recordings or of windows, a folder of recordings "
+    f"({', '.join(search.ENDINGS)}), a folder of a Zarr dataset, or one or several "
+    "ContinuousCorpus objects"
 )
 
 

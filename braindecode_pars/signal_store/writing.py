@@ -342,7 +342,7 @@ def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
     if left_out := dict.fromkeys(name for piece in pieces for name in piece.left_out):
         severity = logging.WARNING if verbose else logging.INFO
         excluded = checks.format_list([*left_out])
-        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
+        log.log(severity, "Excluded channels (not EEG, bad, or not in channels=): %s.", excluded)
     for kind, template in _WARNINGS.items():
         problem_texts = [
             f"{p.label} ({text})" for p in pieces for name, text in p.problems if name == kind
