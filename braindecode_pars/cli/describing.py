@@ -34,7 +34,7 @@ def find_corpora(
         Names of recipes and folders of their corpora.
     exclude : list of Path
         Folders of TUAB and TUSZ, whose subjects are excluded from TUEG, and text files with one
-        subject per line, who are excluded from every corpus.
+        subject per line, each of which is excluded from every corpus.
     settings : mapping
         Settings of recipes, by names such as ``physionet_mi.sfreq``.
     labels : bool

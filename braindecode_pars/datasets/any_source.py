@@ -110,7 +110,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         module = import_file(Path(source))
         if not callable(getattr(module, "load", None)):
             raise ValueError(
-                f"{source} must define a function load that returns labeled windows, but has none."
+                f"{source} contains no function load. Define a function load that returns labeled "
+                "windows."
             )
         read = module.load if data_path is None else partial(module.load, data_path)
     else:

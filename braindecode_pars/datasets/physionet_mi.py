@@ -9,7 +9,7 @@ whole runs, create a store: ``braindecode-pars store --recipe physionet_mi=FOLDE
 
 A trial starts at the cue. In runs 4, 8 and 12, the cue appears on the left or on the right side of
 the screen. Low-frequency potentials in the first second, most likely eye movements, separate these
-two classes. Therefore, a score above chance level alone is not evidence of motor imagery. To
+two classes. Therefore, a score above chance level is not sufficient evidence of motor imagery. To
 exclude the first second, pass ``tmin=1``.
 """
 

@@ -152,7 +152,7 @@ def divide(
     if overlapping:
         raise ValueError(
             f"Subjects are in more than one split: {', '.join(overlapping)}, so training and test "
-            "data would overlap. Omit these subjects from the argument subjects, or keep the "
-            "folder of each subject in one split only."
+            "data would overlap. Omit these subjects from subjects=, or keep the folder of each "
+            "subject in one split only."
         )
     return chosen

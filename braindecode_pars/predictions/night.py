@@ -78,7 +78,7 @@ def classes_of(frame: pd.DataFrame) -> list[str]:
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Replace the raw predictions of a table by the predictions smoothed over time.
+    """Replace the raw predictions of a table by its smoothed predictions.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def hypnodensity(
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
-    """Plot a hypnodensity: class probabilities over time as stacked areas, with classes above.
+    """Plot a hypnodensity: class probabilities over time as stacked areas, below the classes.
 
     The name was introduced by Stephansen et al. 2018 for sleep stages. Any classes can be plotted.
 

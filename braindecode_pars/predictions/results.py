@@ -102,7 +102,7 @@ class Results:
             if changes:
                 reason = f"with different settings ({checks.format_list(changes, max_items=3)})"
             else:
-                reason = "but the results are incomplete: the record or another file is missing"
+                reason = "but the results are incomplete: at least one file is missing"
             raise ValueError(
                 f"{existing[0]} already exists and was computed from {recording}, {reason}. Choose "
                 "another --out folder, or pass --overwrite."

@@ -171,8 +171,8 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
     if names:
         checks.warn_user(
             f"{checks.format_list(names)}: the channel type is EEG, but the name indicates another "
-            "signal. These channels are not used. Rename channels that are EEG, and set the "
-            "channel type of channels that are not EEG."
+            "signal. These channels are not used. If they are EEG, rename them; otherwise, set "
+            "their channel type."
         )
 
 

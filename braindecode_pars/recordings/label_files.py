@@ -622,8 +622,8 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
         checks.warn_user(
             f"Only the annotation {next(iter(long))!r} is used as a label, because all other "
             f"annotations are shorter than a window of {seconds:g} s: "
-            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, pass a "
-            "shorter window_seconds, or their descriptions as labels."
+            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, decrease "
+            "window_seconds, or pass their descriptions as labels."
         )
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
@@ -718,8 +718,8 @@ def _without_overlaps(
     """Remove labels that overlap an earlier label of the same class, and count them.
 
     Overlapping labels of the same class would result in duplicate windows. Labels of different
-    classes must not overlap. Marks (labels without a duration) may overlap each other. In the
-    order of the starts, each label is compared with the earlier label that ends last.
+    classes must not overlap. Marks (labels without a duration) may overlap each other. Labels are
+    sorted by start, and each label is compared with the earlier label that ends last.
     """
     keep, longest = np.ones(len(names), bool), -1
     for i in np.lexsort((-stops, starts)).tolist():

@@ -463,7 +463,7 @@ def set_splits(
     without_split = {name for (_, name), split in assigned if split is None}
     if without_split:
         raise ValueError(
-            f"splits lacks {len(without_split)} of the subjects of the dataset: "
+            f"splits lacks subjects of the dataset ({len(without_split)}): "
             f"{checks.format_list(sorted(without_split))}. Add these subjects to splits, or "
             "exclude them from the dataset."
         )

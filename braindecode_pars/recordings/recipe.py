@@ -133,8 +133,8 @@ class Recipe:
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Windows with signals in volts and the descriptions of their recordings. Targets are
-            documented in the module of the corpus. For a corpus without labels, all targets are
+            Windows, with signals in volts, and with the descriptions of their recordings. Targets
+            are documented in the module of the corpus. For a corpus without labels, all targets are
             -1, which means unlabeled.
 
         Raises
@@ -143,7 +143,7 @@ class Recipe:
             If the folder contains no recording of the corpus, or no recording of a requested
             subject.
         TypeError
-            If the recipe has no such setting, or if ``exclude`` is a path instead of a list.
+            If a setting is unknown, or if ``exclude`` is a path instead of a list.
         ValueError
             If a recording is damaged, or a channel or labels are missing (the message contains the
             file name). If a setting is invalid. If the labels of a requested subject are not
@@ -228,7 +228,7 @@ class Recipe:
         FileNotFoundError
             If the folder contains no recording of the corpus.
         TypeError
-            If ``exclude`` is a path instead of a list, or if the recipe has no such setting.
+            If ``exclude`` is a path instead of a list, or if a setting is unknown.
         ValueError
             If all recordings are excluded. If ``exclude`` contains a folder, but the corpus shares
             no subjects with other corpora.
@@ -297,7 +297,7 @@ class Recipe:
             If the folder contains no recording of the corpus, or no recording of a requested
             subject.
         TypeError
-            If the recipe has no such setting.
+            If a setting is unknown.
         ValueError
             If the corpus has no labels, or the labels of a requested subject are not published.
         """

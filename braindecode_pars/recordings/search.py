@@ -59,7 +59,7 @@ def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     Raises
     ------
     PermissionError
-        If a folder cannot be listed (recordings of unknown subjects would be missing).
+        If a folder cannot be listed. Skipping it would omit recordings without notice.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
             renamed.append(f"{recording.name} ({checks.format_list(differently_named)})")
     if renamed:
         checks.warn_user(
-            f"Header files that refer to signal or marker files with a different name "
+            f"Header files with a different name than their signal or marker files "
             f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files "
             "are read. Check that they belong to the header files."
         )
@@ -481,8 +481,8 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
             if dataset != match[1]:
                 raise ValueError(
                     f"Two BIDS datasets contain {match[2]}: {first} and {path}. Specify the "
-                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' if "
-                    "both are the same subject, '^((?:.+?/)??sub-[^/_]+)/' if they are different "
+                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' for "
+                    "the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' for different "
                     f"subjects. {_WHERE_TO_PASS}"
                 )
 

@@ -24,7 +24,7 @@ _RULES = {
     "epochs": checks.optional(checks.integer(1)),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
     "window_seconds": checks.ParameterRule(
-        "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
+        "a number of seconds, or several different numbers", (Real, list, tuple), _are_lengths
     ),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
     "task": checks.instance("the name of a pretext task", str),

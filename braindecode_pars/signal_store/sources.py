@@ -108,7 +108,7 @@ class StoredForm:
         if not names:
             requested = "" if self.channels is None else f" among {', '.join(self.channels)}"
             raise ValueError(
-                f"it has no EEG channel{requested}, or all of them are marked as bad. Its channels "
+                f"it has no EEG channel{requested} (or all are marked as bad). Its channels "
                 f"are {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )

@@ -485,8 +485,8 @@ class SignalStore:
             if unknown := sum(recording.subject is None for recording in recordings):
                 raise ValueError(
                     f"{unknown} recordings in {self.path} have no subject, so they may belong to "
-                    "an excluded subject. Create the store again, and specify the subject of each "
-                    "file with the argument subject."
+                    "an excluded subject. Create the store again, and pass subject= to "
+                    "specify the subject of each file."
                 )
         return self._view(recordings)
 
@@ -640,8 +640,8 @@ class SignalStore:
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
             raise ValueError(
-                f"{self.path} has no labels of these recordings. Create the store from labeled "
-                "windows, or with: braindecode-pars store --labels"
+                f"{self.path} contains no labels for these recordings. Create the store from "
+                "labeled windows, or with: braindecode-pars store --labels"
             )
         return BaseConcatDataset(recording_windows)
 

@@ -318,8 +318,8 @@ def choose_steps(
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
         raise ValueError(
-            "only= and without= select no method. Select at least one method. Control analyses "
-            "(group 'controls') also require the group 'primary'."
+            "No method is selected by only= and without=. Select at least one method. Control "
+            "analyses (group 'controls') also require the group 'primary'."
         )
     for kinds in ([method.kind for method in step.methods] for step in chosen):
         if "sham" in kinds and "pretrained" not in kinds:

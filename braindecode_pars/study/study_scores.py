@@ -112,9 +112,9 @@ def needs_encoder(method: Method) -> bool:
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
     """Return the encoder of a method. An encoder that does not exist yet is pretrained and saved.
 
-    It is pretrained on the training windows of the fold, or on all windows if ``fold`` is None. A
-    sham pretraining has the same number of steps as the pretraining with the same seed. A JSON file
-    next to the encoder contains the number of steps, the held-out loss, and the reason why the
+    Pretraining uses the training windows of the fold, or all windows if ``fold`` is None. A sham
+    pretraining has the same number of steps as the pretraining with the same seed. A JSON file next
+    to the encoder contains the number of steps, the held-out loss, and the reason why the
     pretraining ended.
     """
     if method.encoder is not None:

@@ -591,4 +591,4 @@ def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
 def test_a_network_is_not_adapted(model, tmp_path):
     result = predict(model, "x.edf", "--out", tmp_path / "out", "--adapt")
     assert result.exit_code == 1
-    assert "--adapt requires a model of fit --few-labels" in result.output
+    assert "--adapt requires a model that was trained with fit --few-labels" in result.output
