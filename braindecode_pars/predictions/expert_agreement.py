@@ -84,8 +84,8 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     Raises
     ------
     TypeError, ValueError
-        If ``frame`` is not a table of predictions, the labels cannot be read, no window has both an
-        expert label and a prediction, or the nights of ``frame`` and ``expert`` differ.
+        If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
+        both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
 
     Warns
     -----

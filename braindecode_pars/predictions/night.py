@@ -46,8 +46,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If a column is missing, there are no rows, or windows overlap or are not in chronological
-        order.
+        If a column is missing, if there are no rows, or if windows overlap or are not in
+        chronological order.
     """
     tables.check_table(frame, "table of predictions", ("onset", "duration", "label"))
     frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
@@ -215,8 +215,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If ``frame`` is not a table of predictions, the file name does not end with ``_events.tsv``,
-        or a file name that starts with ``sub-`` is not a valid BIDS name.
+        If ``frame`` is not a table of predictions. If the file name does not end with
+        ``_events.tsv``. If the file name starts with ``sub-``, but is not a valid BIDS name.
 
     References
     ----------

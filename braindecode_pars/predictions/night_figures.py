@@ -57,8 +57,8 @@ def hypnogram(
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``, ``true`` and ``predicted`` have different lengths, or
-        ``order`` is None and a name is not a sleep stage.
+        If a stage is not in ``stage_names``. If ``true`` and ``predicted`` have different lengths.
+        If ``order`` is None, and a name is not a sleep stage.
 
     Examples
     --------
@@ -152,8 +152,8 @@ def hypnodensity(
     Raises
     ------
     ValueError
-        If a column is missing, values are not probabilities, a true class is not among the classes,
-        or ``order`` does not contain each class exactly once.
+        If a column is missing, or values are not probabilities. If a true class is not among the
+        classes. If ``order`` does not contain each class exactly once.
 
     References
     ----------

@@ -149,8 +149,9 @@ class SignalStore:
         path : path
             Folder of the store: new, empty, or a store that was created with the same arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-            Recordings to store: continuous recordings, windows, one or a list of
-            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder.
+            Recordings to store: continuous recordings, windows, one
+            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus` or a list of them, or a
+            folder.
 
             For windows, the complete recordings are stored. If any window has a label other than
             -1, a table of the windows is stored as well, for :meth:`labeled_windows`.
@@ -193,7 +194,7 @@ class SignalStore:
             None, the reference is unchanged.
         subject : callable | str | None
             Function that returns the subject of a file from its path relative to the folder; or a
-            regular expression that is searched for in this path and whose only group is the
+            regular expression that is searched for in this path and whose only group matches the
             subject. If None, BIDS (``sub-``), the corpora of Temple University and the records of
             PhysioNet challenges are recognized; for other paths, the subject is the name of the
             top-level folder, or the file name if there is no folder. For a dataset, the subject is

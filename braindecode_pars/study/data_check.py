@@ -76,8 +76,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Raises
     ------
     ValueError
-        If ``in_spite_of`` contains an unknown kind, there are no windows, or a window contains
-        samples that are not finite.
+        If ``in_spite_of`` contains an unknown kind, if there are no windows, or if a window
+        contains samples that are not finite.
 
     Examples
     --------

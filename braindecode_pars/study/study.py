@@ -76,9 +76,9 @@ def study(
         Extent of the study:
 
         - "quick": primary comparison and baselines, with short pretrainings.
-        - "default": also further pretext tasks, bundled encoders, the feature ensemble, networks
-          and control analyses.
-        - "thorough": also published networks, with longer pretrainings.
+        - "default": in addition, further pretext tasks, bundled encoders, the feature ensemble,
+          networks and control analyses.
+        - "thorough": in addition, published networks; all pretrainings are longer.
     tasks : sequence of str
         Pretext tasks. The first task is used in the primary comparison.
     encoders : dict of str to path, name or fitted estimator | None
@@ -123,8 +123,8 @@ def study(
     Raises
     ------
     ValueError
-        If an argument is out of range, a name is unknown, there are too few subjects for
-        ``n_train_subjects``, or ``out`` contains other files.
+        If an argument is out of range, or a name is unknown. If there are too few subjects for
+        ``n_train_subjects``. If ``out`` contains other files.
 
     Examples
     --------
