@@ -138,8 +138,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     ]
     if changed and os.environ.get("RANK", "0") == "0":  # rank of the process under torchrun
         log.info(
-            "The device is the CPU, so these defaults are suitable for a laptop: %s. Pass --paper "
-            "to use the published settings.",
+            "On the CPU, these defaults are suitable for a laptop: %s. To use the published "
+            "settings instead, pass --paper.",
             ", ".join(changed),
         )
     return for_laptop
@@ -166,16 +166,18 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
         Label to use, optionally with a class name, as in 'Sleep stage W=W'. May be repeated.
         Default: all labels. In the bundled dataset sleep, windows with other labels are unlabeled.
     subject
-        Regular expression for the subject in the path of a file, as in the command store.
+        Regular expression for the subject in a file path, as in store --subject.
     window_seconds
         Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
         the same duration below 30 s.
     sfreq
-        Sampling rate in Hz. Default: sampling rate of the encoder, or 200.
+        Sampling rate in Hz. Default: value of the encoder, or 200 without an encoder.
     low
-        Lower edge of the band-pass filter in Hz. Default: the band of the encoder, or 0.3.
+        Lower edge of the band-pass filter in Hz. Default: value of the encoder, or 0.3 without an
+        encoder.
     high
-        Upper edge of the band-pass filter in Hz. Default: the band of the encoder, or 75.
+        Upper edge of the band-pass filter in Hz. Default: value of the encoder, or 75 without an
+        encoder.
     mains
         Line frequency for the notch filter in Hz. Default: 60.
     reference
@@ -187,8 +189,8 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     n_jobs
         Number of processes. Default: 1.
     on_error
-        Action for a recording that cannot be read: raise, or warn (and skip the recording).
-        Default: raise; in study, warn.
+        Action for a recording that cannot be read: raise (stop the command), or warn (skip the
+        recording). Default: raise (command study: warn).
     """
     if "classes" not in options:
         return options
@@ -252,8 +254,8 @@ def study(
     without : NAME
         Method or group of methods to exclude. May be repeated.
     train_subjects : N
-        Number of labeled subjects. Default: 4, or fewer so that the training subjects of a fold can
-        be divided into three disjoint sets.
+        Number of labeled subjects. Default: 4, or fewer if the training subjects of a fold are too
+        few for three disjoint sets of 4.
     draws : N
         Number of draws (random subsets of labeled subjects). Must be even.
     minutes : N
@@ -339,8 +341,8 @@ def store(
     subject : PATTERN
         Regular expression whose group matches the subject in the path of a file below SOURCE, such
         as 'S(\\d+)R'. Default: names as in BIDS, the corpora of Temple University or the PhysioNet
-        challenges; otherwise the first folder, or the name of a file that is not in a folder.
-        Required if file names number the recordings of a subject, as in Subject00_1 and
+        challenges; otherwise the first folder in the path; for a file that is not in a folder, the
+        file name. Required if file names number the recordings of a subject, as in Subject00_1 and
         Subject00_2.
     dtype : NAME
         Data type of the stored samples: int16 or float32. Default: int16.
@@ -384,8 +386,8 @@ def plan(
 ) -> None:
     """Estimate disk space, number of steps and duration of a pretraining run, without starting it.
 
-    Accepts the options of pretrain. The duration of a step is measured on this machine, which takes
-    a few seconds.
+    Accepts the options of the command pretrain. The duration of a step is measured on this machine,
+    which takes a few seconds.
 
     Options
     -------
@@ -459,8 +461,8 @@ def fit(
         Pretrained encoder to fine-tune: a folder, the name of a bundled encoder such as small, or a
         model id. With --few-labels, the encoder is frozen, and the default is small.
     method
-        If --encoder is not set: pretext task to pretrain on, {TASKS}, FILE.py:CLASS; or scratch (no
-        pretraining). Default: pars.
+        Pretext task of the pretraining: {TASKS}, FILE.py:CLASS; or scratch (no pretraining). Cannot
+        be combined with --encoder. Default: pars.
     settings
         KEY=VALUE: argument of PARSClassifier, or of FewLabelsClassifier. May be repeated.
     random_state
@@ -499,8 +501,9 @@ def fit(
 def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
     """Audit a training/test split that was made elsewhere: data leakage and confounds.
 
-    Reports subjects and recordings on both sides, overlapping windows, copied signals, and classes
-    that vary with the recording, its channels or time. The exit code is 1 if there is a leak.
+    Reports subjects and recordings that are in both sets, overlapping windows, copied signals, and
+    classes that vary with the recording, its channels or time. The exit code is 1 if there is a
+    leak.
 
     Options
     -------
@@ -554,7 +557,8 @@ def predict(
     Options
     -------
     model : MODEL
-        Folder of a classifier that was saved by fit, or by save in Python; or hf://owner/name.
+        Folder of a classifier that was saved by the command fit, or in Python by its method save;
+        or hf://owner/name.
     recordings : RECORDING
         EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, and folders with recordings at any
         depth.
@@ -571,15 +575,17 @@ def predict(
         Rescale each recording to the amplitude of the training data, by one factor, which is
         printed. For recordings with a different unit or gain, such as from wearable devices.
     adapt
-        Adapt a model of fit --few-labels to each recording before predicting it. The features are
-        centered with the windows of the recording. If the annotations of the recording contain at
-        least two classes of the model, the classifier is also calibrated with these labels.
+        Adapt the model to each recording before predicting it. Requires a model that was trained
+        with fit --few-labels. The features are centered with the windows of the recording. If the
+        annotations of the recording contain at least two classes of the model, the classifier is
+        also calibrated with these labels.
     labels
-        With --adapt: table with the labels of files, instead of annotations, as in fit.
+        With --adapt: table with the labels of files, as in fit --labels. Default: the annotations
+        of the recordings.
     label_column
         Column of the table that contains the labels.
     classes
-        With --adapt: label to use, such as 'Sleep stage W=W', as in fit. May be repeated.
+        With --adapt: label to use, such as 'Sleep stage W=W', as in fit --class. May be repeated.
     device
         Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
@@ -610,13 +616,13 @@ def reproduce(
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
 ) -> None:
-    """Reproduce table 1 of the paper: compare from scratch, MAE, MP3, DropPos and PARS.
+    """Reproduce table 1 of the paper: compare PARS, DropPos, MP3, MAE and training from scratch.
 
     Two-fold design: for each pretext task, an encoder is pretrained without labels on half of the
-    subjects, with the same number of steps, and frozen. A classifier with this encoder is trained
-    with the labels of four subjects, and tested on the other half. Then the halves are swapped. The
-    numbers of pretrainings and fits are printed first. To resume, run the same command. Example:
-    braindecode-pars reproduce sleep
+    subjects, and frozen; the number of steps is the same for all tasks. A classifier with this
+    encoder is trained with the labels of four subjects, and tested on the other half. Then the
+    halves are swapped. The numbers of pretrainings and fits are printed first. To resume, run the
+    same command. Example: braindecode-pars reproduce sleep
 
     Options
     -------

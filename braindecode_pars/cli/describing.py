@@ -34,11 +34,12 @@ def find_corpora(
         Names of recipes and folders of their corpora.
     exclude : list of Path
         Folders of TUAB and TUSZ, whose subjects are excluded from TUEG, and text files with one
-        subject per line, who are excluded from every corpus.
+        subject per line, each of which is excluded from every corpus.
     settings : mapping
         Settings of recipes, by names such as ``physionet_mi.sfreq``.
     labels : bool
-        Whether to find the labeled recordings of all splits, instead of those for pretraining.
+        If True, find the labeled recordings of all splits; if False, the recordings for
+        pretraining.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def find_corpora(
 
 
 def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
-    """Store the recordings in a folder, or of recipes, and print a summary of the store.
+    """Store the recordings of a folder or of recipes, and print a summary of the store.
 
     Parameters
     ----------
@@ -292,8 +293,8 @@ def show_audit(name: str) -> None:
             print_frame(shown)
     show(
         "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
-        "perfect prediction, 0 is no better than predicting the mean. An R2 above the R2 of the "
-        "tokens and of the random encoder is due to pretraining."
+        "perfect prediction, 0 is no better than predicting the mean. An R2 above both the "
+        "tokens (transformer input) and the random encoder is due to pretraining."
     )
 
 

@@ -64,12 +64,12 @@ def evaluate(
 ) -> None:
     """Score classifiers on held-out subjects.
 
-    Protocols with one held-out subject at a time: leave-one-subject-out, and compare, which also
-    tests the paired differences between methods. Protocols with fixed test subjects:
-    label-efficiency (varies the number of labeled training subjects), transfer (fine-tunes
-    pretrained encoders on a corpus) and ablation (varies settings of pretraining with PARS).
-    controls repeats a comparison on control signals, such as high-pass filtered windows, to show
-    which signal properties a difference depends on.
+    Protocols that hold out one subject at a time: leave-one-subject-out and compare (also tests the
+    paired differences between methods). Protocols with fixed test subjects: label-efficiency
+    (varies the number of labeled training subjects), transfer (fine-tunes pretrained encoders on a
+    corpus) and ablation (varies settings of pretraining with PARS). The protocol controls repeats a
+    comparison on control signals, such as high-pass filtered windows, to show which signal
+    properties a difference depends on.
 
     To resume after an interruption, run the same command; finished fits are stored in --out. To
     show only the options of one protocol, pass it before --help.
@@ -89,20 +89,20 @@ def evaluate(
         Argument of the load function of the dataset, such as window_seconds=10, or, for a folder of
         recordings, labels=labels.csv. May be repeated.
     method : NAME
-        Method: {TASKS}, {BASELINES}; a published model NAME:WEIGHTS, such as
-        cbramod:FILE; or a pretext task FILE.py:CLASS, whose code is executed. May be repeated.
-        Default: pars, scratch, band-power and tangent-space; without pars if encoders are passed
-        with names (--encoder NAME=FOLDER). Default of transfer with --encoder: scratch and
-        band-power. Default of controls with --encoder: probe, random-encoder, band-power,
-        tangent-space and classical-features. eegnet and shallow are trained for 500 epochs, as
-        published, unless finetune_epochs is set.
+        Method: {TASKS}, {BASELINES}; a published model NAME:WEIGHTS, such as cbramod:FILE; or a
+        pretext task FILE.py:CLASS, whose code is executed. May be repeated. Default: pars, scratch,
+        band-power and tangent-space; without pars if encoders are passed with names (--encoder
+        NAME=FOLDER). Default of the protocol transfer with --encoder: scratch and band-power.
+        Default of the protocol controls with --encoder: probe, random-encoder, band-power,
+        tangent-space and classical-features. The methods eegnet and shallow are trained for 500
+        epochs, as published, unless finetune_epochs is set.
     encoder : [NAME=]FOLDER
-        Pretrained encoder: a folder, the name of a bundled encoder such as small, or a model id.
-        Name several encoders: --encoder PARS=run1 --encoder MAE=run2. Adds three methods: the
-        frozen encoder with a trained head, the fine-tuned encoder (trained in the same way as
-        scratch), and a frozen random encoder with a trained head. To use only frozen or only
-        fine-tuned encoders, pass --set freeze_encoder=true or false. For controls, if probe is a
-        method, encoders are only used in linear probes.
+        Pretrained encoder: a folder, the name of a bundled encoder such as small, or a model id. To
+        pass several encoders, name them: --encoder PARS=run1 --encoder MAE=run2. Adds three
+        methods: the frozen encoder with a trained head, the fine-tuned encoder (trained in the same
+        way as scratch), and a frozen random encoder with a trained head. To use only frozen or only
+        fine-tuned encoders, pass --set freeze_encoder=true or false. In the protocol controls with
+        the method probe, encoders are only used in linear probes.
     unequal_sizes
         Allow encoders with different numbers of parameters; the numbers are shown in the table.
         Other networks then have the sizes in --set, or the default sizes. Without this option, all
@@ -112,10 +112,11 @@ def evaluate(
         smoothing=true (also score predictions smoothed over time), or C=0.01 for logistic
         regressions (C=null: selected by cross-validation over subjects). May be repeated.
     published
-        Use the published settings of fine-tuning, with 200 epochs (paper.FINE_TUNING). For eesm17,
-        also use the published noise augmentation. For ablation, also use the published sizes and
-        pretraining (paper.CLASSIFIER). To use the validation subjects of the paper, add --set
-        validation=split. eegnet and shallow use only the settings of parameters that they have.
+        Use the published settings of fine-tuning, with 200 epochs (paper.FINE_TUNING). For the
+        dataset eesm17, also use the published noise augmentation. For the protocol ablation, also
+        use the published sizes and pretraining (paper.CLASSIFIER). To use the validation subjects
+        of the paper, add --set validation=split. The methods eegnet and shallow ignore settings
+        that they do not have.
     metric : NAME
         Metric: {METRICS}. May be repeated. The figure and the tests use the first metric.
     against : NAME
@@ -126,11 +127,11 @@ def evaluate(
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
         ablation, the last value is used. Default: all training subjects.
     grid : NAME | KEY=VALUE,...
-        For ablation: settings to vary: masking, sampling, decoder, overlap, joint; or values of a
-        parameter of PARS or PARSClassifier, such as n_patches=10,20,40. May be repeated to vary
-        all combinations.
+        For ablation: predefined grid of settings (masking, sampling, decoder, overlap or joint), or
+        values of a parameter of PARS or PARSClassifier, such as n_patches=10,20,40. If repeated,
+        all combinations are run.
     control : NAME
-        For controls: control signals: {CONTROLS}. May be repeated. Default: all.
+        For controls: control signal ({CONTROLS}). May be repeated. Default: all.
     test_subject : ID
         Fixed test subject. May be repeated. Default: the test split of the corpus. For controls, if
         the corpus has no test split: with --n, four folds of subjects are tested; without --n, one

@@ -248,8 +248,7 @@ def show_scores(scores: pd.DataFrame, over: str) -> None:
     scores : DataFrame
         Scores of a protocol.
     over : "subjects" | "seeds"
-        Whether the standard deviation is across held-out subjects, or, with fixed test subjects,
-        across seeds.
+        Unit of the standard deviation: held-out subjects, or seeds (with fixed test subjects).
     """
     wide = evaluation.score_table(scores, over)
     n = wide.attrs["n"]
@@ -292,7 +291,7 @@ def show_costs(
     scores: pd.DataFrame,
     out: Path,
 ) -> None:
-    """Print a table with the cost of a fit of each method, and write it to ``costs.csv``.
+    """Print a table with the cost of one fit per method, and write it to ``costs.csv``.
 
     Parameters
     ----------

@@ -89,8 +89,8 @@ def predict_recordings(
     if adapt is not None:
         if not hasattr(clf, "adapt"):
             raise ValueError(
-                f"--adapt requires a model fitted with --few-labels, but {model} is a "
-                f"{type(clf).__name__}. Omit --adapt, or fit a model with --few-labels."
+                f"--adapt requires a model that was trained with fit --few-labels, but {model} is "
+                f"a {type(clf).__name__}. Omit --adapt, or train a model with fit --few-labels."
             )
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
@@ -120,7 +120,7 @@ def predict_recordings(
     if file.name != "summary.csv":
         show(
             f"summary.csv was modified after it was written, so the new summary was saved as "
-            f"{file.name}. Pass --overwrite to replace both files."
+            f"{file.name}. To replace summary.csv instead, pass --overwrite."
         )
     show_summary(table, file, len(targets), len(targets) - len(unfinished))
     return len(problems)

@@ -113,9 +113,9 @@ def with_options(
     """Make a command from a function, with help texts from the docstring of the function.
 
     Positional parameters become arguments, and keyword-only parameters become options. A boolean
-    option has no ``--no-NAME``. Entries in the section Options of the docstring that are not
-    parameters become further options. Their values, if passed, are in the argument ``options`` of
-    the function.
+    option has no ``--no-NAME``. The section Options of the docstring may contain further options,
+    which are not parameters. If passed, their values are in the argument ``options`` of the
+    function.
 
     Parameters
     ----------

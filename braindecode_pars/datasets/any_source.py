@@ -54,8 +54,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         Folder or store to read. If the source is a Python file, ``path`` is passed to its function
         ``load`` as the first argument.
     **settings
-        Further arguments of the function that loads the source, such as ``window_seconds``, or
-        ``classes`` of :func:`sleep`. For a store, ``subjects`` selects the subjects. For a Zarr
+        Further arguments of the function that loads the source, such as ``window_seconds`` or, for
+        :func:`sleep`, ``classes``. For a store, ``subjects`` selects the subjects. For a Zarr
         dataset, ``preload=False`` does not read all samples into memory; braindecode then writes an
         uncompressed copy to a hidden folder next to the dataset.
 
@@ -74,9 +74,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Warns
     -----
     UserWarning
-        If the amplitude of a recording differs from the other recordings by a factor of more than
-        20, or the amplitude of a channel differs from the other channels of the recording by a
-        factor of more than 30.
+        If a recording differs in amplitude from the other recordings by a factor of more than 20,
+        or a channel from the other channels of its recording by a factor of more than 30.
 
     Examples
     --------
@@ -111,7 +110,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         module = import_file(Path(source))
         if not callable(getattr(module, "load", None)):
             raise ValueError(
-                f"{source} must define a function load that returns labeled windows, but has none."
+                f"{source} contains no function load. Define a function load that returns labeled "
+                "windows."
             )
         read = module.load if data_path is None else partial(module.load, data_path)
     else:

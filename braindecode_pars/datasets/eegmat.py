@@ -1,7 +1,7 @@
 """EEGMAT: rest vs. mental arithmetic (EEG During Mental Arithmetic Tasks 1.0.0, PhysioNet).
 
-The paper does not use this corpus. It is small and freely available, and was not recorded in any of
-the laboratories of the corpora in the paper.
+The paper does not use this corpus. It is small and freely available, and was recorded in a
+laboratory that recorded no corpus of the paper.
 
 There are three minutes of rest (target 0) and one minute of mental arithmetic (target 1) per
 subject. Windows contain 19 EEG channels; the ECG is dropped. Signals are resampled from 500 Hz and
@@ -139,11 +139,11 @@ def prepare(
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None
-        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
-        low-pass filter. ``high`` is ignored if it is at or above half of ``sfreq``.
+        Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
+        None, the filter is omitted. ``high`` is ignored if it is at or above half of ``sfreq``.
     mains : float | None
-        Frequency of the notch filter that removes line noise, in Hz. If None, or at or above half
-        of ``sfreq``, there is no notch filter.
+        Frequency of the notch filter that removes line noise, in Hz. If None, or if at or above
+        half of ``sfreq``, the filter is omitted.
     reference : "average" | None
         If "average", re-reference to the average of the 19 channels. If None, the reference of the
         files (the ears) is not changed.
@@ -240,10 +240,10 @@ def mental_arithmetic(
 
     The dataset contains one minute of each condition per subject, in eight channels (F3, Fz, F4,
     T5, P3, Pz, P4, T6) at 128 Hz, filtered to 0.5-45 Hz and referenced to the average of 19
-    channels. The electrodes are over frontal, parietal and posterior temporal cortex, which are
-    active in mental arithmetic, and distant from the eyes and from the muscles of jaw and temples.
-    The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat` loads the full
-    corpus.
+    channels. The electrodes are over frontal, parietal and posterior temporal cortex, which is
+    active in mental arithmetic. They are distant from the eyes and from the muscles of jaw and
+    temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat` loads
+    the full corpus.
 
     Parameters
     ----------
@@ -265,13 +265,13 @@ def mental_arithmetic(
     TypeError
         If ``subjects`` is a string, or ``window_seconds`` is not a number.
     ValueError
-        If ``subjects`` is empty, or ``window_seconds`` is not positive or more than 60.
+        If ``subjects`` is empty. If ``window_seconds`` is not positive, or more than 60.
 
     Notes
     -----
-    The rest windows are from the last minute of the recording of rest, and the arithmetic windows
-    from the first minute of the recording of arithmetic, so that both are close in time. Rest was
-    recorded first in all subjects, so that part of the difference may be an effect of time.
+    The rest windows are from the last minute of the rest recording, and the arithmetic windows from
+    the first minute of the arithmetic recording, so that the two conditions are close in time. Rest
+    was recorded first in all subjects, so that part of the difference may be an effect of time.
 
     Signals are quantized in steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019,
     Data 4(1), and Goldberger et al. 2000, Circulation 101(23).

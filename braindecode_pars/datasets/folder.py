@@ -62,10 +62,10 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
         Folder of recordings (.edf, .bdf, .fif, .hea, .vhdr or .set), including all subfolders. The
         folders ``derivatives`` and ``sourcedata`` of a BIDS dataset are excluded.
     subject : callable | str | None
-        Function that receives the path of a file relative to the folder and returns the subject;
-        or a regular expression that is searched for in this path and whose only group matches the
-        subject. If None, the subject is the BIDS label, otherwise the top-level folder, otherwise
-        the file name.
+        Function that receives the path of a file relative to the folder and returns the subject; or
+        a regular expression that is searched for in this path and whose only group matches the
+        subject. If None, the subject is the BIDS label; if there is none, the top-level folder; for
+        a file that is not in a subfolder, the file name.
 
     Returns
     -------
@@ -77,10 +77,10 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
     FileNotFoundError
         If the folder does not exist or contains no recording.
     ValueError
-        If the subject of a recording is ambiguous: If file or folder names obviously number the
-        recordings of the same subject, such as ``Subject00_1`` and ``Subject00_2``. If one or two
+        If the subject of a recording is ambiguous: file or folder names obviously number the
+        recordings of the same subject, such as ``Subject00_1`` and ``Subject00_2``; one or two
         top-level folders, such as ``train`` and ``test``, would be the subjects of ten or more
-        recordings. If two BIDS datasets contain a subject with the same name, such as ``sub-01``.
+        recordings; or two BIDS datasets contain a subject with the same name, such as ``sub-01``.
 
     Examples
     --------
@@ -170,13 +170,13 @@ def load(
     channel types from ``_channels.tsv``, and splits from the column ``split`` of
     ``participants.tsv``.
 
-    Only channels shared by all recordings are used: the scalp electrodes contained in the headers
-    of all files, regardless of the format of their names (``EEG T3-LE``, ``T7``), see
-    :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid electrodes,
-    unused inputs and signals that are not EEG are excluded and listed in a table. If no channel has
-    the name of an electrode, all EEG channels shared by the recordings are used. A recording with
-    fewer than half of the usual channels (the channels of at least half of the recordings) raises
-    an error, or is skipped with ``on_error="warn"``.
+    Only channels shared by all recordings are used: the scalp electrodes that the headers of all
+    files contain. Different names of an electrode, such as ``EEG T3-LE`` and ``T7``, are
+    equivalent; see :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid
+    electrodes, unused inputs and signals that are not EEG are excluded and listed in a table. If no
+    channel has the name of an electrode, all EEG channels shared by the recordings are used. A
+    recording with fewer than half of the usual channels (contained in at least half of the
+    recordings) raises an error, or is skipped with ``on_error="warn"``.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def load(
           0, 1, ....
         - Dict with descriptions of annotations as keys. The values are class names, in the order of
           the targets, or integer targets.
-        - If None, use all annotations that are as long as a window; if there are none, all
+        - If None, use all annotations that are as long as a window; if there are none, use all
           annotations without a duration. The targets are in alphabetical order, independent of
           ``subjects``. Annotations of gaps, and annotations that begin with "BAD" or "EDGE", are
           not used.
@@ -222,11 +222,11 @@ def load(
     subject : callable | str | None
         As in :func:`recordings`. Omit it if the labels contain the subjects.
     window_seconds : float | None
-        Length of a window in seconds. If None, use 30 s. If all labels are shorter than 30 s and
-        have the same duration, use this duration; this is logged.
+        Length of a window in seconds. If None, use 30 s; if all labels have the same duration, and
+        it is shorter than 30 s, use and log this duration.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning is
-        issued if the spectra of some recordings indicate another line frequency.
+        issued if the spectra indicate another line frequency.
     reference : "average" | None
         If "average", re-reference the recordings to the average of the selected channels, which are
         the same in all recordings. If None, the reference is not changed.
@@ -257,7 +257,7 @@ def load(
         If the folder contains no recording, or no recording of a requested subject. If the table
         does not exist.
     TypeError
-        If ``labels`` or ``classes`` is a set, which has no order, or has another type.
+        If ``labels`` or ``classes`` is a set, which has no order, or has an unsupported type.
     ValueError
         If a recording is damaged. If the recordings share no channel. If no annotation is a label,
         if no file has a label, or if all labels are shorter than a window. If labels of different
@@ -265,18 +265,18 @@ def load(
         contains a file that is not in the folder, or contains contradictory or missing subjects or
         labels. If ``label_column`` is passed but the labels are not in a table. If ``labels_from``
         is passed together with ``labels``, or has no group ``label``. If the subject of a file is
-        ambiguous, see :func:`recordings`. Unless ``on_error="warn"``: if no windows remain for a
-        subject or a class, or if a recording lacks channels.
+        ambiguous, see :func:`recordings`. With ``on_error="raise"``, also if no windows remain for
+        a subject or a class, or if a recording lacks channels.
 
     Warns
     -----
     UserWarning
         If tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot be
-        read. If an electrode is missing in some recordings, with a table of excluded channels. If
-        recordings or labels are excluded, with a table of excluded items. If the line frequency
-        differs from ``mains``. If the amplitude of a recording differs from the other recordings by
-        a factor of more than 20, or the amplitude of a channel differs from the other channels of
-        the recording by a factor of more than 30. If two recordings contain the same signals.
+        read. If an electrode is missing in some recordings (with a table of excluded channels). If
+        recordings or labels are excluded (with a table of excluded items). If the line frequency
+        differs from ``mains``. If a recording differs in amplitude from the other recordings by a
+        factor of more than 20, or a channel from the other channels of its recording by a factor of
+        more than 30. If two recordings contain the same signals.
 
     Examples
     --------
@@ -528,7 +528,7 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
             f"{len(missing)} of the {len(channels)} channels to use "
             f"({checks.format_list(missing)}) are missing, marked as bad, or have no known unit of "
             f"voltage. EEG channels of the recording: {checks.format_list(eeg) or 'none'}. Exclude "
-            "the recording, or pass the channels to use as channels (--channel)."
+            "the recording, or pass the names of other channels (channels=, --channel)."
             f"{channel_names.other_system(channels, raw.ch_names)}"
         )
     picked_names = [eeg[index] for index in indices if index is not None]

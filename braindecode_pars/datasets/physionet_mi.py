@@ -9,7 +9,7 @@ whole runs, create a store: ``braindecode-pars store --recipe physionet_mi=FOLDE
 
 A trial starts at the cue. In runs 4, 8 and 12, the cue appears on the left or on the right side of
 the screen. Low-frequency potentials in the first second, most likely eye movements, separate these
-two classes. Therefore, a score above chance level alone is not evidence of motor imagery. To
+two classes. Therefore, a score above chance level is not sufficient evidence of motor imagery. To
 exclude the first second, pass ``tmin=1``.
 """
 
@@ -166,15 +166,14 @@ def prepare(
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None
-        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
-        low-pass filter. ``high`` is ignored if it is at or above half of ``sfreq``.
+        Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
+        None, the filter is omitted. ``high`` is ignored if it is at or above half of ``sfreq``.
     mains : float | None
-        Frequency of the notch filter that removes line noise, in Hz. If None, or at or above half
-        of ``sfreq``, there is no notch filter.
+        Frequency of the notch filter that removes line noise, in Hz. If None, or if at or above
+        half of ``sfreq``, the filter is omitted.
     reference : "average" | "picks" | None
-        New reference: the average of all channels of the file ("average"), or the average of the
-        channels in ``picks`` ("picks"), which does not depend on further channels of the file. If
-        None, the reference is not changed.
+        New reference: the average of all channels of the file ("average"), or the average of only
+        the channels in ``picks`` ("picks"). If None, the reference is not changed.
 
     Returns
     -------

@@ -28,12 +28,11 @@ def find(
     corpus : str
         Name of the recipe, for the description of the recordings.
     layouts : iterable of str
-        Regular expressions for the end of the path of a recording, with ``/`` as separator. Each
-        regular expression ends with :data:`FILE`. The named groups are added to the description of
-        the recording; the groups ``session`` and ``token`` of :data:`FILE` are converted to
-        integers.
+        Regular expressions that match the end of a path, with ``/`` as separator. Each regular
+        expression ends with :data:`FILE`. The named groups are added to the description of the
+        recording; the groups ``session`` and ``token`` of :data:`FILE` are converted to integers.
     example : str
-        Example of the path of a recording in the corpus, for the error message.
+        Example of a recording path in the corpus, for the error message.
 
     Returns
     -------
@@ -115,8 +114,8 @@ def divide(
     recordings : iterable of Recording
         Recordings with an entry ``folder`` in the description, such as "train" or "eval".
     split_of_folder : mapping of str to str
-        Split of all recordings in a folder. The subjects of other folders are randomly divided
-        into 80 % "train" and 20 % "valid".
+        Split by folder. The subjects of folders without an entry are randomly divided into 80 %
+        "train" and 20 % "valid".
     seed : int
         Seed of the random division, which does not depend on ``subjects``.
     subjects : iterable of str | None
@@ -153,7 +152,7 @@ def divide(
     if overlapping:
         raise ValueError(
             f"Subjects are in more than one split: {', '.join(overlapping)}, so training and test "
-            "data would overlap. Omit these subjects from the argument subjects, or keep the "
-            "folder of each subject in one split only."
+            "data would overlap. Omit these subjects from subjects=, or keep the folder of each "
+            "subject in one split only."
         )
     return chosen

@@ -106,10 +106,10 @@ def leave_out(
         Recordings, as returned by :func:`recordings`.
     exclude : sequence
         Subjects to exclude: folders of other corpora, or lists of subjects. The subjects of a
-        folder are derived from the file names. Examples:
-        ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]`` and
-        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. Subjects have the same identifiers in TUAB, TUSZ and
-        TUEG. Subjects of a corpus of another hospital, such as ``eegmat:5``, are not in TUEG.
+        folder are derived from the file names. Examples: ``["tuh_eeg_abnormal/v3.0.1",
+        "tuh_eeg_seizure/v2.0.3"]`` and ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. Subjects have the same
+        identifiers in TUAB, TUSZ and TUEG. Subjects of other hospitals, such as ``eegmat:5``, are
+        not in TUEG.
 
     Returns
     -------
@@ -164,8 +164,8 @@ def _check_naming(recordings: list[loading.Recording], subjects: set[str], sourc
             f"{source} contains subjects such as {', '.join(map(str, excluded.values()))}, but "
             f"the recordings have subjects such as {', '.join(recorded.values())}, so that some "
             "subjects would not be excluded. Subject identifiers were changed from numbers to "
-            "letters in 2022: use versions of the corpora with the same identifiers. Add the "
-            "corpus to subjects of other hospitals, as in physionet_mi:7."
+            "letters in 2022: use versions of the corpora with the same identifiers. For "
+            "subjects of other hospitals, add the corpus, as in physionet_mi:7."
         )
 
 

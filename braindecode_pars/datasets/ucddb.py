@@ -6,10 +6,10 @@ Database. The paper does not use this corpus. The corpus is freely available, an
 ``sample_data`` contains the windows, and ``README.md`` their license and origin. The sample was
 created by ``docs/experiments/make_sample.py``.
 
-The original files of PhysioNet are read: signals from ``ucddb002.rec`` and so on, which are EDF
-files, and stages from ``ucddb002_stage.txt``, with one code per 30 seconds. The stages 3 and 4 of
-Rechtschaffen and Kales are both N3. Artifacts and indeterminate windows (codes of 6 and more) are
-excluded.
+The original files of PhysioNet are read: signals from EDF files such as ``ucddb002.rec``, and
+stages from files such as ``ucddb002_stage.txt``, with one code per 30 seconds. Stages 3 and 4 of
+Rechtschaffen and Kales are merged into N3. Artifacts and indeterminate windows (codes of 6 and
+more) are excluded.
 """
 
 import re
@@ -128,8 +128,8 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of :data:`CHANNELS`. The unit of signals
-        without a unit is assumed to be 100 microvolts.
+        Preloaded recording in volts, channels in the order of :data:`CHANNELS`. For signals without
+        a unit, the unit is assumed to be 100 microvolts.
 
     Raises
     ------
@@ -203,8 +203,8 @@ def sleep(
 ) -> BaseConcatDataset:
     """Load the bundled sample dataset of wake and deep sleep (12 subjects, one EEG channel).
 
-    The dataset contains 30-second windows of one EEG channel at 128 Hz. There are at most 60
-    windows each of wake, stage 3 and stage 4 (Rechtschaffen and Kales) per subject, evenly
+    The dataset contains 30-second windows of one EEG channel at 128 Hz. For each subject, it
+    contains at most 60 windows of wake, of stage 3 and of stage 4 (Rechtschaffen and Kales), evenly
     distributed over the recording. The windows are a subset of the St. Vincent's University
     Hospital / University College Dublin Sleep Apnea Database;
     :mod:`~braindecode_pars.datasets.ucddb` loads the full corpus.
@@ -291,7 +291,7 @@ def sleep(
 def scored_epochs(
     volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: loading.Recording
 ) -> WindowsDataset:
-    """Create windows of one channel at 128 Hz that are not consecutive, with their stages.
+    """Create windows of one channel at 128 Hz, with their stages; they need not be consecutive.
 
     Parameters
     ----------

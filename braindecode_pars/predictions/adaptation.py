@@ -20,7 +20,7 @@ from braindecode_pars.recordings import label_files, readers, side_tables
 def adapted_to(
     clf: Any, file: Path, classes: Mapping[str, str], segments: Any = None, *, rescale: bool
 ) -> tuple[Any, str]:
-    """Return a classifier adapted to one recording, and a description of the data it used.
+    """Return a classifier adapted to one recording, and a description of the windows used.
 
     If the recording has labels of at least two classes, the classifier is calibrated with these
     labels. Otherwise, only the mean of the features is adapted, as in ``FewLabelsClassifier.adapt``

@@ -43,8 +43,8 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     Parameters
     ----------
     frame : DataFrame | mapping or list of DataFrame
-        Predictions of a recording, as from ``predict_raw``. Or predictions of several nights, as a
-        mapping from the name of a night, or as a list.
+        Predictions of one recording, as from ``predict_raw``; or of several nights, as a list, or
+        as a mapping with the names of the nights as keys.
     expert : path | Annotations | mapping or list of them
         Labels of the expert:
 
@@ -52,17 +52,17 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
           ``_events.tsv`` or a hypnogram in the same folder.
         - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
           ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
-        - mapping or list: Labels of several nights, in the form of ``frame``.
+        - mapping or list: Labels of several nights, as in ``frame``.
 
         A label without a duration lasts one window. If the classes of the model are sleep stages,
         labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
-        stages that a class includes are converted to this class, such as stage 4 to N3. Otherwise,
-        labels must be the class names.
+        stages that are part of a class, such as stage 4 of N3, are converted to this class. For
+        other classes, labels must be the class names.
 
     Returns
     -------
     kappa : float | Series
-        Cohen's kappa; of each night if several nights were passed.
+        Cohen's kappa; a Series with one value per night if several nights were passed.
     confusion : DataFrame
         Number of windows by expert label (rows) and predicted label (columns), over all nights.
     statistics : DataFrame
@@ -78,14 +78,14 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
           deviations of the differences;
         - ``bias_ci_low``, ``bias_ci_high``, and the same for both limits: 95 % confidence
           intervals (t distribution);
-        - ``why``: reason if bias and limits are NaN, because fewer than three nights have both
-          values.
+        - ``why``: if fewer than three nights have both values, the reason why bias and limits are
+          NaN.
 
     Raises
     ------
     TypeError, ValueError
-        If ``frame`` is not a table of predictions, the labels cannot be read, no window has both an
-        expert label and a prediction, or the nights of ``frame`` and ``expert`` differ.
+        If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
+        both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
 
     Warns
     -----

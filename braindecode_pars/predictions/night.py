@@ -37,8 +37,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows. Labels are strings, as in the column names; missing labels are None. This
-        also applies to tables read from CSV, in which labels "0", "1", ... are integers, or floats
+        The same rows. Labels are strings, as in the column names; missing labels are None. Numbers
+        are also converted, because labels "0", "1", ... are read from CSV as integers, or as floats
         if a label is missing.
 
     Raises
@@ -46,16 +46,16 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If a column is missing, there are no rows, or windows overlap or are not in chronological
-        order.
+        If a column is missing, if there are no rows, or if windows overlap or are not in
+        chronological order.
     """
     tables.check_table(frame, "table of predictions", ("onset", "duration", "label"))
     frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError(
-            "The columns onset and duration contain values that are not finite, or durations that "
-            "are not positive. Pass times in seconds."
+            "The columns onset and duration must contain finite times in seconds, and every "
+            "duration must be positive."
         )
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError(
@@ -78,7 +78,7 @@ def classes_of(frame: pd.DataFrame) -> list[str]:
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Replace the raw predictions of a table by the predictions smoothed over time.
+    """Replace the raw predictions of a table by its smoothed predictions.
 
     Parameters
     ----------
@@ -143,7 +143,8 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
         ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
         existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
         predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``: if
-        the recording has a measurement date or was cropped, this fails, or shifts the predictions.
+        the recording has a measurement date or was cropped, this raises an error or shifts the
+        predictions.
 
     Raises
     ------
@@ -214,8 +215,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If ``frame`` is not a table of predictions, the file name does not end with ``_events.tsv``,
-        or a file name that starts with ``sub-`` is not a valid BIDS name.
+        If ``frame`` is not a table of predictions. If the file name does not end with
+        ``_events.tsv``. If the file name starts with ``sub-``, but is not a valid BIDS name.
 
     References
     ----------

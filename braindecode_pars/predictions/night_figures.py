@@ -45,8 +45,8 @@ def hypnogram(
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
     order : sequence of str | None
-        Names of all stages from top to bottom. If None, wake, REM, N1 to N3, for names in any usual
-        spelling (:func:`~braindecode_pars.predictions.stage_of`).
+        Names of all stages from top to bottom. If None, the order is wake, REM, N1, N2, N3; names
+        may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
 
     Returns
     -------
@@ -57,8 +57,8 @@ def hypnogram(
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``, ``true`` and ``predicted`` have different lengths, or
-        ``order`` is None and a name is not a sleep stage.
+        If a stage is not in ``stage_names``. If ``true`` and ``predicted`` have different lengths.
+        If ``order`` is None, and a name is not a sleep stage.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def hypnodensity(
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
-    """Plot a hypnodensity: class probabilities over time as stacked areas, with classes above.
+    """Plot a hypnodensity: class probabilities over time as stacked areas, below the classes.
 
     The name was introduced by Stephansen et al. 2018 for sleep stages. Any classes can be plotted.
 
@@ -137,9 +137,9 @@ def hypnodensity(
         Names of the true classes. None, NaN and -1 mean an unknown class. If None, only the
         predicted classes are drawn.
     order : sequence of str | None
-        Names of all classes from top to bottom. If None, wake, REM, N1 to N3 if all classes are
-        sleep stages (:func:`~braindecode_pars.predictions.stage_of`), otherwise the order of the
-        columns.
+        Names of all classes from top to bottom. If None, sleep stages
+        (:func:`~braindecode_pars.predictions.stage_of`) are in the order wake, REM, N1, N2, N3, and
+        other classes in the order of the columns.
     axes : sequence of two Axes | None
         Axes to draw on. If None, a new figure is created.
 
@@ -152,8 +152,8 @@ def hypnodensity(
     Raises
     ------
     ValueError
-        If a column is missing, values are not probabilities, a true class is not among the classes,
-        or ``order`` does not contain each class exactly once.
+        If a column is missing, or values are not probabilities. If a true class is not among the
+        classes. If ``order`` does not contain each class exactly once.
 
     References
     ----------
@@ -221,9 +221,9 @@ def hypnodensity(
 def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) -> Axes:
     """Plot differences between predictions and expert over nights (Bland and Altman 1986).
 
-    Each night is a point: mean of the predicted and the expert value, and their difference. Lines
-    are the bias and the 95 % limits of agreement, with their 95 % confidence intervals as areas. If
-    the points rise, fall or spread out, the limits depend on the value.
+    Each night is a point: the mean of its predicted and its expert value (x), and their difference
+    (y). Lines are the bias and the 95 % limits of agreement, with their 95 % confidence intervals
+    as areas. If the points rise, fall or spread out, the limits depend on the value.
 
     Parameters
     ----------
@@ -318,8 +318,8 @@ def read_predictions(
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     if not columns:
         raise ValueError(
-            "predictions has no columns probability_LABEL, one per class, as returned by "
-            "predict_raw of a classifier."
+            "predictions must have one column probability_LABEL per class. Pass the table that "
+            "predict_raw of a classifier returns."
         )
     values = tables.numbers_of("probabilities", frame[columns])
     checks.check_probabilities(values, allow_nan=True)

@@ -310,8 +310,8 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     """Rescale all signals to the amplitude of the training data, by the same factor.
 
     After rescaling, the median amplitude over channels is the geometric mean of the amplitude range
-    of the training data. Flat channels are ignored in this median. (Filters leave rounding errors
-    in flat channels.)
+    of the training data. Flat channels, in which filters leave rounding errors, are ignored in this
+    median.
 
     Parameters
     ----------

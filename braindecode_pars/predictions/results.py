@@ -82,8 +82,8 @@ class Results:
         Raises
         ------
         ValueError
-            If ``overwrite`` is False, and results of another recording or other settings exist, or
-            results are incomplete.
+            If ``overwrite`` is False and there are incomplete results, or results of another
+            recording or with other settings.
         """
         try:
             state = self.state()
@@ -102,7 +102,7 @@ class Results:
             if changes:
                 reason = f"with different settings ({checks.format_list(changes, max_items=3)})"
             else:
-                reason = "but the results are incomplete: the record or another file is missing"
+                reason = "but the results are incomplete: at least one file is missing"
             raise ValueError(
                 f"{existing[0]} already exists and was computed from {recording}, {reason}. Choose "
                 "another --out folder, or pass --overwrite."

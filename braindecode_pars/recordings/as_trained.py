@@ -63,8 +63,8 @@ def preprocessed_signals(
         New sampling rate in Hz.
     preprocessing : Preprocessing
         Filters to apply (``band``, ``notch``) and scaling factor of the signals (``scale``). Its
-        reference is ignored. Cutoff and notch frequencies at or above the Nyquist frequency of the
-        new sampling rate are ignored.
+        reference is ignored. Low-pass and notch filters at or above the new Nyquist frequency are
+        ignored.
 
     Returns
     -------
@@ -160,8 +160,9 @@ def rereferenced(
     Derivation | None
         The re-referenced channel. None if re-referencing is not possible, because an electrode of
         the reference is missing or has a different reference. If the reference is the average of
-        several electrodes, at least half of them, and at least four, must be available. The average
-        reference is the average of all EEG channels with the same reference.
+        several electrodes, at least half of them must be available, and at least four (all if there
+        are fewer). The reference ``"average"`` is the average of all EEG channels with the same
+        reference as this channel.
 
     Examples
     --------
@@ -486,7 +487,8 @@ def prepare_as_trained(
             f"(marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
-                or " If these are the same electrodes, rename them with raw.rename_channels."
+                or " If channels of the model have other names in the recording, rename them with "
+                "raw.rename_channels."
             )
         )
     if not chs_info:

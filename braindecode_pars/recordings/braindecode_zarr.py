@@ -23,8 +23,8 @@ _UNKNOWN: tuple[str, dict] = ("unknown", {})
 def find_zarr(folder: Path) -> Path | None:
     """Return the Zarr folder of a dataset: the folder itself, or a folder in a download of the Hub.
 
-    None if braindecode wrote neither. A dataset in another folder, such as a BIDS dataset, is not
-    searched for, because that folder may contain recordings.
+    None if there is neither. Other folders, such as BIDS datasets, are not searched, because they
+    may contain recordings.
     """
     inside = ("dataset.zarr/", "*/*/dataset.zarr/") if (folder / _MARK).is_file() else ()
     files = (file for place in ("", *inside) for file in sorted(folder.glob(f"{place}zarr.json")))
@@ -69,8 +69,8 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
             if isinstance(label, str) and label != value:
                 raise ValueError(
                     f"The label {label!r} would be read as {value!r}, because braindecode stores "
-                    "labels as text. Use integers, or names that are neither numbers nor missing "
-                    "values."
+                    "labels as text. Use integers, or names that do not look like numbers or "
+                    "missing values."
                 )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:

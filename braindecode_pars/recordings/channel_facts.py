@@ -43,7 +43,8 @@ class ChannelFacts(NamedTuple):
     unit : str
         Unit in the header of the file; the empty string for formats that MNE converts to volts.
     edges : tuple of (float | None)
-        Lower and upper cutoff frequency of the amplifier in Hz; None if the header contains none.
+        Lower and upper cutoff frequency of the amplifier in Hz; None for a frequency that the
+        header does not contain.
     """
 
     kind: str
@@ -124,7 +125,7 @@ def _with_units(facts: Facts) -> list[str]:
 
 
 def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
-    """Return the facts of a file in which EEG channels without a unit of voltage are not EEG.
+    """Return the facts, with EEG channels that have no unit of voltage changed to kind "other".
 
     Raises
     ------
@@ -170,16 +171,16 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
     if names:
         checks.warn_user(
             f"{checks.format_list(names)}: the channel type is EEG, but the name indicates another "
-            "signal. These channels are not used. Rename channels that are EEG, and set the "
-            "channel type of channels that are not EEG."
+            "signal. These channels are not used. If they are EEG, rename them; otherwise, set "
+            "their channel type."
         )
 
 
 def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
     """Set the channel types of a recording in place, if the facts are from a header or a table.
 
-    Channels that are not EEG get the type "misc", or "bio" if there is no EEG, because types are
-    considered unknown if all channels are "misc".
+    Channels that are not EEG get the type "misc". If there is no EEG, they get the type "bio"
+    instead, because types are considered unknown if all channels are "misc".
     """
     other = "misc" if any(f.is_brain for f in facts.values()) else "bio"
     decided = {name: f for name, f in facts.items() if f.source != "type"}

@@ -1,9 +1,9 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
-Windows do not contain gaps of the recording. Gaps are marked by annotations of MNE: "EDGE boundary"
-and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP" for a pause of the acquisition.
-Windows do not overlap other annotations that begin with "BAD" either. Excluded windows and labels
-are counted. Class names are stored with the windows, as in braindecode.
+Windows overlap neither gaps of the recording nor annotations that begin with "BAD". MNE marks gaps
+by annotations: "EDGE boundary" and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP"
+for a pause of the acquisition. Excluded windows and labels are counted. Class names are stored with
+the windows, as in braindecode.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ExcludedItem(NamedTuple):
-    """Number of labels, windows or signals of a recording that are excluded for one reason.
+    """Number of items, such as windows, excluded from a recording for one reason.
 
     Attributes
     ----------
@@ -199,8 +199,7 @@ def event_windows(
     raw : Raw
         Continuous recording with annotations.
     mapping : mapping of str to int
-        Target of each description of an annotation. Annotations with other descriptions are
-        ignored.
+        Target by annotation description. Annotations with other descriptions are ignored.
     seconds : float
         Length of a window in seconds.
 
@@ -245,9 +244,8 @@ W = TypeVar("W", EEGWindowsDataset, WindowsDataset)
 def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
     """Store the class names of the targets with the windows, as in braindecode.
 
-    As in the windowing functions of braindecode, the class names are stored in the entry
-    ``mapping`` of the last element of ``window_kwargs``. The estimators read ``class_names_`` from
-    this entry.
+    The class names are stored in the entry ``mapping`` of the last element of ``window_kwargs``.
+    The estimators read ``class_names_`` from this entry.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ def shared_channels(
     Channel names that refer to the same electrode are equivalent, regardless of reference and
     order. Channels that are marked as bad count as missing. If most channels do not have names of
     the 10-05 system, as in caps with numbered electrodes, all EEG channels shared by the recordings
-    are selected. A usual channel is a channel of at least half of the recordings. Recordings with
-    fewer than half of the usual channels are ignored, if these are at most a quarter of all
+    are selected. A channel is usual if at least half of the recordings contain it. Recordings with
+    fewer than half of the usual channels are ignored if they make up at most a quarter of all
     recordings.
 
     Parameters
@@ -43,14 +43,14 @@ def shared_channels(
         Whether the recordings will be re-referenced to the average of the selected channels. If
         True, bipolar channels such as ``Fpz-Cz`` are selected only if there are no other channels.
     verbose : int
-        If 1, log excluded channels if none of them is an electrode. If 0, log nothing.
+        If 1, log the excluded channels, unless a warning lists them. If 0, log nothing.
 
     Returns
     -------
     names : list of str
         Names and order of the selected channels in the first recording that contains all of them.
     are_all : bool
-        Whether no recording contains further EEG channels.
+        Whether the selected channels are all EEG channels of the recordings.
 
     Raises
     ------
@@ -106,8 +106,8 @@ def shared_channels(
     exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
-            f"The {len(infos)} recordings share no EEG channel. Pass the channels to use as "
-            "channels (--channel), or exclude recordings."
+            f"The {len(infos)} recordings share no EEG channel. Pass the names of the "
+            "channels to use (channels=, --channel), or exclude recordings."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
             f"Channels of the recordings:{exclusions}"
         )

@@ -41,9 +41,10 @@ def recordings_below(root: Path) -> list[Path]:
     Warns
     -----
     UserWarning
-        If the folder contains unread files that have a recording extension (such as epochs or
-        unsupported formats), or are at least as large as the median recording or 1 MB. If a header
-        refers to files with a different name. If BIDS tables belong to no recording.
+        If the folder contains unread files that are named like a recording (such as epochs or
+        unsupported formats), or that are at least as large as the median recording or one megabyte,
+        whichever is smaller. If a header refers to files with a different name. If BIDS tables
+        belong to no recording.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")
@@ -75,8 +76,8 @@ def recordings_below(root: Path) -> list[Path]:
         f"{root} contains {count} not read: "
         f"{checks.format_list(unread, max_items=8)}. Only continuous recordings are read "
         f"({', '.join(search.ENDINGS)}). Unpack archives. Rename EDF files with another extension, "
-        "such as .rec, to .edf. Save annotations as a table. Convert other formats that MNE "
-        "supports with mne.io.read_raw(file).save('P01_raw.fif')."
+        "such as .rec, to .edf. Save annotations as a table. If MNE supports the format of a file, "
+        "convert it with mne.io.read_raw(file).save('P01_raw.fif')."
     )
     if not recordings:
         extensions = ", ".join(search.ENDINGS)

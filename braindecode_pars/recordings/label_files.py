@@ -156,8 +156,8 @@ def classes_and_targets(
     Parameters
     ----------
     labels : list | dict | str | path | DataFrame | None
-        Source of the labels. If the labels are in annotations, also the descriptions of the
-        annotations to use.
+        Source of the labels; for labels in annotations, the descriptions of the annotations to use,
+        or None.
     classes : list of str | mapping of str to str | None
         As in :func:`classes_of_labels`.
     labeled_files : list of LabeledFile | None
@@ -165,8 +165,8 @@ def classes_and_targets(
     durations : mapping of str to list of float
         Result of :func:`durations_in`, for labels in annotations.
     seconds : float | None
-        Length of a window in seconds. If None, use 30 s, or the duration of the labels if all
-        labels have the same duration and are shorter than 30 s.
+        Length of a window in seconds. If None, use 30 s; if all labels have the same duration, and
+        it is shorter than 30 s, use this duration.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def _labels_by_subject(
     if all(label is None for label in labels):
         raise ValueError(
             f"{where} contains no row for the subjects of the recordings "
-            f"({checks.format_list([*map(str, dict.fromkeys(names))])}), but rows for "
+            f"({checks.format_list([*map(str, dict.fromkeys(names))])}), only rows for "
             f"{checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, "
             "or pass subject (--subject), a regular expression that matches the subject in a path."
         )
@@ -464,7 +464,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw | None = None, segments: Sequence[Segment] | None = None
 ) -> mne.Annotations:
-    """Return the labels of a recording from a separate label file, or its annotations.
+    """Return the labels of a recording from its label file, or otherwise from its annotations.
 
     The first file of ``LABEL_SOURCES`` that exists is read. If there is none, the annotations of
     the recording are returned. Onsets are in seconds relative to the first sample.
@@ -476,7 +476,7 @@ def annotations_of(
     raw : Raw | None
         The opened recording. If None, the header of ``file`` is read if necessary.
     segments : sequence of Segment | None
-        Labeled segments of a table. If neither ``segments`` nor ``raw`` is None, only the segments
+        Labeled segments of a table. If both ``segments`` and ``raw`` are passed, only the segments
         are returned, as annotations.
 
     Raises
@@ -535,8 +535,9 @@ def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
     """Return the sleep stages of a hypnogram file, relative to the start of the recording.
 
     The hypnogram file and the recording have separate start dates and times. Dates are often
-    changed for privacy, or are the date of the next morning. Therefore, if the hypnogram does not
-    begin within the recording or in the 12 hours before it, only the times of day are compared.
+    changed for privacy, or are the date of the next morning. Therefore, only the times of day are
+    compared if the hypnogram would begin after the end of the recording, or more than 12 hours
+    before its start.
     """
     raw, stages = open_recording(), readers.annotations_in(hypnogram)
     start, stages_start = raw.info["meas_date"], readers.date_of(hypnogram)
@@ -611,7 +612,8 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     Warns
     -----
     UserWarning
-        If only one of several descriptions is as long as a window.
+        If there are several descriptions, but only annotations with one of them are as long as a
+        window.
     """
     long = {n for n, lengths in durations.items() if cutting.holds_a_window(max(lengths), seconds)}
     if len(long) == 1 and len(durations) > 1:
@@ -620,8 +622,8 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
         checks.warn_user(
             f"Only the annotation {next(iter(long))!r} is used as a label, because all other "
             f"annotations are shorter than a window of {seconds:g} s: "
-            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, pass a "
-            "shorter window_seconds, or their descriptions as labels."
+            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, decrease "
+            "window_seconds, or pass their descriptions as labels."
         )
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
@@ -641,7 +643,7 @@ def labels_within(
     """Return the annotations that are labels, with the class names as descriptions.
 
     Labels that cannot be used are counted, see :func:`~.cutting.record_excluded`. Labels of
-    different classes must not overlap, unless both have no duration.
+    different classes must not overlap; labels without a duration may overlap each other.
 
     Parameters
     ----------
@@ -662,8 +664,8 @@ def labels_within(
     Warns
     -----
     UserWarning
-        If windows have the default length, and consecutive labels without a duration, of different
-        classes, are less than half a window apart.
+        For windows of the default length: if two consecutive labels without a duration are from
+        different classes and less than half a window apart.
 
     Examples
     --------
@@ -703,8 +705,9 @@ def labels_within(
     # Windows of another length are trials, whose length was chosen by the user.
     if seconds == SECONDS and is_close.any():
         checks.warn_user(
-            f"Windows of {seconds:g} s after labels without a duration share more than half of "
-            "their samples with windows of another class. Pass a shorter window_seconds."
+            f"Labels without a duration are so close together that windows of {seconds:g} s "
+            "share more than half of their samples with a window of another class. Pass a shorter "
+            "window_seconds."
         )
     return _without_overlaps(annot.onset, annot.onset + durations, names, is_mark)
 
@@ -715,8 +718,8 @@ def _without_overlaps(
     """Remove labels that overlap an earlier label of the same class, and count them.
 
     Overlapping labels of the same class would result in duplicate windows. Labels of different
-    classes must not overlap. Marks (labels without a duration) may overlap each other. In the
-    order of the starts, each label is compared with the earlier label that ends last.
+    classes must not overlap. Marks (labels without a duration) may overlap each other. Labels are
+    sorted by start, and each label is compared with the earlier label that ends last.
     """
     keep, longest = np.ones(len(names), bool), -1
     for i in np.lexsort((-stops, starts)).tolist():

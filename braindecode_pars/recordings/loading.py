@@ -107,8 +107,8 @@ def choose_subjects(
     subjects = list(subjects)
     if not subjects:
         raise ValueError(
-            "subjects is an empty list. Pass at least one subject, or omit subjects to read all of "
-            "them."
+            "subjects is an empty list. Pass at least one subject, or omit subjects to read all "
+            "subjects."
         )
     all_subjects = list(dict.fromkeys(recording.subject for recording in recordings))
     known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
@@ -153,18 +153,17 @@ def read_corpus(
         Class names of the targets 0, 1, ..., or a mapping of class names to targets; empty if the
         targets have no names. See :func:`~braindecode_pars.recordings.cutting.name_classes`.
     expected : collection of str | None
-        Classes that must have at least one window. In this case, every subject must also have at
-        least one window. Used for datasets whose labels or window length are chosen by the user.
-        If None, classes and subjects without windows are accepted, for corpora with short
-        recordings.
+        Classes that must have at least one window; every subject must have one as well. For
+        datasets whose labels or window length are chosen by the user. If None, classes and subjects
+        without windows are accepted, as in corpora with short recordings.
     left_out : mapping of Path to str | None
         Further files that are not read, with the reason why they are excluded, for the table of
         excluded items.
     n_jobs : int
         Number of processes, as in joblib.
     on_error : "raise" | "warn"
-        If "raise", a recording that cannot be read, or an ``expected`` class or a subject without
-        windows, raises an error. If "warn", these are skipped with a warning.
+        If "raise", raise an error if a recording cannot be read, or if ``expected`` requires
+        windows that are missing. If "warn", continue without them, with a warning.
     verbose : int
         If 1, show a progress bar and log excluded items, such as recordings that are too short. If
         0, show nothing.
@@ -177,16 +176,17 @@ def read_corpus(
     Raises
     ------
     ValueError
-        If a recording cannot be read (the message contains the file name), or if no recording
-        contains a window. If a class in ``expected``, or a subject, has no windows.
+        If no recording contains a window. With ``on_error="raise"``, also if a recording cannot be
+        read (the message contains the file name), or if ``expected`` requires windows that are
+        missing.
 
     Warns
     -----
     UserWarning
-        If recordings are skipped with ``on_error="warn"``; the message contains the file names. If
-        ``expected`` is not None, also if recordings or labels are excluded; the message is a table
-        with the number of excluded items, the total number, the reason and the file names. If only
-        windows in bad segments are excluded, the table is logged.
+        If recordings are skipped with ``on_error="warn"``; the message contains the file names.
+        With ``expected``, also if recordings or labels are excluded; the message is a table with
+        the number of excluded items, the total number, the reason and the file names. If all
+        excluded items are windows in bad segments, this table is only logged.
 
     Examples
     --------
@@ -256,9 +256,9 @@ def read_corpus(
     table = _table_of_excluded_items(rows, len(recordings) + len(left_out))
     if not datasets:
         raise ValueError(
-            f"None of {len(recordings)} recordings contains a window. All recordings are shorter "
-            "than a window, or they have no requested label that is as long as a window. Pass a "
-            f"shorter window, or correct the labels.{table}"
+            f"None of {len(recordings)} recordings contains a window. Each recording is shorter "
+            "than a window, or has no requested label that is as long as a window. Pass a shorter "
+            f"window, or correct the labels.{table}"
         )
     missing = _without_windows(datasets, unread_subjects, classes, expected)
     if missing and on_error == "raise":
@@ -463,7 +463,7 @@ def set_splits(
     without_split = {name for (_, name), split in assigned if split is None}
     if without_split:
         raise ValueError(
-            f"Subjects of the dataset without a split in splits ({len(without_split)}): "
+            f"splits lacks subjects of the dataset ({len(without_split)}): "
             f"{checks.format_list(sorted(without_split))}. Add these subjects to splits, or "
             "exclude them from the dataset."
         )

@@ -137,8 +137,8 @@ def check_filters(
     sfreq : float | None
         New sampling rate in Hz. If None, the sampling rate is not changed.
     low, high : float | None
-        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
-        low-pass filter.
+        Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
+        None, the filter is omitted.
     mains : float | None
         Frequency of the notch filter in Hz. If None, there is no notch filter.
 
@@ -147,8 +147,8 @@ def check_filters(
     TypeError
         If an argument is not a number.
     ValueError
-        If a frequency is not positive, or if ``low`` is not less than ``high``, because MNE would
-        apply a band-stop filter.
+        If a frequency is not positive, or if ``low`` is not less than ``high`` (MNE would apply a
+        band-stop filter).
 
     Examples
     --------
@@ -178,8 +178,9 @@ def filter_and_resample(
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None
-        Cutoff frequencies of the FIR band-pass filter in Hz. If None, there is no high-pass or no
-        low-pass filter. ``high`` is ignored if it is at or above the new Nyquist frequency.
+        Cutoff frequencies of the high-pass (``low``) and the low-pass FIR filter (``high``) in Hz.
+        If None, the filter is omitted. ``high`` is ignored if it is at or above the new Nyquist
+        frequency.
     mains : float | None
         Frequency of the notch filter that removes line noise, in Hz. If None, there is no notch
         filter. A frequency at or above the new Nyquist frequency is ignored.
@@ -219,7 +220,7 @@ def filter_and_resample(
 
 
 def check_finite_samples(names: Sequence[str], signals: np.ndarray) -> None:
-    """Check that all samples of a recording are finite, because filters would spread NaN and inf.
+    """Check that all samples of a recording are finite; filters would spread NaN and infinity.
 
     Parameters
     ----------
@@ -242,7 +243,7 @@ def check_finite_samples(names: Sequence[str], signals: np.ndarray) -> None:
 
 
 def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Resample and filter a preloaded recording in place, separately between gaps.
+    """Resample and filter a preloaded recording in place; filters do not cross gaps.
 
     Parameters
     ----------
@@ -250,7 +251,8 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
         Preloaded recording; changed in place.
     steps : iterable of (str, mapping)
         Name of a method of Raw (``"resample"``, ``"filter"`` or ``"notch_filter"``), and its
-        keyword arguments. Only the filters are applied separately between gaps.
+        keyword arguments. Filters are applied to each segment between gaps, resampling to the whole
+        recording.
     """
     for name, kwargs in steps:
         with _gaps_marked(raw) as gap:
@@ -262,8 +264,8 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
 def _gaps_marked(raw: mne.io.BaseRaw) -> Iterator[str]:
     """Mark all gaps by annotations with the same description, which MNE can skip.
 
-    Some annotations of gaps have the duration of removed samples. MNE would skip recorded samples
-    of this duration.
+    Some annotations of gaps last as long as the removed samples. MNE would skip recorded samples
+    for this duration.
     """
     gap, annotations, start = "braindecode_pars gap", raw.annotations, 0
     for first, stop in [*marks.continuous_segments(raw), (raw.n_times, 0)]:

@@ -31,9 +31,9 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
-    get the channel type "misc", or "bio" if the recording contains no EEG, because channel types
-    are considered unknown if all channels are "misc". A signal whose label does not indicate a
-    type is assumed to be EEG.
+    get the channel type "misc". If the recording contains no EEG, they get the type "bio" instead,
+    because channel types are considered unknown if all channels are "misc". A signal whose label
+    does not indicate a type is assumed to be EEG.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated, if the unit of an EEG signal is unknown or
-        missing, or if a WFDB record contains no voltages.
+        If the file is missing, damaged or truncated, or if it is an EDF, BDF or WFDB file in which
+        no EEG signal has a known unit of voltage.
 
     Examples
     --------
@@ -225,10 +225,10 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Returns
     -------
     signals : DataFrame
-        One row per channel of MNE, without annotation signals. Columns: ``label``, ``unit``
+        One row per MNE channel; annotation signals are omitted. Columns: ``label``, ``unit``
         (physical dimension), ``is_scaled`` (whether the physical and the digital range are valid),
-        ``highpass`` and ``lowpass`` (cutoff frequencies in Hz, NaN without a filter), and
-        ``sfreq`` (sampling rate in Hz).
+        ``highpass`` and ``lowpass`` (cutoff frequencies in Hz, NaN without a filter), and ``sfreq``
+        (sampling rate in Hz).
     has_gaps : bool
         Whether there is a gap of more than one sample between data records, even if the header
         declares the file as continuous.
@@ -236,8 +236,8 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Raises
     ------
     ValueError, TypeError
-        If a number in the header is invalid, the duration of data records is zero, or the time of
-        a data record of a discontinuous file cannot be read.
+        If a number in the header is invalid, if the duration of data records is zero, or if the
+        file is discontinuous and the time of a data record cannot be read.
     """
     with file.open("rb") as stream:
         start = stream.read(256).decode("latin-1")
@@ -325,8 +325,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
     Raises
     ------
     ValueError
-        If the record is missing or damaged, if ``wanted`` selects no signal, if a selected signal
-        is not a voltage, or, if ``wanted`` is None, if no signal is a voltage.
+        If the record is missing or damaged. If ``wanted`` selects no signal, or a signal that is
+        not a voltage. If ``wanted`` is None and no signal is a voltage.
 
     Examples
     --------
@@ -428,8 +428,8 @@ _REPLACEMENTS = {
     "No raw data in|Could not find measurement data|It must be 1 for raw": "the file contains no "
     "continuous recording, but other data such as epochs, averages or events. Pass the recording "
     "from which they were derived",
-    "Number of records from": f"{_DAMAGED}the header contains a different number of records",
-    r"invalid literal for int\(": f"{_DAMAGED}the header contains no number where one is expected",
+    "Number of records from": f"{_DAMAGED}the number of records differs from the header",
+    r"invalid literal for int\(": f"{_DAMAGED}the header contains text instead of a number",
 }
 
 
@@ -536,10 +536,10 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     Warns
     -----
     UserWarning
-        If a Raw was read from a discontinuous file, because MNE ignores the gaps. If the BIDS
-        tables of the file of a Raw contain bad channels or bad segments that are missing in the
-        Raw. If a table contains channels that the recording does not have. If a header refers to
-        files with a different name.
+        If a Raw was read from a discontinuous file, whose gaps MNE ignores. If a Raw lacks bad
+        channels or bad segments that are in the BIDS tables of its file. If a table contains
+        channels that the recording does not have. If a header refers to files with a different
+        name.
 
     Examples
     --------
@@ -599,7 +599,7 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
         texts = [f"mark {checks.format_list(not_good)} as bad or as not EEG"] * bool(not_good)
         texts += [f"contain {n_bad} bad segment{'s' * (n_bad != 1)}"] * (n_bad > 0)
         checks.warn_user(
-            f"The BIDS tables of {header.name} {' and '.join(texts)}, but the Raw object does not. "
-            "A Raw object is used without its BIDS tables. To apply the tables, pass the path of "
-            "the file instead."
+            f"The BIDS tables of {header.name} {' and '.join(texts)}, but the Raw object lacks "
+            "this information. A Raw object is used without its BIDS tables. To apply the tables, "
+            "pass the path of the file instead."
         )

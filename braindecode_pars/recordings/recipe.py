@@ -2,7 +2,7 @@
 
 :meth:`Recipe.load` returns all windows of a corpus. :meth:`Recipe.continuous` and
 :meth:`Recipe.labeled` return the list of recordings for a store, which reads one recording at a
-time. A store for pretraining contains neither validation and test subjects nor subjects that are
+time. A store for pretraining contains no validation or test subjects, and no subjects that are
 excluded from another corpus of the same store.
 """
 
@@ -38,7 +38,7 @@ class Recipe:
     """Functions that list, preprocess and window the recordings of a corpus.
 
     ``datasets.RECIPES`` contains the recipe of each supported corpus. The settings of a recipe are
-    all arguments of its functions that have a default value.
+    the arguments of ``recordings``, ``prepare`` and ``cut`` that have default values.
 
     Attributes
     ----------
@@ -65,11 +65,11 @@ class Recipe:
         Function of the recordings that returns the classes that must have at least one window, as
         in :func:`~braindecode_pars.recordings.loading.read_corpus`.
     leave_out : callable | None
-        Function of recordings and ``exclude`` that returns the included and the excluded
-        recordings, for a corpus that contains subjects of other corpora.
+        For a corpus that contains subjects of other corpora: function of the recordings and
+        ``exclude`` that returns the included and the excluded recordings.
     overlap : str
-        Warning about subjects of other corpora, issued if the corpus is read with an empty
-        ``exclude``.
+        Warning for a corpus that contains subjects of other corpora, issued if ``exclude`` is
+        empty.
 
     Examples
     --------
@@ -118,11 +118,12 @@ class Recipe:
         path : path
             Folder of the corpus.
         subjects : iterable | None
-            Subjects to read. If None, read all subjects in the folder whose labels are published.
+            Subjects to read. If None, read all subjects with published labels in the folder.
         exclude : sequence
-            Lists of subjects to exclude, in any spelling. For TUEG also folders of TUAB and TUSZ,
-            as in :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`. A
-            subject in both ``subjects`` and ``exclude`` is excluded.
+            Lists of subjects to exclude, in any spelling. For TUEG, folders of TUAB and TUSZ are
+            also accepted, see :func:`datasets.tueg.leave_out
+            <braindecode_pars.datasets.tueg.leave_out>`. A subject in both ``subjects`` and
+            ``exclude`` is excluded.
         n_jobs, on_error, verbose
             As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
         **settings
@@ -132,8 +133,8 @@ class Recipe:
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Windows with signals in volts and the descriptions of their recordings. Targets are
-            documented in the module of the corpus. For a corpus without labels, all targets are
+            Windows, with signals in volts, and with the descriptions of their recordings. Targets
+            are documented in the module of the corpus. For a corpus without labels, all targets are
             -1, which means unlabeled.
 
         Raises
@@ -142,7 +143,7 @@ class Recipe:
             If the folder contains no recording of the corpus, or no recording of a requested
             subject.
         TypeError
-            If the recipe has no such setting, or if ``exclude`` is a path instead of a list.
+            If a setting is unknown, or if ``exclude`` is a path instead of a list.
         ValueError
             If a recording is damaged, or a channel or labels are missing (the message contains the
             file name). If a setting is invalid. If the labels of a requested subject are not
@@ -176,8 +177,8 @@ class Recipe:
             log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
         if not included:
             raise ValueError(
-                f"exclude contains all subjects: {count_subjects(recordings)}. Remove the subjects "
-                "to read from exclude."
+                f"exclude contains all subjects: {count_subjects(recordings)}. From exclude, "
+                "remove the subjects to read."
             )
         if self.cut is not None:
             included = self._with_labels(included, are_requested=subjects is not None)
@@ -210,9 +211,9 @@ class Recipe:
             Folder of the corpus.
         exclude : sequence
             Lists of subjects to exclude, in any spelling. Subjects without a recording do not raise
-            an error; they are listed in :attr:`ContinuousCorpus.absent`. For TUEG also folders of
-            TUAB and TUSZ, as in
-            :func:`datasets.tueg.leave_out <braindecode_pars.datasets.tueg.leave_out>`.
+            an error; they are listed in :attr:`ContinuousCorpus.absent`. For TUEG, folders of TUAB
+            and TUSZ are also accepted, see :func:`datasets.tueg.leave_out
+            <braindecode_pars.datasets.tueg.leave_out>`.
         **settings
             Settings of the recipe: arguments of the functions ``recordings`` and ``prepare``.
 
@@ -227,7 +228,7 @@ class Recipe:
         FileNotFoundError
             If the folder contains no recording of the corpus.
         TypeError
-            If ``exclude`` is a path instead of a list, or if the recipe has no such setting.
+            If ``exclude`` is a path instead of a list, or if a setting is unknown.
         ValueError
             If all recordings are excluded. If ``exclude`` contains a folder, but the corpus shares
             no subjects with other corpora.
@@ -296,7 +297,7 @@ class Recipe:
             If the folder contains no recording of the corpus, or no recording of a requested
             subject.
         TypeError
-            If the recipe has no such setting.
+            If a setting is unknown.
         ValueError
             If the corpus has no labels, or the labels of a requested subject are not published.
         """
@@ -488,7 +489,7 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Exclude subjects that are excluded from one corpus also from the other corpora of a store.
+    """Apply the exclusions of each corpus to all corpora of a store.
 
     For example, test subjects of TUAB are also contained in TUEG, and would otherwise be used for
     pretraining. The number of excluded recordings is logged.

@@ -59,7 +59,7 @@ def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     Raises
     ------
     PermissionError
-        If a folder cannot be listed, because files of unknown subjects would be missing.
+        If a folder cannot be listed. Skipping it would omit recordings without notice.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
             renamed.append(f"{recording.name} ({checks.format_list(differently_named)})")
     if renamed:
         checks.warn_user(
-            f"Header files that refer to signal or marker files with a different name "
+            f"Header files with a different name than their signal or marker files "
             f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files "
             "are read. Check that they belong to the header files."
         )
@@ -326,7 +326,7 @@ _MAX_FOLDERS = 2
 _MIN_RECORDINGS = 10
 
 _WHERE_TO_PASS = (
-    "Pass the expression with --subject (in evaluate: --load subject=), or in Python as the "
+    "Pass the expression with --subject (command evaluate: --load subject=), or in Python as the "
     "argument subject, which may also be a function of the path."
 )
 
@@ -408,8 +408,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     """Check that subjects guessed from paths are not top-level folders or single recordings.
 
     Only subjects that are a complete folder name or file name are checked. If each subject has a
-    folder, file names are not checked. BIDS subjects are checked only if two datasets contain the
-    same subject.
+    folder, file names are not checked. The only check of BIDS subjects is that no subject is in two
+    datasets.
 
     Parameters
     ----------
@@ -423,9 +423,9 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     ValueError
         If one or two top-level folders, such as ``edf``, would be the subjects of ten or more
         recordings. If two file names obviously belong to the same subject, such as Subject00_1 and
-        Subject00_2, or P01_open and P01_closed if another subject has both endings as well. If two
-        BIDS datasets contain a subject with the same name. The message suggests a value for the
-        argument ``subject``.
+        Subject00_2, or P01_open and P01_closed if another subject also has files with these two
+        endings. If two BIDS datasets contain a subject with the same name. The message suggests a
+        value for the argument ``subject``.
 
     Examples
     --------
@@ -481,9 +481,9 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
             if dataset != match[1]:
                 raise ValueError(
                     f"Two BIDS datasets contain {match[2]}: {first} and {path}. Specify the "
-                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' if "
-                    "this is the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' if "
-                    f"these are different subjects. {_WHERE_TO_PASS}"
+                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' for "
+                    "the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' for different "
+                    f"subjects. {_WHERE_TO_PASS}"
                 )
 
 

@@ -1,9 +1,9 @@
 """Find and read the tables that belong to recordings: BIDS tables, and tables of labels.
 
 The tables of a recording are found by the inheritance principle of BIDS. All tables are read by
-:func:`read_table`, and times in tables by :func:`times_in`. BIDS tables are not read by mne-bids,
-which appends the column ``value`` to labels in ``trial_type``, ignores a status such as
-"bad; noisy", and refuses tables that list the channels in another order.
+:func:`read_table`, and times in tables by :func:`times_in`. Package mne-bids is not used for BIDS
+tables, because it appends the column ``value`` to labels in ``trial_type``, ignores a status such
+as "bad; noisy", and refuses tables that list the channels in another order.
 """
 
 import codecs
@@ -34,11 +34,11 @@ def tables_beside(recording: Path) -> list[Path]:
 def table_beside(recording: Path, suffix: str) -> Path | None:
     """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
 
-    The table has the same name as the recording. Otherwise, the inheritance principle of BIDS
-    applies: the file name of the table contains a subset of the entities of the recording, such as
-    ``task-rest``, and the table is in the folder of the recording or in a folder above, up to the
-    folder of the dataset. The nearest folder takes precedence, and within a folder the table with
-    the largest number of entities.
+    A table with the name of the recording takes precedence. If there is none, the inheritance
+    principle of BIDS applies: the file name of the table contains a subset of the entities of the
+    recording, such as ``task-rest``, and the table is in the folder of the recording or in a folder
+    above, up to the folder of the dataset. The nearest folder takes precedence; within a folder,
+    the table with the most entities.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 
 
 def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
-    """Return a table with column names in lower case, without empty columns that have no name.
+    """Return a table with column names in lower case, without unnamed empty columns.
 
     Raises
     ------

@@ -24,7 +24,7 @@ _RULES = {
     "epochs": checks.optional(checks.integer(1)),
     **dict.fromkeys(("lr", "patch_seconds"), _SECONDS),
     "window_seconds": checks.ParameterRule(
-        "a number of seconds, or several different ones", (Real, list, tuple), _are_lengths
+        "a number of seconds, or several different numbers", (Real, list, tuple), _are_lengths
     ),
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
     "task": checks.instance("the name of a pretext task", str),
@@ -55,13 +55,13 @@ class RunConfig(settings.PretrainingSettings):
     ----------
     task, task_params, max_steps, minutes, sham, lr, weight_decay, warmup, precision, compile
         See :class:`~braindecode_pars.pretraining.PretrainingSettings`. ``task`` is a name in
-        ``PRETEXT_TASKS``, or a class in a file, such as ``"my_task.py:Slope"``, which is replaced
-        by the name of the task.
+        ``PRETEXT_TASKS``, or a class in a file, such as ``"my_task.py:Slope"``; file and class are
+        then replaced by the name of the task.
     epochs : int | None
         Number of epochs of the run and of the learning-rate schedule: linear warm-up, then cosine
-        decay to zero. If None, the run continues while the loss on held-out subjects decreases; see
-        :class:`~braindecode_pars.callbacks.HeldOutSchedule`. A tenth of the subjects of the store,
-        but at least one, is held out.
+        decay to zero. If None, a tenth of the subjects of the store (at least one) is held out, and
+        the run continues while the held-out loss decreases; see
+        :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     batch_size : int
         Number of examples in a step, summed over all processes.
     device : "auto" | "cpu" | "cuda" | "mps"
@@ -84,9 +84,9 @@ class RunConfig(settings.PretrainingSettings):
         one pass over the data.
     micro_batch_size : int | None
         Number of examples per forward pass. Gradients are averaged over the micro-batches of a
-        step. Smaller micro-batches require less memory. They change the result only by rounding
-        and because the task makes its random draws per micro-batch. If None, a micro-batch contains
-        all examples of a process in a step.
+        step. Smaller micro-batches require less memory. The result changes only through rounding,
+        and because the task draws random numbers per micro-batch. If None, each process computes
+        its part of a step in one micro-batch.
     exclude_subjects : tuple of str
         Subjects to exclude from pretraining, such as future test subjects.
     seed : int

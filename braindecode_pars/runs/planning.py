@@ -46,7 +46,7 @@ class RunPlan(NamedTuple):
     windows_per_second : float
         Throughput of one device in the measured step.
     hours : float
-        Duration of the run on all devices if loading of the data is not limiting.
+        Duration of the run on all devices if data loading is not the bottleneck.
 
     Examples
     --------
@@ -250,8 +250,8 @@ class CorpusSize(NamedTuple):
         Raises
         ------
         ValueError
-            If every recording is shorter than a window. If the store has a proportion of a corpus,
-            and every recording of this corpus is shorter than a window.
+            If every recording is shorter than a window. If every recording of a corpus in
+            ``store.shares`` is shorter than a window.
         """
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
         n_chans = min(int(of_store.n_chans.max()), examples.MAX_CHANNELS)

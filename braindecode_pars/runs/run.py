@@ -289,8 +289,8 @@ def _sized(
     micro_batch_size = config.micro_batch_size or examples_per_process
     if examples_per_process % micro_batch_size:
         raise ValueError(
-            f"micro_batch_size={micro_batch_size} must divide the number of examples of a process "
-            f"in a step, {examples_per_process}."
+            f"micro_batch_size={micro_batch_size} must divide the number of examples per process "
+            f"and step, {examples_per_process}."
         )
 
     # Data, and the length of an epoch.
@@ -314,8 +314,8 @@ def _split_by_subject(
 ) -> tuple[SignalStore, SignalStore]:
     """Return a store to train on, and a store of held-out subjects.
 
-    With fewer than three known subjects that have a crop of ``n_times``, both are the same store,
-    and the held-out loss is computed on other crops.
+    If fewer than three subjects have a recording of at least ``n_times`` samples, or if a subject
+    is unknown, both are the same store. The held-out loss is then computed on different crops.
     """
     subjects: list[Any] = []
     if store.recordings["subject"].notna().all():
@@ -417,8 +417,8 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     accelerator : accelerate.Accelerator
         Connection to the other processes.
     micro_batch_size : int
-        Number of examples per forward pass. It must divide the number of examples of this process
-        in a step.
+        Number of examples per forward pass. It must divide the number of examples per process and
+        step.
     steps_per_epoch : int
         Number of steps in an epoch.
     first_epoch : int
@@ -587,7 +587,7 @@ class EpochRecord(skorch.callbacks.Callback):
     Parameters
     ----------
     folder : RunFolder | None
-        Folder of the run. None in all processes except the first.
+        Folder of the run in the first process; None in all other processes.
     """
 
     def __init__(self, folder: RunFolder | None):

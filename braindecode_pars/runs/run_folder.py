@@ -236,8 +236,8 @@ class Checkpoint:
     def write(self, folder: Path) -> None:
         """Write ``step-XXXXXXXX.safetensors``, and remove older checkpoints.
 
-        :data:`N_CHECKPOINTS` checkpoints remain, including this one. Files of later steps, which
-        this run could not use, are replaced when the run reaches these steps.
+        :data:`N_CHECKPOINTS` checkpoints remain, including this one. Unusable files of later steps
+        remain until the run reaches these steps and replaces them.
 
         Raises
         ------

@@ -28,8 +28,8 @@ class Steps(torch.utils.data.Dataset):
     examples have the ratio of the proportions. The visited part differs between passes.
 
     A step may contain the end of one pass and the start of the next pass. The data of a step depend
-    only on the seed and the step number, but not on earlier reads or on the number of processes or
-    data workers.
+    only on the seed and the step number; earlier reads and the numbers of processes and data
+    workers do not matter.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class Steps(torch.utils.data.Dataset):
     Raises
     ------
     ValueError
-        If every recording is shorter than a crop. If the store has a proportion of a corpus, and
-        every recording of this corpus is shorter than a crop.
+        If every recording is shorter than a crop. If every recording of a corpus in
+        ``store.shares`` is shorter than a crop.
     """
 
     store: SignalStore
@@ -100,9 +100,9 @@ class Steps(torch.utils.data.Dataset):
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
-                f"The store has a proportion of {empty[0]}, but no remaining recording of this "
-                "corpus is as long as a crop. Decrease window_seconds, or use a store "
-                "without this corpus."
+                f"The store has a share for corpus {empty[0]}, but no remaining recording of this "
+                "corpus is as long as a crop. Decrease window_seconds, or use a store without this "
+                "corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])

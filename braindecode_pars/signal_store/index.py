@@ -278,7 +278,7 @@ def rows_of_labels(
     Parameters
     ----------
     name : str
-        Name of the recording, or of a segment of it, in the store.
+        Name in the store: of the recording, or of one of its segments.
     windows : DataFrame
         Windows of the recording, as returned by :func:`label_rows`.
     description : mapping
@@ -315,13 +315,16 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
         return b""
     table = folder / WINDOWS
     if not table.is_file():
-        raise FileNotFoundError(f"{table} is missing. Copy the store again.")
+        raise FileNotFoundError(
+            f"{table} is missing. Restore it from another copy of the store, or create the store "
+            "again."
+        )
     with table.open("rb") as file:
         content = file.read(described["n_bytes"])  # another process may be extending it
     if files.checksum_of(content) != described["checksum"]:
         raise ValueError(
-            f"{table} is damaged or was edited: its checksum does not match the index. Copy the "
-            "store again, or create it again."
+            f"{table} is damaged or was edited: its checksum does not match the index. Restore "
+            "it from another copy of the store, or create the store again."
         )
     return content
 
@@ -406,7 +409,7 @@ def label_rows(
 def labels_of_segments(
     labels: pd.DataFrame, segments: list[tuple[int, int]], sfreq: float
 ) -> list[pd.DataFrame]:
-    """Return the windows of each segment between gaps, in samples of the segment.
+    """Return the windows of each segment between gaps, with positions in samples of the segment.
 
     Parameters
     ----------
@@ -475,7 +478,7 @@ class StoredRaw(mne.io.BaseRaw):
     crops : callable
         Method ``crops`` of the store.
     first_signal : int
-        Number of the signal of the first channel. The signals of the other channels follow.
+        Signal number of the first channel. The other channels follow.
     sfreq : float
         Sampling rate in Hz.
     """

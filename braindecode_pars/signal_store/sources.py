@@ -23,8 +23,9 @@ from braindecode_pars.windows import recorded_steps
 from braindecode_pars.windows.preprocessing import Preprocessing
 
 ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}) or of a Zarr dataset, or one or several ContinuousCorpus"
+    "a BaseConcatDataset of continuous recordings or of windows, a folder of recordings "
+    f"({', '.join(search.ENDINGS)}), a folder of a Zarr dataset, or one or several "
+    "ContinuousCorpus objects"
 )
 
 
@@ -37,13 +38,14 @@ class StoredForm:
     sfreq : float | None
         New sampling rate in Hz. If None, the sampling rate is unchanged.
     low, high : float | None
-        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
-        low-pass filter.
+        Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
+        None, the filter is omitted.
     mains : float | None
         Line frequency for the notch filter in Hz. If None, no notch filter is applied.
     channels : list of str | None
         Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also keeps
-        ``EEG C3-REF``. Recordings may lack some of them. If None, all EEG channels are kept.
+        ``EEG C3-REF``. Recordings may lack some of these channels. If None, all EEG channels are
+        kept.
     reference : "average" | None
         New reference: the average of the stored channels. If None, the reference is unchanged.
     """
@@ -106,8 +108,8 @@ class StoredForm:
         if not names:
             requested = "" if self.channels is None else f" among {', '.join(self.channels)}"
             raise ValueError(
-                f"it has no EEG channel{requested} that is not marked as bad. Its channels are "
-                f"{checks.format_list(raw.ch_names)}."
+                f"it has no EEG channel{requested} (or all are marked as bad). Its channels "
+                f"are {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
         if raw.n_times == 0:
@@ -253,9 +255,9 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     low, high : float
         Ends of the range.
     typical_sd : float
-        Typical standard deviation. Infinite if fewer than 16 blocks are not flat. For a signal of
-        fewer than 16 blocks, the range is not reduced, and the standard deviation is estimated from
-        the median absolute deviation.
+        Typical standard deviation. Infinite if fewer than 16 blocks remain without the flat blocks.
+        For a signal of fewer than 16 blocks, the range is not reduced, and the standard deviation
+        is estimated from the median absolute deviation.
     """
     n_blocks = len(values) // _BLOCK
     if n_blocks < _MIN_BLOCKS:
@@ -294,8 +296,8 @@ class Source:
     description : dict
         Numbers and strings that describe the recording.
     state : dict
-        Size and modification time of a file, or length, channels, sampling rate and a checksum of
-        the labels, to detect a later change.
+        State to detect a later change: size and modification time of a file; for a recording in
+        memory, length, channels, sampling rate and checksum of the labels.
     origin : Path | mne.io.BaseRaw
         Recording file, or recording in memory.
     problem : str | None
@@ -352,7 +354,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset, one or several corpora, or folder of files or of a Zarr dataset of braindecode.
+        Dataset; one or several corpora; or folder, of recordings or of a Zarr dataset of
+        braindecode.
     subject : callable | str | None
         See :func:`~braindecode_pars.recordings.search.subject_finder`.
 

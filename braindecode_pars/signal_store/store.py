@@ -149,8 +149,9 @@ class SignalStore:
         path : path
             Folder of the store: new, empty, or a store that was created with the same arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-            Recordings to store: continuous recordings, windows, one or a list of
-            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder.
+            Recordings to store: continuous recordings, windows, one
+            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus` or a list of them, or a
+            folder.
 
             For windows, the complete recordings are stored. If any window has a label other than
             -1, a table of the windows is stored as well, for :meth:`labeled_windows`.
@@ -163,23 +164,23 @@ class SignalStore:
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
             cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
-            stored as one segment between each two gaps, with the suffixes #1, #2 and so on, so that
-            no crop or window contains a gap.
+            stored as the segments between its gaps, with the suffixes #1, #2 and so on, so that no
+            crop or window contains a gap.
 
             A folder with a Zarr dataset of braindecode, such as a download from the Hugging Face
             Hub, is read as this dataset, with its windows and preprocessing (requires the extra
             ``zarr``). Braindecode writes an uncompressed copy to a hidden folder next to it.
         dtype : "int16" | "float32"
-            Type of the stored samples. With int16, the maximum error of a sample is half of
-            1/65,534 of the range of the channel in the recording. If rare artifacts are so large
-            that this resolution is too coarse for the signal, they are clipped, with a warning.
-            With float32, samples have single precision, and the file is twice as large.
+            Type of the stored samples. With int16, the range of a channel in the recording has
+            65,534 steps, and the maximum error of a sample is half a step. If rare artifacts are so
+            large that this resolution is too coarse for the signal, they are clipped, with a
+            warning. With float32, samples have single precision, and the file is twice as large.
         sfreq : float | None
             New sampling rate of the recordings in Hz. If None, the sampling rate is unchanged and
             must be the same in all recordings.
         low, high, mains : float | None
-            Cutoff frequencies of the band-pass filter, and line frequency for the notch filter, in
-            Hz. If None, there is no high-pass, low-pass or notch filter, respectively.
+            Cutoff frequencies of the high-pass and the low-pass filter, and line frequency for the
+            notch filter, in Hz. If None, the filter is omitted.
         channels : iterable of str | None
             Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
             keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
@@ -193,7 +194,7 @@ class SignalStore:
             None, the reference is unchanged.
         subject : callable | str | None
             Function that returns the subject of a file from its path relative to the folder; or a
-            regular expression that is searched for in this path and whose only group is the
+            regular expression that is searched for in this path and whose only group matches the
             subject. If None, BIDS (``sub-``), the corpora of Temple University and the records of
             PhysioNet challenges are recognized; for other paths, the subject is the name of the
             top-level folder, or the file name if there is no folder. For a dataset, the subject is
@@ -207,8 +208,9 @@ class SignalStore:
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
-            Whether to raise an error or to skip a recording with a warning if it cannot be read. A
-            recording with NaN or infinite samples is always skipped with a warning.
+            Action if a recording cannot be read: raise an error ("raise"), or skip the recording
+            with a warning ("warn"). A recording with NaN or infinite samples is always skipped with
+            a warning.
         verbose : int
             Whether to show a progress bar (1) or no output (0).
 
@@ -222,13 +224,13 @@ class SignalStore:
         TypeError
             If ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            If the folder is not empty and not a store, or is a complete store and ``recordings``
-            is a dataset. If the store was created with different arguments. If a stored file has
-            changed, a recording cannot be stored, or sampling rates differ; the message contains
-            the recording. If one or two top-level folders would be the subjects of many
-            recordings. If file names apparently number the recordings of one subject, such as
-            ``Subject00_1`` and ``Subject00_2``. If a recording of a dataset has a ``transform``.
-            If an argument has an invalid value.
+            If the folder is neither empty nor a store. If the folder is a complete store, and
+            ``recordings`` is a dataset. If the store was created with different arguments. If a
+            stored file has changed, a recording cannot be stored, or sampling rates differ; the
+            message contains the recording. If one or two top-level folders would be the subjects of
+            many recordings. If file names apparently number the recordings of one subject, such as
+            ``Subject00_1`` and ``Subject00_2``. If a recording of a dataset has a ``transform``. If
+            an argument has an invalid value.
         OSError
             If the folder cannot be written, for example because the disk is full, or if a worker
             process was killed. Stored recordings remain, and the same call resumes after the last
@@ -402,7 +404,7 @@ class SignalStore:
         return self.crops(signals, starts, n_times)
 
     def crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
-        """Return a crop of each signal that starts at a specified sample.
+        """Return a crop of each signal, starting at a specified sample.
 
         Parameters
         ----------
@@ -484,8 +486,8 @@ class SignalStore:
             if unknown := sum(recording.subject is None for recording in recordings):
                 raise ValueError(
                     f"{unknown} recordings in {self.path} have no subject, so they may belong to "
-                    "an excluded subject. Create the store again, and specify the subject of each "
-                    "file with the argument subject."
+                    "an excluded subject. Create the store again, and pass subject= to "
+                    "specify the subject of each file."
                 )
         return self._view(recordings)
 
@@ -500,9 +502,10 @@ class SignalStore:
     def without_held_out(self) -> Self:
         """Return a view without held-out subjects, for pretraining.
 
-        A store with labels contains the validation and test subjects of its corpus. All recordings
-        of a subject with a recording of the split "valid" or "test" are excluded, and their number
-        is logged. Pretraining runs, and estimators that pretrain on a store, call this method.
+        A store with labels contains the validation and test subjects of its corpus. If any
+        recording of a subject is in the split "valid" or "test", all recordings of the subject are
+        excluded. The number of excluded recordings is logged. Pretraining runs, and estimators that
+        pretrain on a store, call this method.
 
         Returns
         -------
@@ -608,8 +611,8 @@ class SignalStore:
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Labeled windows in volts. They are read from the memory map on access, by the estimators
-            in batches. Subsets, and copies in other processes, share the memory map.
+            Labeled windows in volts. They are read from the memory map on access; estimators read
+            them in batches. Subsets, and copies in other processes, share the memory map.
 
         Raises
         ------
@@ -638,8 +641,8 @@ class SignalStore:
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
             raise ValueError(
-                f"{self.path} has no labels of these recordings. Create the store from labeled "
-                "windows, or with: braindecode-pars store --labels"
+                f"{self.path} contains no labels for these recordings. Create the store from "
+                "labeled windows, or with: braindecode-pars store --labels"
             )
         return BaseConcatDataset(recording_windows)
 
@@ -649,9 +652,9 @@ class SignalStore:
         The dataset consists of the labeled windows, or of the recordings if the store has no
         labels. :meth:`create` and :func:`datasets.load <braindecode_pars.datasets.load>` read it
         from the folder; braindecode reads it with ``pull_from_hub`` if it was uploaded as
-        ``dataset.zarr``. Samples in volts (single precision), channels, positions, descriptions,
-        labels and positions of the windows are unchanged. The preprocessing is not written, so it
-        is unknown when the dataset is read.
+        ``dataset.zarr``. Samples in volts (single precision), channels and their positions,
+        descriptions, labels and window positions are unchanged. The preprocessing is not written,
+        so it is unknown when the dataset is read.
 
         Parameters
         ----------
@@ -665,8 +668,8 @@ class SignalStore:
         FileExistsError
             If ``path`` exists.
         ValueError
-            If recordings have different channels, which the format does not support, or when a
-            label is a string that would be read as a number or as a missing value.
+            If recordings have different channels, which the format does not support, or if a label
+            is a string that would be read as a number or as a missing value.
 
         Examples
         --------
@@ -711,5 +714,6 @@ class SignalStore:
         if altered:
             raise ValueError(
                 f"{self._samples.file} was altered. Recordings whose checksum does not match: "
-                f"{checks.format_list(altered, 5)}. Copy the store again."
+                f"{checks.format_list(altered, 5)}. Restore the file "
+                "from another copy of the store, or create the store again."
             )

@@ -84,9 +84,9 @@ def create(
     Raises
     ------
     ValueError
-        If no recording can be stored, or if the folder is not empty and not a store. Also if
-        the store was created with different arguments or from different recordings; the message
-        contains the differences.
+        If no recording can be stored. If the folder is neither empty nor a store. If the store was
+        created with different arguments or from different recordings; the message contains the
+        differences.
     """
     corpora = recipe.without_left_out(corpora_of(recordings))
     of_corpora = {corpus.name: dict(corpus.settings) for corpus in corpora}
@@ -150,7 +150,8 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     Raises
     ------
     TypeError, ValueError
-        If a proportion is not a positive number, or the names are not the names of all corpora.
+        If a proportion is not a positive number, or if the names in ``shares`` and ``corpora``
+        differ.
     """
     checks.instance("a dict from names of corpora to numbers", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
@@ -169,8 +170,8 @@ def check_not_truncated(folder: Path, index: Index) -> None:
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
         raise ValueError(
-            f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes. Copy the "
-            "store again, or create it again."
+            f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes. "
+            "Restore it from another copy of the store, or create the store again."
         )
 
 
@@ -341,7 +342,7 @@ def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
     if left_out := dict.fromkeys(name for piece in pieces for name in piece.left_out):
         severity = logging.WARNING if verbose else logging.INFO
         excluded = checks.format_list([*left_out])
-        log.log(severity, "Excluded channels (no EEG, bad, or not in channels=): %s.", excluded)
+        log.log(severity, "Excluded channels (not EEG, bad, or not in channels=): %s.", excluded)
     for kind, template in _WARNINGS.items():
         problem_texts = [
             f"{p.label} ({text})" for p in pieces for name, text in p.problems if name == kind
@@ -365,8 +366,8 @@ def _warn_of_channels(index: Index, preparation: StoredForm) -> None:
     missing = set(preparation.channels or ()).intersection(*map(preparation.missing, names))
     if missing:
         checks.warn_user(
-            f"channels= contains {', '.join(sorted(missing))}, which is not a good EEG channel in "
-            "any stored recording. Correct the names."
+            f"channels= contains {', '.join(sorted(missing))}, but no stored recording has a good "
+            "EEG channel of this name. Correct the names."
         )
 
 

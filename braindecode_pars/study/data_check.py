@@ -65,9 +65,9 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     windows_ds : BaseConcatDataset | StudyData
         As in :meth:`StudyData.of <braindecode_pars.study.study_data.StudyData.of>`.
     in_spite_of : collection of str
-        Kinds of findings that are warnings instead of stops. Supported: ``("confounds",)``, if the
-        classes are confounded with the site, corpus, sampling rate, reference or channels of the
-        recordings.
+        Kinds of findings that are warnings instead of stops. Supported: ``("confounds",)``, for
+        classes that are confounded with the site, corpus, sampling rate, reference or channels of
+        the recordings.
 
     Returns
     -------
@@ -76,8 +76,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Raises
     ------
     ValueError
-        If ``in_spite_of`` contains an unknown kind, there are no windows, or a window contains
-        samples that are not finite.
+        If ``in_spite_of`` contains an unknown kind, if there are no windows, or if a window
+        contains samples that are not finite.
 
     Examples
     --------

@@ -76,18 +76,18 @@ def study(
         Extent of the study:
 
         - "quick": primary comparison and baselines, with short pretrainings.
-        - "default": also further pretext tasks, bundled encoders, the feature ensemble, networks
-          and control analyses.
-        - "thorough": also published networks, with longer pretrainings.
+        - "default": in addition, further pretext tasks, bundled encoders, the feature ensemble,
+          networks and control analyses.
+        - "thorough": in addition, published networks; all pretrainings are longer.
     tasks : sequence of str
         Pretext tasks. The first task is used in the primary comparison.
     encoders : dict of str to path, name or fitted estimator | None
         Encoders pretrained on other data, by name. If None, the bundled encoder ``small``, and for
         windows of 20 s or longer also ``pars-sleep``.
     n_train_subjects : int | None
-        Number of labeled subjects in a draw. If None, 4, or fewer so that the training subjects of
-        a fold can be divided into three disjoint sets. If None and each subject has one class, two
-        subjects of each class, or one if there are too few subjects.
+        Number of labeled subjects in a draw. If None, 4, or fewer if the training subjects of a
+        fold are too few for three disjoint sets of 4. If None and each subject has one class, 2 per
+        class, or 1 per class if there are too few subjects.
     draws : int
         Number of draws in each fold. It must be even.
     minutes : float | None
@@ -123,8 +123,8 @@ def study(
     Raises
     ------
     ValueError
-        If an argument is out of range, a name is unknown, there are too few subjects for
-        ``n_train_subjects``, or ``out`` contains other files.
+        If an argument is out of range, or a name is unknown. If there are too few subjects for
+        ``n_train_subjects``. If ``out`` contains other files.
 
     Examples
     --------

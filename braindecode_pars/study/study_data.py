@@ -77,9 +77,9 @@ class StudyData:
 
     @cached_property
     def sampled(self) -> pd.DataFrame:
-        """Amplitudes of some windows of each recording and class, at equal intervals.
+        """Amplitudes of windows at equal intervals, for each recording and class.
 
-        The samples of these windows are read. The columns are those of ``labeled``, and:
+        The samples of these windows are read. The columns are the columns of ``labeled``, and:
 
         - ``log_amplitude``: decimal logarithm of the median amplitude (standard deviation) over
           channels.

@@ -115,7 +115,7 @@ class Design:
     is_centered : bool
         Whether methods are also scored with subject-centered features.
     left_out : dict of str to int
-        Number of labeled windows of each subject that has too few windows for centering.
+        Number of labeled windows by subject, for subjects with too few windows for centering.
     """
 
     corpus: splitting.Corpus
@@ -171,9 +171,9 @@ def make_design(
     The training subjects of a fold are shuffled, and divided into disjoint sets of ``n_labeled``
     subjects. Each set is one draw, so that the draws of a shuffle have no subject in common.
 
-    If ``n_labeled`` is None, a set has four subjects, or fewer so that there are three sets. If
-    each subject has one class, a set has two subjects of each class, or one if there are too few
-    subjects.
+    If ``n_labeled`` is None, a set has four subjects, or fewer if there are too few subjects for
+    three such sets. If each subject has one class, a set has two subjects per class, or one per
+    class if there are too few subjects.
 
     Raises
     ------
@@ -243,7 +243,7 @@ class StudyPlan:
     design : Design
         Test subjects and labeled subjects.
     effort : Effort
-        Limits of a pretraining, and control analyses.
+        Limits of a pretraining, groups of methods, and control analyses.
     steps : list of StudyStep
         Steps in the order in which they are run.
     minutes : list of float

@@ -160,7 +160,7 @@ def make_steps(
 ) -> list[StudyStep]:
     """Return all steps of a study in the order in which they are run.
 
-    The baselines are first, because they take seconds, followed by the primary comparison.
+    The baselines, which take seconds, are first. The primary comparison is second.
 
     Parameters
     ----------
@@ -300,14 +300,15 @@ def choose_steps(
     Raises
     ------
     ValueError
-        If a name is unknown, no method is selected, or a sham is selected without its pretraining.
+        If a name is unknown, if no method is selected, or if a sham pretraining is selected without
+        its pretraining.
     """
     known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
     lower = {name.lower(): name for name in known}
     if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
         raise ValueError(
-            f"only and without got unknown names: {checks.format_list(unknown)}. Use names of "
-            f"groups or methods: {', '.join(sorted(known))}."
+            f"only= and without= contain unknown names: {checks.format_list(unknown)}. Use names "
+            f"of groups or methods: {', '.join(sorted(known))}."
         )
     wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
     chosen = []
@@ -317,7 +318,7 @@ def choose_steps(
         chosen += [replace(step, methods=tuple(methods))] if methods else []
     if not chosen:
         raise ValueError(
-            "No method is selected by only and without. Select at least one method. Control "
+            "No method is selected by only= and without=. Select at least one method. Control "
             "analyses (group 'controls') also require the group 'primary'."
         )
     for kinds in ([method.kind for method in step.methods] for step in chosen):

@@ -25,13 +25,13 @@ class Study:
         Result of the data check.
     plan : DataFrame
         One row per step: ``step``, ``methods``, ``minutes`` (expected duration; NaN if unknown),
-        ``status`` ("to come", "finished" or "failed"), ``reason`` (the error of a failed step, or
-        an empty string) and ``is_primary``.
+        ``status`` ("to come", "finished" or "failed"), ``reason`` (the error of a failed step;
+        otherwise empty) and ``is_primary``.
     methods : DataFrame
-        One row per method, with and without subject-wise centering: ``method``, ``is_centered``,
-        ``kind`` ("pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network"),
-        ``additional_data`` (data used in addition to the labeled subjects) and ``left_out`` (the
-        reason if the method was not run, or an empty string).
+        One row per combination of ``method`` and ``is_centered`` (whether features are
+        subject-centered). Further columns: ``kind`` ("pretrained", "sham", "random", "baseline",
+        "bundled", "ensemble" or "network"), ``additional_data`` (data used in addition to the
+        labeled subjects) and ``left_out`` (the reason if the method was not run; otherwise empty).
     scores : DataFrame
         One row per score:
 
@@ -44,14 +44,14 @@ class Study:
         - ``shuffle``: shuffle of the training subjects. Draws from the same shuffle have no labeled
           subject in common.
     levels : DataFrame
-        Mean scores, with one row per method, with and without subject-wise centering: ``method``,
-        ``is_centered``, ``kind``, ``mean``, ``ci_low``, ``ci_high`` (uncorrected 95 % confidence
-        interval), ``sd`` (across subjects), ``chance`` and ``p_chance`` (test against chance level,
+        Mean scores, with one row per combination of ``method`` and ``is_centered``. Further
+        columns: ``kind``, ``mean``, ``ci_low``, ``ci_high`` (uncorrected 95 % confidence interval),
+        ``sd`` (across subjects), ``chance`` and ``p_chance`` (test against chance level,
         Holm-corrected over all rows).
     primary, initialization, baseline : Comparison | None
-        Pretraining on this dataset compared with its sham, with random initialization, and with the
-        baseline that was specified in advance. ``baseline.p`` is NaN unless the improvement in the
-        primary comparison is significant. A comparison is None if it was not computed.
+        Pretraining on this dataset, compared with sham pretraining, with random initialization, and
+        with the baseline that was specified in advance. ``baseline.p`` is NaN if the improvement in
+        the primary comparison is not significant. A comparison is None if it was not computed.
     secondary : DataFrame
         Other methods compared with their references: ``method``, ``reference``, ``difference``, and
         ``ci_low``, ``ci_high``, ``p`` with Bonferroni correction over the rows.
@@ -61,7 +61,7 @@ class Study:
         One row per pretraining: ``task``, ``is_sham``, ``fold``, ``seed``, ``n_steps``,
         ``held_out_loss`` (relative loss; 1 = chance level) and ``reason`` (why it ended).
     has_learned : bool
-        Whether the held-out loss of the primary task fell below the loss of its sham.
+        Whether the held-out loss of the primary task was lower than in its sham pretraining.
     controls : DataFrame | None
         Control analyses of the primary comparison, see
         :func:`~braindecode_pars.evaluation.control_gains`.

@@ -37,8 +37,8 @@ Report = Callable[[str], None]
 def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: None) -> None:
     """Score the methods of a step, and write the scores to its file.
 
-    The file has one row per method (with and without subject-wise centering), pretraining, fold,
-    draw and subject. The columns are:
+    The file has one row per combination of method, centering, pretraining, fold, draw and subject.
+    The columns are:
 
     - the columns of ``Study.scores``, except ``stratum`` and ``shuffle``,
     - ``n_I_J``: number of windows of class I that were predicted as class J,
@@ -112,9 +112,9 @@ def needs_encoder(method: Method) -> bool:
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
     """Return the encoder of a method. An encoder that does not exist yet is pretrained and saved.
 
-    It is pretrained on the training windows of the fold, or on all windows if ``fold`` is None. A
-    sham pretraining has the same number of steps as the pretraining with the same seed. A JSON file
-    next to the encoder contains the number of steps, the held-out loss, and the reason why the
+    Pretraining uses the training windows of the fold, or all windows if ``fold`` is None. A sham
+    pretraining has the same number of steps as the pretraining with the same seed. A JSON file next
+    to the encoder contains the number of steps, the held-out loss, and the reason why the
     pretraining ended.
     """
     if method.encoder is not None:
@@ -150,8 +150,8 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
     """Return the JSON file of a pretraining. The folder of the same name contains the encoder.
 
-    For a network, return the file of the pretraining in the primary comparison, whose encoder the
-    network starts from.
+    A network starts from an encoder of the primary comparison, so the file of that pretraining is
+    returned.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -201,7 +201,7 @@ def predict_linear(
     *,
     is_centered: bool,
 ) -> np.ndarray:
-    """Return class probabilities: the mean over one logistic regression per feature set.
+    """Return the mean class probabilities of logistic regressions, one per feature set.
 
     :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None`` returns the same probabilities.
 

@@ -47,8 +47,8 @@ class Comparison:
         Names of the methods. The difference is the score of ``method`` minus the score of
         ``reference``.
     score, reference_score : float
-        Mean scores of ``method`` and ``reference``. If features are scored with and without
-        subject-wise centering, both scores are averaged.
+        Mean scores of ``method`` and ``reference``. If a method has scores with and without
+        subject-wise centering, these are averaged.
     difference, ci_low, ci_high : float
         Mean difference and its uncorrected 95 % confidence interval.
     p : float

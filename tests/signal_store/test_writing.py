@@ -593,5 +593,5 @@ def test_left_out_channels_are_named_in_one_line(make_raw, tmp_path, caplog):
     with pytest.warns(UserWarning, match="no EEG channel"):
         SignalStore.create(tmp_path / "store", given, on_error="warn", verbose=0)
     assert caplog.messages == [
-        "Excluded channels (no EEG, bad, or not in channels=): X, Chin, ABD."
+        "Excluded channels (not EEG, bad, or not in channels=): X, Chin, ABD."
     ]
