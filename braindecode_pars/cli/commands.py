@@ -138,8 +138,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     ]
     if changed and os.environ.get("RANK", "0") == "0":  # rank of the process under torchrun
         log.info(
-            "On the CPU, these defaults are suitable for a laptop: %s. To use the published "
-            "settings instead, pass --paper.",
+            "On the CPU, these defaults are suitable for a laptop: %s. Pass --paper to use the "
+            "published settings instead.",
             ", ".join(changed),
         )
     return for_laptop

@@ -127,11 +127,11 @@ def evaluate(
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
         ablation, the last value is used. Default: all training subjects.
     grid : NAME | KEY=VALUE,...
-        For ablation: predefined grid of settings (masking, sampling, decoder, overlap or joint), or
+        For ablation, the grid of settings to vary: masking, sampling, decoder, overlap, joint; or
         values of a parameter of PARS or PARSClassifier, such as n_patches=10,20,40. If repeated,
         all combinations are run.
     control : NAME
-        For controls: control signal ({CONTROLS}). May be repeated. Default: all.
+        For controls, the control signals: {CONTROLS}. May be repeated. Default: all.
     test_subject : ID
         Fixed test subject. May be repeated. Default: the test split of the corpus. For controls, if
         the corpus has no test split: with --n, four folds of subjects are tested; without --n, one

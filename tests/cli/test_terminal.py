@@ -97,7 +97,7 @@ def test_help_lists_the_names_of_the_registries():
     ):
         listed = text(command, option).partition(f"{title}")[2].lstrip(":, ")
         assert listed.startswith(", ".join(names)), (command, option)
-    assert f"pretrain on, {', '.join(commands.METHODS[:-1])}, FILE.py" in text("fit", "method")
+    assert f"pretraining: {', '.join(commands.METHODS[:-1])}, FILE.py" in text("fit", "method")
     (protocol,) = [p.help for p in helped["evaluate"].params if p.name == "protocol"]
     assert protocol == f"{', '.join(PROTOCOLS)}."
 
