@@ -1,0 +1,1 @@
+"""Protocols of other benchmarks, and exports to other benchmarks."""
