@@ -26,6 +26,8 @@ from stored_audits import audit_map, read_audits
 from stored_controls import ENCODERS, control_scores, gains
 from stored_few_labels import against_baselines, few_labels_scores, fine_tuned, larger, long_scores
 from stored_networks import DIFFERENCE_FROM_SCRATCH, network_scores, networks_table
+from stored_neuroatlas import FOLDER as NEUROATLAS
+from stored_neuroatlas import neuroatlas_number, neuroatlas_scores
 from stored_new_subject import FEATURES, TITLES, new_subject_scores, new_subject_table
 from stored_numbers import stored, summary
 from stored_pretraining import RANDOM, SCRATCH, difference_from, pretraining_table
@@ -601,3 +603,24 @@ def test_a_planted_sine_has_its_amplitude_in_half_of_the_windows():
     assert np.ptp(added[:, 0, 0]) > 3e-6  # phases differ
     has_rhythm = halves(subjects, np.random.default_rng(0))
     assert [has_rhythm[subjects == name].sum() for name in ("Subject00", "Subject01")] == [6, 6]
+
+
+def test_scores_are_equal_to_those_of_neuroatlas_bench():
+    stored_values = pd.read_csv(NEUROATLAS / "equality.csv", comment="#")
+    assert stored_values["n_folds"].eq(24).all()
+    counts = stored_values[["n_different_splits", "n_different_c"]]
+    assert counts.eq(0).all(axis=None)
+    assert stored_values["largest_difference"].max() < 1e-6
+
+
+def test_the_page_of_neuroatlas_states_what_is_significant():
+    page = "4 to 40 Hz mean"
+    assert float(neuroatlas_number(page, "small - random encoder", "p_holm")) < 0.05
+    assert float(neuroatlas_number(page, "PARS - PARS, sham", "p_holm")) > 0.05
+    scores = neuroatlas_scores()
+    pretrained = scores[scores["method"].str.startswith("PARS") & scores["control"].eq("none")]
+    counts = pretrained.groupby(["band", "tokens", "method", "subject"])["pretraining_seed"]
+    assert counts.nunique().eq(3).all()
+    assert scores["value"].notna().all()
+    losses = pd.read_csv(NEUROATLAS / "losses.csv", comment="#")
+    assert losses[losses["method"].str.startswith("PARS")]["relative_loss"].min() > 0.95

@@ -45,13 +45,13 @@ N_GROUPS, SEEDS = 3, (0, 1, 2)
 #: 30 steps. The long pretraining, with the default maximum of steps of the estimators, is run once
 #: and not scored.
 LONG = "PARS, 67 epochs"
-KINDS = {"PARS": (False, 20), "PARS, sham": (True, 20), LONG: (False, 67)}
+KINDS = {"PARS": (False, 10), "PARS, sham": (True, 10), LONG: (False, 67)}
 SCORED = ("PARS", "PARS, sham")
 BUNDLED = ("small", "pars-sleep")
 RANDOM = "random encoder"
 #: Added rhythm of the positive control: frequency in Hz, and amplitude as a multiple of the
 #: standard deviation of a channel.
-RHYTHM_HZ, RHYTHM_AMPLITUDE = 10.0, 0.5
+RHYTHM_HZ, RHYTHM_AMPLITUDE = 25.0, 0.5
 #: Entry of the bundled sample dataset, and file of its expected values in the tests.
 SAMPLE = "bundled sample, 0.5 to 45 Hz"
 EXPECTED = Path(__file__).parents[2] / "tests" / "evaluation" / "neuroatlas_bench.json"
@@ -175,7 +175,8 @@ def store(out: Path) -> None:
     if losses:
         command = command.replace("scores OUT", "pretrain OUT")
         options = dict(index=False, float_format="%.4g")
-        store_table(pd.DataFrame(losses), MEASURED / "losses.csv", command, "1 thread", **options)
+        table = pd.DataFrame(losses).sort_values(["band", "method", "pretraining_seed", "group"])
+        store_table(table, MEASURED / "losses.csv", command, "1 thread", **options)
 
 
 def features_of(out: Path, eeg: Path, band: str) -> Iterator[tuple[str, np.ndarray, Any, Any]]:
