@@ -1,7 +1,7 @@
 """Self-supervised pretraining for EEG, evaluated on held-out subjects.
 
-The package has five layers, listed from lowest to highest. A layer imports only from the layers
-above it in this list.
+The package has five layers. A layer imports only from itself and from the layers that are listed
+before it.
 
 core
     tokens.py: patches and tokens of one channel. encoder.py: transformer encoder. models/: PARSNet

@@ -48,7 +48,7 @@ class MultiHeadAttention(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When an argument is not a positive integer, or ``num_heads`` does not divide ``embed_dim``.
+        If an argument is not a positive integer, or ``num_heads`` does not divide ``embed_dim``.
 
     Examples
     --------
@@ -66,7 +66,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_parameters(locals(), _RULES, type(self).__name__)
         if embed_dim % num_heads:
-            raise ValueError(f"num_heads ({num_heads}) must divide embed_dim ({embed_dim}).")
+            raise ValueError(
+                f"embed_dim must be divisible by num_heads, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads}. Change one of the two."
+            )
         self.num_heads = num_heads
         self.query = nn.Linear(embed_dim, embed_dim)
         self.key = nn.Linear(embed_dim, embed_dim)
@@ -126,7 +129,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Pre-norm transformer block (appendix A.1, equations 4 and 5).
+    """Pre-norm transformer block (appendix A.1 of the paper, equations 4 and 5).
 
     The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``, where LN is a layer norm, MHSA
     is multi-head self-attention and FF is a feed-forward network of two linear layers.
@@ -143,7 +146,7 @@ class TransformerBlock(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or is out of range, or ``num_heads`` does not divide
+        If an argument has the wrong type or is out of range, or ``num_heads`` does not divide
         ``embed_dim``.
 
     Examples
@@ -199,7 +202,7 @@ def activation_name(encoder: PatchEncoder) -> str:
     Raises
     ------
     ValueError
-        When the activation is not a class of ``torch.nn``.
+        If the activation is not a class of ``torch.nn``.
     """
     activation = encoder.config["activation"]
     name: str = activation.__name__
@@ -212,11 +215,12 @@ def activation_name(encoder: PatchEncoder) -> str:
 
 
 class PatchEncoder(nn.Module):
-    """Transformer encoder of patches of one channel (appendix A.1; PatchTST, Nie et al. 2023).
+    """Transformer encoder of patches of one channel (PatchTST, Nie et al. 2023).
 
-    The encoder consists of a patch embedding (tokenizer) and transformer blocks. Only the weights
-    of this module are transferred from pretraining to fine-tuning. The encoder processes one
-    channel at a time. It does not add positions to the tokens; the calling code has to add them.
+    The encoder consists of a patch embedding (tokenizer) and transformer blocks, as in appendix A.1
+    of the paper. Only the weights of this module are transferred from pretraining to fine-tuning.
+    The encoder processes one channel at a time. It does not add positions to the tokens; the
+    calling code has to add them.
 
     Parameters
     ----------
@@ -245,10 +249,10 @@ class PatchEncoder(nn.Module):
     Raises
     ------
     ValueError
-        When an argument is out of range, ``embed_dim`` is odd, ``num_heads`` does not divide
+        If an argument is out of range, ``embed_dim`` is odd, ``num_heads`` does not divide
         ``embed_dim``, or ``activation`` is not a subclass of ``torch.nn.Module``.
     TypeError
-        When a size is not an integer, or ``activation`` is not a class.
+        If a size is not an integer, or ``activation`` is not a class.
 
     Notes
     -----
@@ -361,7 +365,7 @@ class PatchEncoder(nn.Module):
         Raises
         ------
         ValueError
-            When the encoder does not have this layer.
+            If the encoder does not have this layer.
         """
         numbers = range(len(self.blocks) + 1)
         if not -len(numbers) <= layer < len(numbers):
@@ -395,7 +399,7 @@ class PatchEncoder(nn.Module):
         Raises
         ------
         ValueError
-            When the encoder does not have this layer.
+            If the encoder does not have this layer.
         """
         number = self.block_number(layer)
         if number == len(self.blocks):

@@ -1,4 +1,4 @@
-"""Published hyperparameters as dicts (sections 2.5 and A.1).
+"""Hyperparameters of the paper as dicts (sections 2.5 and A.1 of Sandino et al. 2025).
 
 ``PARSClassifier(**paper.CLASSIFIER)`` uses the model, the pretraining and the fine-tuning of the
 paper, for 30-second windows at 200 Hz. ``PretrainingNet(PARS, module__n_times=6000,

@@ -60,7 +60,7 @@ def pretrain_encoder(
     verbose: int = 1,
     net: Callable[..., PretrainingNet] | None = None,
 ) -> PretrainingNet:
-    """Pretrain an encoder on unlabeled windows, in place (section 2).
+    """Pretrain an encoder on unlabeled windows, in place (section 2 of the paper).
 
     The callback :class:`~braindecode_pars.callbacks.Pretraining`, the estimators and
     :func:`runs.pretrain <braindecode_pars.runs.pretrain>` all call this function.
@@ -75,7 +75,8 @@ def pretrain_encoder(
         A pretext task on all channels accepts an
         :class:`~braindecode_pars.windows.AllChannelWindows` instead.
     settings : PretrainingSettings | None
-        Pretext task, number of epochs, learning rate and further settings. If None, the defaults.
+        Pretext task, number of epochs, learning rate and further settings. If None, the default
+        settings are used.
     n_times : int | None
         Number of samples in a random crop. If None, the length of the first window of each corpus
         is read, and the shortest of these lengths is used.
@@ -110,7 +111,7 @@ def pretrain_encoder(
     Raises
     ------
     TypeError, ValueError
-        When an argument has the wrong type or is out of range; when the encoder is frozen, or its
+        If an argument has the wrong type or is out of range; when the encoder is frozen, or its
         weights are not float32; when the task is not compatible with the windows or the encoder, as
         in :func:`~braindecode_pars.pretext.make_task`; when a window contains NaN, or the loss
         becomes NaN.
@@ -120,7 +121,7 @@ def pretrain_encoder(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        When the final loss is above 0.98 of the chance-level loss. The final loss is the held-out
+        If the final loss is above 0.98 of the chance-level loss. The final loss is the held-out
         loss if it was measured, and otherwise the mean training loss of the last tenth of the
         epochs. Sham pretraining gives no warning.
 
@@ -244,7 +245,8 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
     if any(weights.is_inference() for weights in all_weights):
         raise ValueError(
             "The encoder was created inside torch.inference_mode(), so it cannot be trained. "
-            "Create it outside of torch.inference_mode(), or copy it there with copy.deepcopy."
+            "Create the encoder outside of torch.inference_mode(), or pass a copy that was made "
+            "outside of it with copy.deepcopy."
         )
     if any(weights.is_meta or not weights.isfinite().all() for weights in all_weights):
         raise ValueError(
@@ -441,7 +443,7 @@ class PretrainingNet(computing.TrainingNet):
         getattr(self.task_, "prepare", skorch.utils.noop)(partial(self.draw_signals, X, y))
 
     def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
-        """Return random training signals, shape (n, n_times), the same in every call.
+        """Return random training signals, shape (n, n_times). Every call returns the same signals.
 
         The same number of signals is drawn from each window. Signals from windows of several
         channels are crops.
@@ -450,7 +452,7 @@ class PretrainingNet(computing.TrainingNet):
         return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
 
     def draw_batches(self, dataset: Any, n: int) -> list[Any]:
-        """Return n random examples in batches, the same in every call."""
+        """Return n random examples in batches. Every call returns the same examples."""
         with computing.seeded(_PREPARATION_SEED, self.compute_device):
             order = torch.randperm(len(dataset))
             subset = torch.utils.data.Subset(dataset, order[torch.arange(n) % len(order)].tolist())
@@ -458,7 +460,7 @@ class PretrainingNet(computing.TrainingNet):
             return [skorch.dataset.unpack_data(batch)[0] for batch in batches]
 
     def mean_loss(self, batches: list[Any]) -> float:
-        """Return the mean loss of equally large batches, with the same draws in every call."""
+        """Return the mean loss of batches of equal size. Every call uses the same random draws."""
         with computing.seeded(self.validation_seed, self.compute_device):
             losses = [self.validation_step((batch, None))["loss"] for batch in batches]
             return torch.stack(losses).mean().item()

@@ -24,7 +24,7 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
 
     The result is :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}`, where the mean and
     the biased variance are computed over the last axis. There are no learnable parameters (appendix
-    A.1).
+    A.1 of the paper).
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
 
     Samples after the last complete patch are dropped.
 
-    Fine-tuning (section 2.5) and the baselines of PARS (appendix A.2) use these patches.
+    Fine-tuning (section 2.5 of the paper) and the pretext tasks that PARS is compared with
+    (appendix A.2) use these patches.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
 
 
 def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
-    """Cut patches that start at given samples out of signals.
+    """Cut patches out of signals, at the given start samples.
 
     Parameters
     ----------
@@ -164,10 +165,11 @@ def random_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw the starts of patches independently from a uniform distribution (section 2.1).
+    """Draw random starts of patches, which may overlap (section 2.1 of the paper).
 
-    The starts are between 0 and ``n_times - patch_size``. Patches may overlap: forty one-second
-    patches do not fit into thirty seconds without overlap.
+    The starts are drawn independently from a uniform distribution between 0 and ``n_times -
+    patch_size``. Patches overlap if there are many of them: forty one-second patches do not fit
+    into thirty seconds without overlap.
 
     Parameters
     ----------
@@ -227,7 +229,7 @@ def nonoverlapping_starts(
     Raises
     ------
     ValueError
-        When the patches and their gaps do not fit into the signal. The message contains the
+        If the patches and their gaps do not fit into the signal. The message contains the
         maximum number of patches.
 
     Examples
@@ -265,7 +267,7 @@ def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Ten
 
 
 def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.0) -> Tensor:
-    r"""Return the sinusoidal position encoding of real-valued times (section 2.1).
+    r"""Return the sinusoidal position encoding of real-valued times (section 2.1 of the paper).
 
     This is the position encoding of Vaswani et al. (2017). For a time :math:`t` and an encoding of
     size :math:`F`, entry :math:`2i` is
@@ -280,7 +282,7 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
     embed_dim : int
         Size of the encoding; must be even.
     base : float
-        Longest wavelength divided by ``2 * pi``, in units of the patch length.
+        Longest wavelength of the encoding, divided by ``2 * pi``, in units of the patch length.
 
     Returns
     -------
@@ -311,7 +313,7 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
 
 
 class PatchEmbedding(nn.Linear):
-    """Linear patch embedding, which maps each patch to a token (section 2.1).
+    """Linear patch embedding, which maps each patch to a token (section 2.1 of the paper).
 
     It is a linear layer with a bias.
 

@@ -1,4 +1,8 @@
-"""Configuration of the tests, and fixtures that several test files share."""
+"""Configuration of the tests, and fixtures that several test files share.
+
+Fixtures import torch and the modules of the package, because with ``-n 2`` this file is also loaded
+by the process that only distributes the tests.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,9 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-import torch
 from sklearn.utils import check_random_state
-from support.own_task import SOURCE, forget
-from support.uneven_subjects import uneven_subjects
 
 import braindecode_pars
-from braindecode_pars import datasets
-from braindecode_pars.signal_store import SignalStore
 
 matplotlib.use("Agg")
 
@@ -68,6 +67,8 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(autouse=True)
 def seeded():
     """Start every test from the same global random state, and restore the state afterwards."""
+    import torch
+
     rng = check_random_state(None)  # the global state of NumPy
     state = rng.get_state()
     with torch.random.fork_rng():
@@ -114,24 +115,32 @@ def reset_log(plain_log):
 @pytest.fixture(scope="session")
 def nights():
     """Four simulated subjects, twelve minutes and three channels each: 96 windows at 100 Hz."""
+    from braindecode_pars import datasets
+
     return datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=3, sfreq=100, random_state=3)
 
 
 @pytest.fixture(scope="session")
 def short_nights():
     """Four simulated subjects, three minutes and one channel each: 24 windows at 100 Hz."""
+    from braindecode_pars import datasets
+
     return datasets.simulated.sleep(n_subjects=4, hours=0.05, n_chans=1, sfreq=100, random_state=3)
 
 
 @pytest.fixture(scope="session")
 def uneven():
     """Six subjects with uneven numbers of recordings, windows, classes and labels."""
+    from support.uneven_subjects import uneven_subjects
+
     return uneven_subjects()
 
 
 @pytest.fixture
 def own_task(tmp_path, monkeypatch):
     """Path of a Python file with the pretext task "slope" (class Slope), not imported yet."""
+    from support.own_task import SOURCE, forget
+
     monkeypatch.setattr(sys, "path", [*sys.path])
     file = tmp_path / "own" / "my_task.py"
     file.parent.mkdir()
@@ -162,5 +171,7 @@ def tiny() -> dict:
 @pytest.fixture(scope="session")
 def labeled_store(nights, tmp_path_factory):
     """A store of the labeled windows of ``nights``, in single precision."""
+    from braindecode_pars.signal_store import SignalStore
+
     path = tmp_path_factory.mktemp("labeled") / "store"
     return SignalStore.create(path, nights, dtype="float32", verbose=0)

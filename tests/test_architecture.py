@@ -106,7 +106,7 @@ SHARED_NAMES = {
         "recordings",
     },
     "a command has the name of the function that it calls": {
-        *("evaluate", "plan", "pretrain", "reproduce", "study"),
+        *("audit_split", "evaluate", "plan", "pretrain", "reproduce", "study"),
     },
     "a plotting function has the name of the result that it shows": {
         "control_gains",

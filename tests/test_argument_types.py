@@ -49,8 +49,8 @@ def fit_with(callback):
 
 def pretrain(**arguments):
     quick = dict(settings=PretrainingSettings("mae", epochs=1), verbose=0)
-    given = dict(encoder=encoder(), windows=SIGNALS[:, None])
-    return pretrain_encoder(**{**given, **quick, **arguments})
+    required = dict(encoder=encoder(), windows=SIGNALS[:, None])
+    return pretrain_encoder(**{**required, **quick, **arguments})
 
 
 def features_with(features, **arguments):
@@ -72,25 +72,37 @@ CHECKED = {
     AmplitudeCode: (AmplitudeCode, {}),
     PARSNet: (PARSNet, dict(n_outputs=2, n_chans=2, n_times=600, sfreq=100, **SIZES)),
     ChannelNoise: (ChannelNoise, {}),
-    WarmupCosine: (lambda **given: fit_with(WarmupCosine(**given)), {}),
-    ProgressLine: (lambda **given: fit_with(ProgressLine(**given)), {}),
+    WarmupCosine: (lambda **arguments: fit_with(WarmupCosine(**arguments)), {}),
+    ProgressLine: (lambda **arguments: fit_with(ProgressLine(**arguments)), {}),
     pretrain_encoder: (pretrain, {}),
-    PretrainingSettings: (lambda **given: pretrain(settings=PretrainingSettings(**given)), {}),
+    PretrainingSettings: (
+        lambda **arguments: pretrain(settings=PretrainingSettings(**arguments)),
+        {},
+    ),
     **{features: (partial(features_with, features), {}) for features in FEATURES},
-    EuclideanAlignment: (lambda **given: EuclideanAlignment(**given).fit(SIGNALS[:, None]), {}),
-    ControlSignals: (lambda **given: ControlSignals(**given).fit(SIGNALS[:, None]), {}),
+    EuclideanAlignment: (
+        lambda **arguments: EuclideanAlignment(**arguments).fit(SIGNALS[:, None]),
+        {},
+    ),
+    ControlSignals: (lambda **arguments: ControlSignals(**arguments).fit(SIGNALS[:, None]), {}),
 }
 #: Estimators and large configurations, in addition.
 ALL = {
     **CHECKED,
     PARSClassifier: (
-        lambda **given: classifier(**given).fit(SIGNALS[:, None], LABELS),
+        lambda **arguments: classifier(**arguments).fit(SIGNALS[:, None], LABELS),
         dict(SFREQ, validation=0),
     ),
-    PARSEmbedder: (lambda **given: embedder(**given).fit(SIGNALS[:, None]), SFREQ),
-    NetworkClassifier: (lambda **given: network(**given).fit(SIGNALS[:, None], LABELS), SFREQ),
+    PARSEmbedder: (lambda **arguments: embedder(**arguments).fit(SIGNALS[:, None]), SFREQ),
+    NetworkClassifier: (
+        lambda **arguments: network(**arguments).fit(SIGNALS[:, None], LABELS),
+        SFREQ,
+    ),
     RunConfig: (RunConfig, {}),
-    SignalStore.create: (lambda **given: SignalStore.create("store", windows(), **given), {}),
+    SignalStore.create: (
+        lambda **arguments: SignalStore.create("store", windows(), **arguments),
+        {},
+    ),
 }
 #: Arguments that other parts check: the seeds of braindecode, the data, and what is called.
 ELSEWHERE = {"random_state", "windows", "held_out_windows", "on_end", "net"}
@@ -202,8 +214,8 @@ def test_the_callback_pretraining_checks_its_arguments():
 @pytest.mark.parametrize("number", [np.int64, np.int32, np.uint8])
 def test_integers_of_numpy_are_integers_and_saved_as_such(number, tmp_path):
     sizes = {name: number(value) for name, value in SIZES.items()}
-    own = PatchEncoder(number(100), **sizes)
-    numbers = {name: own.config[name] for name in ("patch_size", *SIZES)}
+    patch_encoder = PatchEncoder(number(100), **sizes)
+    numbers = {name: patch_encoder.config[name] for name in ("patch_size", *SIZES)}
     assert json.loads(json.dumps(numbers)) == {"patch_size": 100, **SIZES}
     task = PARS(np.int64(600), number(100), n_patches=number(8), **sizes)
     assert task(SIGNALS)[0].shape == PARS(600, 100, n_patches=8, **SIZES)(SIGNALS)[0].shape

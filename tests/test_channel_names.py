@@ -169,8 +169,8 @@ def test_names_of_biosemi_have_no_positions_of_the_10_20_system():
     info = mne.create_info(CAPS[128], 100.0, "eeg")
     assert not np.isfinite(electrode_positions(info["chs"])).any()
     info.set_montage("biosemi128")
-    found = electrode_positions(info["chs"])
-    np.testing.assert_allclose(found, [ch["loc"][:3] for ch in info["chs"]], rtol=1e-6)
+    positions = electrode_positions(info["chs"])
+    np.testing.assert_allclose(positions, [ch["loc"][:3] for ch in info["chs"]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("names", NOT_BIOSEMI.values(), ids=NOT_BIOSEMI.keys())

@@ -1,6 +1,7 @@
 """The core works without the other parts of the package and without optional dependencies.
 
-Both tests check the output of one process, because importing the core takes several seconds.
+The slow tests check the output of one process, because importing the core takes several seconds.
+``tests/test_architecture.py`` checks the imports without running them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import numpy as np
 import pytest
 
+from braindecode_pars._common.names import extra_module
 from braindecode_pars.evaluation import SpatialCovariance
 
 #: Packages that the core does not import: the optional dependencies, and torchmetrics.
@@ -86,16 +88,36 @@ def output_lines(pytestconfig, tmp_path_factory) -> list[str]:
     return lines[first:]
 
 
+@pytest.mark.slow
 def test_the_core_fits_predicts_saves_and_loads_without_the_other_parts(output_lines):
     assert int(output_lines[0].split()[-1]) >= 50
 
 
-def test_the_error_about_a_missing_package_names_the_extra_to_install(output_lines, monkeypatch):
+#: Module of an optional package -> the extra that installs it.
+EXTRAS = {"typer": "commands", "accelerate": "scale", "pyriemann.estimation": "evaluation"}
+
+
+def extra_in(message: str) -> str:
+    """Return the extra in the command that a message contains."""
+    return re.search(r"pip install 'braindecode_pars\[(\w+)\] @", message)[1]
+
+
+@pytest.mark.slow
+def test_the_error_of_a_new_process_names_the_extra_to_install(output_lines):
+    assert list(map(extra_in, output_lines[1:])) == ["commands", "scale"]
+
+
+@pytest.mark.parametrize("module", EXTRAS)
+def test_the_error_about_a_missing_package_names_the_extra_to_install(module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError) as error:
+        extra_module(module)
+    assert extra_in(str(error.value)) == EXTRAS[module]
+
+
+def test_features_that_require_an_extra_name_it(monkeypatch):
     for name in ("pyriemann", "pyriemann.estimation"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError) as error:
         SpatialCovariance().fit_transform(np.random.default_rng(0).normal(size=(2, 3, 9)))
-    messages = [*output_lines[1:], str(error.value)]
-    commands = [re.search(r"pip install 'braindecode_pars\[(\w+)\] @", m) for m in messages]
-    extras = [command[1] for command in commands]
-    assert extras == ["commands", "scale", "evaluation"]
+    assert extra_in(str(error.value)) == "evaluation"

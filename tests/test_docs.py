@@ -210,8 +210,8 @@ def test_the_code_of_the_readme_runs_and_prints(capsys):
 def test_subjects_of_each_seed_are_their_own(tmp_path):
     rows = [dict(seed=seed, subject=subject) for seed in (0, 1) for subject in (7, "all")]
     pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
-    found = stored_scores.read_scores(tmp_path / "scores.csv", own_subjects=True)
-    assert found["subject"].tolist() == ["0-7", "all", "1-7", "all"]
+    scores = stored_scores.read_scores(tmp_path / "scores.csv", own_subjects=True)
+    assert scores["subject"].tolist() == ["0-7", "all", "1-7", "all"]
 
 
 def test_a_method_without_some_number_of_subjects_has_an_empty_cell():
@@ -221,8 +221,8 @@ def test_a_method_without_some_number_of_subjects_has_an_empty_cell():
         for method, n in [("A", 2), ("A", 4), ("B", 4)]
         for subject in (1, 2)
     ]
-    found = stored_scores.table(pd.DataFrame(rows))
-    assert found.loc["B"].tolist() == ["", "0.500 ± 0.000"]
+    table = stored_scores.table(pd.DataFrame(rows))
+    assert table.loc["B"].tolist() == ["", "0.500 ± 0.000"]
 
 
 def test_differences_at_each_number_of_subjects():
@@ -236,19 +236,19 @@ def test_differences_at_each_number_of_subjects():
         for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
     ]
     same = dict(protocol="p", dataset="d", metric="kappa")
-    found = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "from scratch")
-    assert found[["method", "labeled subjects", stored_scores.HIGHER]].to_numpy().tolist() == [
+    table = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "from scratch")
+    assert table[["method", "labeled subjects", stored_scores.HIGHER]].to_numpy().tolist() == [
         [method, n, ahead]
         for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
         for n in ("2", "4")
     ]
     test = stats.ttest_1samp([0.3, *[0.2] * 5], 0)
     low, high = test.confidence_interval()
-    assert found[stored_scores.DIFFERENCE].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
-    assert found[stored_scores.DIFFERENCE].iloc[5] == "+0.000 (+0.000 to +0.000)"
+    assert table[stored_scores.DIFFERENCE].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
+    assert table[stored_scores.DIFFERENCE].iloc[5] == "+0.000 (+0.000 to +0.000)"
     # The last step of Holm's correction that counts: four rows have smaller or equal p.
-    assert float(found[stored_scores.P_HOLM].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
-    assert found[stored_scores.P_HOLM].tolist()[4:] == ["1", "1"]
+    assert float(table[stored_scores.P_HOLM].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
+    assert table[stored_scores.P_HOLM].tolist()[4:] == ["1", "1"]
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -374,10 +374,10 @@ def test_the_table_of_settings():
         "11,000 hours",
         "2.7 years",
     ]
-    found = settings_table(ROOT / "docs" / "measured" / "settings.csv")
-    assert len(found) == 5
-    assert found["Pretraining"][0] == "none"
-    assert found["Pretraining"][3].startswith(
+    settings = settings_table(ROOT / "docs" / "measured" / "settings.csv")
+    assert len(settings) == 5
+    assert settings["Pretraining"][0] == "none"
+    assert settings["Pretraining"][3].startswith(
         "6,000 steps, "
     )  # as on the cards of the packaged encoders
 

@@ -139,7 +139,7 @@ READS = {
     "pretrained/cards.py",  # licenses
     "signal_store/writing.py",  # labels of recordings
     "study/data_check.py",  # names of columns
-    "study/study_report.py",  # numbers
+    "study/study_answers.py",  # numbers
     "windows/marks.py",  # annotations
     "windows/recorded_steps.py",  # arguments of functions
 }

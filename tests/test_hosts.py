@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 import pytest
 import skorch
+from braindecode.datasets import BaseConcatDataset
 from braindecode.models import util
 from braindecode.models.base import EEGModuleMixin
 from skorch.hf import AccelerateMixin
@@ -88,6 +89,8 @@ INTERNALS = [
     ("skorch", "1.4.0", AccelerateMixin, "_unwrap_accelerator", "RunNet after Ctrl-C"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_set_n_outputs", "PARSNet.reset_head"),
     ("braindecode", "1.8.1", EEGModuleMixin, "_deserialize_chs_info", "PARSNet.from_pretrained"),
+    ("braindecode", "1.8.1", BaseConcatDataset, "_convert_to_zarr_inline", "SignalStore.to_zarr"),
+    ("braindecode", "1.8.1", BaseConcatDataset, "_load_from_zarr_inline", "read_zarr"),
 ]
 #: Private attributes that the constructors of these classes set, with the same entries.
 ATTRIBUTES = [

@@ -18,8 +18,8 @@ TESTS = MODULES["braindecode_pars"].parents[1] / "tests"
 
 
 def test_every_registered_task_has_a_row_and_is_the_class_of_the_row():
-    own = {n: task for n, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
-    assert own == {name: entry.load() for name, entry in names.TASKS.items()}
+    tasks = {n: task for n, task in PRETEXT_TASKS.items() if "braindecode_pars" in task.__module__}
+    assert tasks == {name: entry.load() for name, entry in names.TASKS.items()}
 
 
 @pytest.mark.parametrize("entry", names.TASKS.values(), ids=list(names.TASKS))

@@ -171,9 +171,9 @@ def test_significant_differences_from_training_from_scratch_match_the_pages(name
     tests = stored_scores.tests_against(result_scores(name), "from scratch")
     encoders = tests["method"].str.contains("PARS|MAE")
     gains = tests[encoders & tests[DIFFERENCE].str.startswith("+")]
-    found = gains.loc[gains[P_HOLM].astype(float) < 0.05, ["method", "labeled subjects"]]
+    significant = gains.loc[gains[P_HOLM].astype(float) < 0.05, ["method", "labeled subjects"]]
     expected = {"control": [["SpectralMAE", "4"]], "hands": [["PARS without overlap", "4"]]}
-    assert found.to_numpy().tolist() == expected.get(name, [])
+    assert significant.to_numpy().tolist() == expected.get(name, [])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -214,23 +214,23 @@ def test_slope_and_curvature_are_decoded_best_from_pars():
     """R2 is higher than from tokens and a random encoder by more than 0.02, as on the page."""
     pars = "pars-eegmmidb"
     for audits in map(read_audits, ("imagery", "arithmetic", "both")):
-        own = audits[audits["encoder"] == pars].pivot(
+        values = audits[audits["encoder"] == pars].pivot(
             index="property", columns="features", values="value"
         )
-        gain = own["encoder"] - own[["tokens", "random encoder"]].max(axis=1)
+        gain = values["encoder"] - values[["tokens", "random encoder"]].max(axis=1)
         assert set(gain.index[gain > 0.02]) == {"slope", "curvature"}
     labels = [label.get_text() for label in audit_map("imagery").get_xticklabels()]
     assert labels == ["small", "noise", "spectral-eegmmidb", pars, "tokens", "random encoder"]
 
 
 def test_a_stored_audit_is_reproduced():
-    found = audit_encoder("small", mental_arithmetic())
+    measured = audit_encoder("small", mental_arithmetic())
     stored = read_audits("arithmetic").query("encoder == 'small'")
-    found = found[
-        found["property"].isin(stored["property"])
+    measured = measured[
+        measured["property"].isin(stored["property"])
     ]  # the properties of subjects are newer
-    assert found["property"].tolist() == stored["property"].tolist()
-    np.testing.assert_allclose(found["value"], stored["value"], atol=0.01)
+    assert measured["property"].tolist() == stored["property"].tolist()
+    np.testing.assert_allclose(measured["value"], stored["value"], atol=0.01)
 
 
 def test_a_stored_table_has_its_provenance(tmp_path):
@@ -267,8 +267,8 @@ def test_the_readme_has_the_stored_scores_of_sleep():
         ("wake", 1, "networks_wake"),
     ):
         scores = pd.concat([sleep_scores(question), sleep_scores(networks)])
-        own = scores[scores["n_train_subjects"] == n]
-        means[question, n] = own.groupby("method")["value"].mean()
+        rows = scores[scores["n_train_subjects"] == n]
+        means[question, n] = rows.groupby("method")["value"].mean()
     lines = (DOCS.parent / "README.md").read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("| Task"))
     table = [
@@ -518,8 +518,8 @@ def test_erasing_subject_information_helps_only_with_test_windows():
     assert (scores["all subjects"] - scores["nothing"] > 0.01).sum() == 6
     shares = plain.xs("explained variance", level="measure")
     cosines = plain.xs("cosine", level="measure")
-    for own in (shares, cosines):
-        assert (own["value"] > own["null_high"]).all()
+    for statistics in (shares, cosines):
+        assert (statistics["value"] > statistics["null_high"]).all()
     assert plain.xs(("subject", "balanced accuracy", "training subjects"), level=[1, 2, 3])[
         "value"
     ].to_numpy() == pytest.approx(1 / 24, abs=1e-3)
@@ -528,11 +528,11 @@ def test_erasing_subject_information_helps_only_with_test_windows():
 def test_a_stored_audit_of_subject_information_is_reproduced():
     X, y, subjects = as_sklearn(mental_arithmetic())
     features = {"hand-crafted features": ChannelFeatures().fit_transform(X)}
-    found = audit_subjects(features, y, subjects, X.table["recording"].to_numpy())
+    measured = audit_subjects(features, y, subjects, X.table["recording"].to_numpy())
     stored = pd.read_csv(stored_subject_information.FILE, comment="#")
     stored = stored[(stored["control"] == "none") & (stored["features"] == "hand-crafted features")]
     columns = ["value", "null", "p"]
-    np.testing.assert_allclose(found[columns], stored[columns], atol=2e-3)
+    np.testing.assert_allclose(measured[columns], stored[columns], atol=2e-3)
 
 
 def test_stored_scores_of_new_subjects_support_the_page():
@@ -545,9 +545,9 @@ def test_stored_scores_of_new_subjects_support_the_page():
         for method in means.index.unique("method"):
             of_method = means.xs(method, level="method")
             gains[task, method] = of_method.unstack("n_labeled").sub(nothing, axis=0)
-        own, prior = gains[task, "own only"], gains[task, "prior"]
-        assert (prior - own).min(axis=None) > -0.01
-        best = np.maximum(own, 0)  # labels of the new subject only, or no data of the new subject
+        alone, prior = gains[task, "own only"], gains[task, "prior"]
+        assert (prior - alone).min(axis=None) > -0.01
+        best = np.maximum(alone, 0)  # labels of the new subject only, or no data of the new subject
         assert (prior - best).min(axis=None) > -0.02
     assert gains["sleep", "prior, centered"].min(axis=None).round(2) == -0.04
     for task, low, high in (("arithmetic", 0.02, 0.07), ("sleep", -0.04, -0.03)):
@@ -557,38 +557,40 @@ def test_stored_scores_of_new_subjects_support_the_page():
 
 def test_stored_scores_of_a_new_subject_are_reproduced():
     X, y, subjects = new_subject.sleep()
-    own = subjects == "ucddb002"
+    is_new = subjects == "ucddb002"
     with features_computed_once():
-        found = [*new_subject.scores_of(LogBandPower(), X[~own], y[~own], X[own], y[own])]
+        scores = [
+            *new_subject.scores_of(LogBandPower(), X[~is_new], y[~is_new], X[is_new], y[is_new])
+        ]
     stored = new_subject_scores("sleep")["ucddb002"]
-    for method, _, n, value in found:
+    for method, _, n, value in scores:
         assert abs(value - stored["log band power", method, n]) < 1e-3, (method, n)
-    assert len(found) == len(stored["log band power"])
+    assert len(scores) == len(stored["log band power"])
 
 
 def test_stored_detection_thresholds_support_the_page():
-    found = smallest().groupby(["method", "frequency"]).mean().unstack()
-    tasks = found.loc[sorted({*PRETEXT_TASKS} & {*found.index})]  # other tests may add one
+    scores = smallest().groupby(["method", "frequency"]).mean().unstack()
+    tasks = scores.loc[sorted({*PRETEXT_TASKS} & {*scores.index})]  # other tests may add one
     assert len(tasks) == 11
     assert (tasks.idxmax()[[3.3, 6.3, 10.3]] == "mae").all()
     high = [20.3, 38.3]
-    assert (tasks[high] > found.loc["random encoder", high]).all(axis=None)
+    assert (tasks[high] > scores.loc["random encoder", high]).all(axis=None)
     assert (tasks.idxmin()[high] == "mp3").all()
-    assert (found.loc["small"] < 2.8).all()
-    assert found.loc["noise"].max() < 3.2
-    assert set(found.index[(found < 3).all(axis=1)]) == {"hand-crafted features", "small"}
+    assert (scores.loc["small"] < 2.8).all()
+    assert scores.loc["noise"].max() < 3.2
+    assert set(scores.index[(scores < 3).all(axis=1)]) == {"hand-crafted features", "small"}
     for name in ("log band power", "random encoder"):
-        assert (found.loc[name] > 3)[[3.3, 10.3]].all()
-        assert (found.loc[name] > 3).sum() == 2
-    assert (found[10.3] == found.max(axis=1)).sum() > len(found) / 2
+        assert (scores.loc[name] > 3)[[3.3, 10.3]].all()
+        assert (scores.loc[name] > 3).sum() == 2
+    assert (scores[10.3] == scores.max(axis=1)).sum() > len(scores) / 2
     for name in ("features", "spectral"):
-        assert found.loc[name, 10.3] < found.loc["pars", 10.3]
-        assert found.loc[name, 20.3] > found.loc["pars", 20.3]
-    assert (found[38.3] == found.min(axis=1)).all()
+        assert scores.loc[name, 10.3] < scores.loc["pars", 10.3]
+        assert scores.loc[name, 20.3] > scores.loc["pars", 20.3]
+    assert (scores[38.3] == scores.min(axis=1)).all()
     # Thresholds are interpolated, and infinite if the largest amplitude is not detected.
     table = pd.read_csv(stored_rhythms.FILE, comment="#")
-    own = table[(table["method"] == "log band power") & (table["frequency"] == 10.3)]
-    below, above = own[own["value"] < 0.75].iloc[-1], own[own["value"] >= 0.75].iloc[0]
+    rows = table[(table["method"] == "log band power") & (table["frequency"] == 10.3)]
+    below, above = rows[rows["value"] < 0.75].iloc[-1], rows[rows["value"] >= 0.75].iloc[0]
     part = (0.75 - below["value"]) / (above["value"] - below["value"])
     expected = 1e6 * below["amplitude"] * 2**part
     assert smallest()["log band power", 10.3, 0] == pytest.approx(expected)

@@ -1,1 +1,1 @@
-"""What several parts share: files, checks, names, random numbers, devices, training callbacks."""
+"""Code shared by all parts of the package: files, checks, names, random numbers, callbacks."""

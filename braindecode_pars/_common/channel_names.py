@@ -73,7 +73,7 @@ _SIGNAL_OR_REFERENCE = re.compile(r"(?<![a-z])Nose(?![a-z])", re.IGNORECASE)
 
 
 def is_other_kind(name: str) -> bool:
-    """Whether the name of a channel is the name of a signal other than EEG.
+    """Whether the name of a channel indicates a signal other than EEG, such as EMG or SpO2.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def is_other_kind(name: str) -> bool:
     Returns
     -------
     bool
-        False for electrodes, and for names that do not indicate the type of signal.
+        True for names of other signals. False for names of electrodes, and for names that do not
+        indicate the type of signal.
 
     Examples
     --------
@@ -214,7 +215,9 @@ def odd_first(names: Iterable[str]) -> list[str]:
 
 
 def electrode_name(channel: str) -> str:
-    """Return the electrode of a channel in upper case. The name of a bipolar channel is kept.
+    """Return the name of the electrode of a channel, in upper case, without prefix and reference.
+
+    For a bipolar channel, the names of both electrodes are returned.
 
     Examples
     --------
@@ -228,7 +231,7 @@ def electrode_name(channel: str) -> str:
 
 
 def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
-    """Return two channels whose names contain different references; None if there are no two.
+    """Return the first two channels with different references in their names, or None.
 
     Parameters
     ----------
@@ -276,16 +279,16 @@ def match_channels(wanted: Sequence[str], names: Sequence[str]) -> list[int | No
     """Match channels of a recording to wanted channels, by electrode.
 
     For example, ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and
-    ``T7``, ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. Electrodes of BioSemi caps
-    are never matched to electrodes of the 10-20 system, see :func:`system_names`. References are
-    ignored; :func:`differing_references` finds different references. If several channels of a
-    recording belong to the same electrode, such as ``C3-M1`` and ``C3-M2``, their names must be
-    equal.
+    ``T7``, ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. References are ignored;
+    :func:`differing_references` finds different references. If several channels of a recording have
+    the same electrode, such as ``C3-M1`` and ``C3-M2``, these channels are matched by their full
+    names. Electrodes of BioSemi caps are never matched to electrodes of the 10-20 system, see
+    :func:`system_names`.
 
     Parameters
     ----------
     wanted, names : sequence of str
-        Names of the wanted channels, and of the channels of the recording.
+        Names of the wanted channels, and names of the channels of the recording.
 
     Returns
     -------
@@ -343,9 +346,9 @@ _SHORT = re.compile(r"[A-H]\d+")
 def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[str]:
     """Prefix names of BioSemi electrodes that have another meaning in the 10-20 system.
 
-    BioSemi caps have electrodes named A1 to D32, depending on their number of electrodes. A
-    recording is assumed to use a BioSemi cap if at least two names exist only in BioSemi caps, such
-    as A5 and B1, and no name exists only in the 10-20 system, such as Fz.
+    BioSemi caps name their electrodes A1, A2, ..., up to D32 for 128 electrodes. A recording is
+    assumed to use a BioSemi cap if at least two names exist only in BioSemi caps, such as A5 and
+    B1, and no name exists only in the 10-20 system, such as Fz.
 
     Parameters
     ----------
@@ -374,17 +377,17 @@ def _are_of_biosemi(names: Sequence[str]) -> bool:
 
 
 def other_system(*recordings: Sequence[str]) -> str:
-    """Return advice for a message if only some recordings use BioSemi names, otherwise ""."""
+    """Return advice for an error message if only some recordings have BioSemi names, else ""."""
     if len({_are_of_biosemi(names) for names in recordings}) < 2:
         return ""
     return (
-        " BioSemi names A1 to H32 do not mean the electrodes with these names in the 10-20 system. "
-        "Rename BioSemi channels to the 10-20 electrodes at the same positions with "
-        "raw.rename_channels, or refer to BioSemi electrodes as, for example, 'BioSemi C3'."
+        " In BioSemi caps, the names A1 to H32 refer to other electrodes than in the 10-20 "
+        "system. Rename BioSemi channels to the 10-20 electrodes at the same positions with "
+        "raw.rename_channels, or refer to BioSemi electrodes with a prefix, as in 'BioSemi C3'."
     )
 
 
-#: Reason why a channel is not a scalp electrode: its channel type and its name contradict.
+#: Reason why a channel is not a scalp electrode: its name contradicts its channel type.
 NAME_CONTRADICTS_TYPE = "EEG by channel type, but not EEG by name"
 #: Reason why a channel is not a scalp electrode: ear or mastoid.
 EAR = "ear or mastoid"
@@ -395,14 +398,14 @@ UNKNOWN = "not an electrode of the 10-20 system (unused input?)"
 
 
 def why_no_electrode(ch: Mapping[str, Any]) -> str:
-    """Return the reason why a channel is not a single scalp electrode; empty if it is.
+    """Return the reason why a channel is not a single scalp electrode; "" if it is one.
 
     Parameters
     ----------
     ch : mapping
         Channel, as in ``mne.Info["chs"]``. Scalp electrodes are the electrodes of the 10-05 system.
-        The channel may have any reference except another scalp electrode, which makes it a bipolar
-        channel.
+        The channel may have any reference except another scalp electrode; with such a reference, it
+        is a bipolar channel.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def proportion() -> ParameterRule:
 
 
 def choice(*values: Any) -> ParameterRule:
-    """Return a rule for one of several values. The type of the value must match, too."""
+    """Return a rule that accepts only these values. 1, 1.0 and True are different values."""
     return ParameterRule(
         f"one of {', '.join(map(repr, values))}",
         (object, bool),
@@ -152,10 +152,10 @@ def check_parameters(
 
 
 def names_file(task: Any) -> bool:
-    """Whether a task is a class in a Python file, such as "my_task.py:Slope".
+    """Whether a task is specified as a class in a Python file, such as "my_task.py:Slope".
 
-    The file is imported when the task is used. A value that was read from a saved model must not be
-    used in this way, because only the user decides which code is run.
+    The file is imported, and its code is run, when the task is used. A value that was read from a
+    saved model must not be imported, because only the user decides which code is run.
     """
     return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
 
@@ -227,7 +227,7 @@ def check_same_rate(
     sfreq, expected : float | None
         Sampling rates in Hz; None if unknown. The check passes if a rate is unknown.
     what, expected_of : str
-        Beginnings of the two clauses of the error message, for example "These windows are" and "the
+        Beginnings of the two clauses of the error message, such as "These windows are" and "the
         model was trained at".
     remedy : str
         End of the error message: what to do.
@@ -245,7 +245,7 @@ def check_same_rate(
         )
 
 
-#: Whether warnings are suppressed in the current thread.
+#: Whether the warnings of this package are suppressed in the current thread.
 _IS_QUIET: ContextVar[bool] = ContextVar("is_quiet", default=False)
 
 #: Folder of this package. Warnings point to the first calling line outside this package and outside
@@ -260,10 +260,10 @@ _SHOWN: set[tuple[Any, ...]] = set()
 
 
 def warn_user(message: str | Warning) -> None:
-    """Issue a warning that points to the innermost line of code outside of installed packages.
+    """Issue a warning that points to the line of user code that caused it.
 
-    The default warning filter of Python shows a warning once per line of code, but this record is
-    cleared whenever a library changes the filters, as scikit-learn does in every fold. This
+    By default, Python shows a warning once per line of code, but forgets which warnings were shown
+    whenever a library changes the warning filters, as scikit-learn does in every fold. This
     function keeps its own record, so that a cross-validation shows a warning only once. Filters
     that show all warnings are respected.
 

@@ -55,9 +55,9 @@ def device_name(device: torch.device) -> str:
 def usual_torch(gradients: bool = True) -> Iterator[None]:
     """Use the default settings of torch inside the context: float32, CPU, no autocast.
 
-    A program may have set another default dtype or device, or may call this package inside
-    ``no_grad`` or autocast. The default dtype is global to the process, and is restored when the
-    last of several threads leaves the context.
+    This is required because a program may have set another default dtype or device, or may call
+    this package inside ``no_grad`` or autocast. The default dtype is global to the process, and is
+    restored when the last of several threads leaves the context.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ class TrainingNet(skorch.NeuralNet):
     """Base class of the skorch nets of this package: precision, compilation, CUDA graphs, checks.
 
     The training step is the step of skorch, in the chosen precision. AdamW uses its fused
-    implementation. On CUDA, float32 matrix products use TF32 during training. TF32 also applies to
-    the pair decoder, which never runs in bfloat16.
+    implementation. On CUDA, float32 matrix products use TF32 during training, including those of
+    the decoder for pairs of patches, which never runs in bfloat16.
 
     skorch catches Ctrl-C and returns. This class runs the callbacks and then raises
     KeyboardInterrupt, so that a pipeline or a cross-validation does not continue with a partially
@@ -172,9 +172,9 @@ class TrainingNet(skorch.NeuralNet):
         Whether to compile the encoder and the decoder, which take most of the computing time. The
         names of the weights do not change, and random numbers are drawn outside of the compiled
         code. The first steps take up to a minute. On CUDA, in a single process, steps are also
-        captured as CUDA graphs, see :class:`~braindecode_pars._common.step_graphs.StepGraphs`. In
-        later steps, the graphs are replayed and the Python code of the modules does not run, so
-        that code that behaves differently from step to step has no effect.
+        captured as CUDA graphs, see :class:`~braindecode_pars._common.step_graphs.StepGraphs`.
+        Later steps replay the graphs without running the Python code of the modules, so Python code
+        that depends on the step has no effect.
     *args, **kwargs
         Arguments of the skorch net.
 

@@ -55,8 +55,9 @@ def written_aside(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the files cannot be written. The previous content of ``folder`` is unchanged, except for
-        files that the message names: the system can fail after some of them were moved.
+        If the files cannot be written. The previous content of ``folder`` is unchanged, unless the
+        system failed while files were moved. The message names the files that were already
+        replaced.
     """
     target = folder  # path in the error message
     moved: list[str] = []
@@ -124,16 +125,16 @@ def replace_file(path: Path, content: bytes | str) -> None:
 
 
 def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
-    """Remove temporary folders of killed processes. Folders of running processes are locked.
+    """Remove temporary folders of killed processes. Running processes lock their folders.
 
     Parameters
     ----------
     folder : Path
         Folder in which files were written.
     at_once : bool
-        Whether no other process uses the folder. If True, temporary folders in all subfolders are
-        removed, and also those younger than 5 seconds, which a running process may not have locked
-        yet.
+        Whether no other process uses the folder. If True, all temporary folders are removed: also
+        in subfolders, and also folders younger than 5 seconds, which a running process may not have
+        locked yet.
 
     Returns
     -------

@@ -13,19 +13,19 @@ def format_finding(kind: str, values: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> from braindecode_pars._common.finding_texts import format_finding
-    >>> format_finding("similar_classes", dict(names=["'Math'", "'math'"]))
-    "The classes 'Math', 'math' look the same. If they are the same class, use the same name."
+    >>> format_finding("unlabeled_windows", dict(n=3, n_windows=9))
+    '3 of 9 windows are unlabeled. They are used for self-supervised pretraining, but not scored.'
     """
     text = TEXTS[kind]
     return text(values) if callable(text) else _FORMATTER.vformat(text, (), values)
 
 
 class _Formatter(string.Formatter):
-    """Format lists, and numbers with a noun.
+    """Formatter of strings with additional format specifications, for lists and counts.
 
-    Items of a list are joined by commas, and the format is their maximum number (default: 10). With
-    the format "is", a list of channels begins a sentence. The format of a number can be a noun in
-    the singular.
+    - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
+    - ``{channels:is}`` begins a sentence: "Channel C3 is" or "Channels C3, C4 are".
+    - ``{n:step}`` adds a noun in the singular or plural: "1 step" or "2 steps".
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -42,7 +42,7 @@ class _Formatter(string.Formatter):
 _FORMATTER = _Formatter()
 
 
-# Conditional sentences ----------------------------------------------------------------------------
+# Texts that depend on the values ------------------------------------------------------------------
 
 
 def _skipped_recordings(values: Mapping[str, Any]) -> str:
@@ -56,9 +56,9 @@ def _implausible_unit(values: Mapping[str, Any]) -> str:
     n, n_windows = values["n"], values["n_windows"]
     where = "" if n == n_windows else f" in {n} of {n_windows} windows that were checked"
     return (
-        f"The standard deviation of the signal is {values['deviation']:.1g}{where}, but EEG has "
-        "about 1e-6 to 1e-3 in volts and 1 to 1000 in microvolts. The unit may have been converted "
-        f"twice. Multiply the signal by 1e{values['power']}."
+        f"The standard deviation of the signal is {values['deviation']:.1g}{where}. In EEG, it is "
+        "about 1e-6 to 1e-3 in volts, or 1 to 1000 in microvolts. The unit may have been "
+        f"converted twice. Multiply the signal by 1e{values['power']}."
     )
 
 
@@ -99,16 +99,17 @@ def _confounds(values: Mapping[str, Any]) -> str:
         of_classes = ", ".join(f"{n} of {label!r}" for label, n in counts.items() if n)
         texts.append(f"{value if len(value) <= 40 else f'{value[:37]}...'}: {of_classes}")
     listing = "; ".join(texts[:4]) + f"; and {len(texts) - 4} more" * (len(texts) > 4)
-    amplifiers = "The selected channels are the same, but amplifiers may differ between files. "
+    amplifiers = "The same channels were selected in all files, but the amplifiers may differ. "
     advice = f"or compare the classes within one {name}."
     if values["is_stop"]:
         advice = "or pass in_spite_of=['confounds'] (--in-spite-of confounds) to continue."
     return (
-        f"Class is confounded with the {name}, which alone identifies the class with a balanced "
-        f"accuracy of {values['accuracy']:.2f} (Cramér's V = {values['strength']:.2f}, p = "
-        f"{values['p']:.2g}, chi-squared test). Numbers of subjects: {listing}. Scores may reflect "
-        f"the {name} instead of brain activity. {amplifiers * values['is_same_selection']}Add "
-        f"recordings of all classes with the same {name}, {advice}"
+        f"Class is confounded with the {name}: the {name} alone identifies the class with a "
+        f"balanced accuracy of {values['accuracy']:.2f} (Cramér's V = {values['strength']:.2f}, p "
+        f"= {values['p']:.2g}, chi-squared test). Numbers of subjects: {listing}. Scores may "
+        f"reflect the {name} instead of brain activity. "
+        f"{amplifiers * values['is_same_selection']}Add recordings of all classes with the same "
+        f"{name}, {advice}"
     )
 
 
@@ -122,10 +123,10 @@ def _too_few_classes(values: Mapping[str, Any]) -> str:
 
 
 def _too_few_of_class(values: Mapping[str, Any]) -> str:
-    counts = format_list([f"{name!r} has {n}" for name, n in values["counts"].items()])
+    counts = format_list([f"class {name!r} has {n}" for name, n in values["counts"].items()])
     return (
-        f"Each subject has one class, and at least {values['minimum']} subjects per class are "
-        f"required for training and testing, but {counts}. Add subjects, or exclude the class."
+        "Each subject has windows of only one class. Training and testing then require at least "
+        f"{values['minimum']} subjects per class, but {counts}. Add subjects, or exclude the class."
     )
 
 
@@ -157,8 +158,8 @@ def _other_reference(values: Mapping[str, Any]) -> str:
 
 #: Note about channels that are flat in the whole recording.
 MAY_BE_REFERENCE = (
-    "A channel that is flat throughout may be the reference of the other channels, which is "
-    "correct in a derivation such as C4-C3."
+    "A channel that is flat in the whole recording may be the reference of the other channels. It "
+    "can still be used in a derivation such as C4-C3."
 )
 
 
@@ -167,8 +168,8 @@ def _flat_or_clipped(state: str, values: Mapping[str, Any]) -> str:
     texts = [f"{name} for {duration:.0f} of {total:.0f} s" for name, duration in durations.items()]
     has_whole = any(duration >= 0.99 * total for duration in durations.values())
     return (
-        f"Channels are {state}: {format_list(texts, max_items=3)}. To exclude them, mark the "
-        f"channels in raw.info['bads'], or annotate the period as \"BAD {state}\"."
+        f"Channels are {state}: {format_list(texts, max_items=3)}. To exclude a channel, add it to "
+        f"raw.info['bads']. To exclude a period, annotate it as \"BAD {state}\"."
         f"{f' {MAY_BE_REFERENCE}' if state == 'flat' and has_whole else ''}"
     )
 
@@ -177,7 +178,7 @@ def _unusual_amplitudes(values: Mapping[str, Any]) -> str:
     low, high = values["value"]["trained"]
     shown = [f"{name} {amplitude:.1g}" for name, amplitude in values["value"]["found"].items()]
     return (
-        f"The amplitude of channels is far outside the range of the training data ({low:.1g} to "
+        f"Channels have amplitudes far outside the range of the training data ({low:.1g} to "
         f"{high:.1g}): {format_list(shown)}. Check the unit and gain of the file, or predict with "
         "rescale=True (--rescale). If the training windows were in microvolts, refit with "
         "preprocessing={'scale': 1e6}."
@@ -185,8 +186,8 @@ def _unusual_amplitudes(values: Mapping[str, Any]) -> str:
 
 
 _ABSENT_CHANNELS = (
-    "{channels:is} missing or marked as bad in {n} of {n_windows} windows, but {required_by}. "
-    "Channels of the first window: {first}.{other_system}"
+    "{channels:is} missing or marked as bad in {n} of {n_windows} windows, but {required_by}. The "
+    "first of these windows has the channels {first}.{other_system}"
 )
 
 # The table ----------------------------------------------------------------------------------------
@@ -195,23 +196,24 @@ _ABSENT_CHANNELS = (
 TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Reading and writing
     "skipped_recordings": _skipped_recordings,
-    "unsaved_parameters": "These parameters are not saved with the model. The loaded estimator has "
-    "their default values; the values of the saved estimator were {parameters}. Set them before "
+    "unsaved_parameters": "These parameters are not saved with a model: {parameters} (values of "
+    "the saved estimator). The loaded estimator has the default values. Set the parameters before "
     "refitting.",
     # Windows
     "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows and "
     "excluded. To keep the same channels in all recordings, interpolate bad channels first with "
     "raw.interpolate_bads().",
     "absent_channels": _ABSENT_CHANNELS,
-    "fewer_channels": f"{_ABSENT_CHANNELS} Predictions use the remaining channels of fit ({{used}} "
-    "of {n_fitted}), or all EEG channels of a recording without any channel of fit.",
+    "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
+    "fit ({used} of {n_fitted}). If a recording has no channel of fit, all of its EEG channels are "
+    "used.",
     "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
-    "were checked, for example row {rows:3} of window {window}. Add disconnected electrodes to "
-    "info['bads'], or exclude them with channels=.",
+    "were checked, for example channel row {rows:3} of window {window}. Add disconnected "
+    "electrodes to info['bads'], or exclude them with channels=.",
     "implausible_unit": _implausible_unit,
-    "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V, but EEG "
-    "has about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in the "
-    "files.",
+    "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
+    "it is about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in "
+    "the files.",
     "large_offset": _large_offset,
     "other_unit": "The amplitude of X ({low:.1g} to {high:.1g}) is far outside the range of the "
     "training data ({trained_low:.1g} to {trained_high:.1g}). Pass X in the same unit as in fit.",
@@ -236,8 +238,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "unknown_positions": "The electrode positions of all channels are unknown in {n} of "
     "{n_windows} windows (channels {channels}). Rename the channels according to the 10-05 system, "
     "or set a montage.",
-    "similar_classes": "The classes {names} look the same. If they are the same class, use the "
-    "same name.",
+    "similar_classes": "The class names {names} look the same (except for case and white space), "
+    "but are treated as different classes. If they mean the same class, use one name.",
     # Training
     "few_steps": "Fine-tuning runs for only {n_steps:step}; at this learning rate, about "
     "{n_required:step} are needed to change the weights by {percent:.0f} % of their magnitude. "
@@ -245,10 +247,11 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "pretraining_at_chance": "Pretraining reached only {loss:.3f} of the chance-level loss after "
     "{n_steps:step} and may not have learned anything. Train for more epochs or on more windows, "
     "and compare with a randomly initialized encoder.",
-    "first_epoch_best": "The validation loss did not decrease after the first of {n_epochs} "
-    "epochs. Decrease finetune_lr, or use more training and validation subjects.",
+    "first_epoch_best": "The validation loss was lowest after the first of {n_epochs} epochs and "
+    "did not decrease further. Decrease finetune_lr, or use more training and validation "
+    "subjects.",
     "validation_at_chance": "The validation loss was never below {chance:.3f}, the loss of "
-    "predicting {constant} for every window. Predictions may still be better than chance, so "
+    "predicting {constant} for every window. Nevertheless, predictions may be better than chance: "
     "compute a score on held-out subjects. If the score is at chance level, check the labels, or "
     "train for more epochs or on more subjects.",
     "class_not_predicted": "The classifier does not predict {classes} for any of {n_windows} "
@@ -263,45 +266,71 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "least {minimum} are required to test differences between methods. Label recordings of more "
     "subjects.",
     "confounds": _confounds,
-    "copies_across_subjects": "Duplicate recordings across subjects, which contain identical "
-    "samples: {pairs}. Training and test data would overlap. Remove the duplicates, or assign them "
-    "to the same subject.",
-    "copies_within_subject": "Duplicate recordings within one subject, which contain identical "
-    "samples: {pairs}. They count twice, and if their labels differ, one label is wrong. Remove "
+    "copies_across_subjects": "Recordings of different subjects contain identical samples: "
+    "{pairs}. With such duplicate recordings, training and test data overlap. Remove the "
+    "duplicates, or assign them to the same subject.",
+    "copies_within_subject": "Recordings of the same subject contain identical samples: {pairs}. "
+    "Duplicate recordings count twice, and if their labels differ, some labels are wrong. Remove "
     "the duplicates.",
     "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: its "
-    "median is {direction} by a factor of {factor:,.1f}, with almost no overlap. The cause may be "
-    "physiological, as in deep sleep, or technical, such as a different amplifier, unit or cap. "
-    "Also evaluate on amplitude-normalized windows (control 'amplitude').",
+    "median amplitude is {direction} by a factor of {factor:,.1f}, with almost no overlap. The "
+    "cause may be physiological, as in deep sleep, or technical, such as a different amplifier, "
+    "unit or cap. Also evaluate on amplitude-normalized windows (control 'amplitude').",
     "order_of_recordings": _order_of_recordings,
     "order_within_recordings": "Class is confounded with time: in {n} of {n_recordings} "
     "recordings, the windows of class {name!r} are {position}, separate from the other classes. "
     "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
     "in which the classes alternate.",
+    # Audit of a split
+    "split_with_leak": "Leak: at least {n} of {n_test} test windows are related to training "
+    "windows, so scores on this split do not indicate the accuracy on new subjects "
+    "({n_warnings:warning}; not checked: {names}).",
+    "split_without_leak": "No leak was found between {n_train} training windows and {n_test} test "
+    "windows ({n_warnings:warning}; not checked: {names}).",
+    "shared_subjects": "{n} of {n_windows} test windows are from subjects with the same name as "
+    "training subjects, or with another spelling of it: {names:5}. Assign all windows of a subject "
+    "to one side, or rename different subjects.",
+    "shared_recordings": "{n} of {n_windows} test windows are from recordings that are also in the "
+    "training data: {names:3}. Windows of a recording are similar, even if they do not overlap. "
+    "Assign all windows of a recording to one side.",
+    "overlapping_windows": "{n} of {n_windows} test windows overlap in time with training windows "
+    "of the same recording: {names:3}. Assign all windows of a recording to one side.",
+    "copied_recordings": "{n} of {n_windows} test windows are from duplicate recordings, which "
+    "have the same signals as training recordings: {names:3}. Remove the duplicates, or assign "
+    "them to one side.",
+    "copied_windows": "{n} of {n_windows} test windows contain samples of training windows, except "
+    "for a factor and an offset: {names:3}. Remove the copies.",
+    "class_by_shared_recording": "Each of {n_recordings} recordings has one class, and recordings "
+    "of {n} test windows are also in the training data ({names:3}), so a model that recognizes the "
+    "recording predicts the class. Assign complete subjects to one side.",
+    "class_by_recording": "Each of {n} recordings has one class ({names:3}). This is "
+    "the design of many tasks, but properties of the recordings, such as impedances or fatigue, "
+    "may explain the scores. Include recordings with several classes, or report this limitation.",
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
     "self-supervised pretraining, but not scored.",
     # Recordings to predict
-    "missing_channels": "Channels of the model are missing: {value}.",
+    "missing_channels": "Channels that the model was trained on are missing: {value}. Predictions "
+    "use the remaining channels.",
     "other_reference": _other_reference,
-    "average_without": "The average reference of the recording does not contain channels that it "
-    "contained in training: {value}. This changes the signals of all channels. Add these channels, "
-    "or refit on the channels shared by all recordings.",
-    "average_with": "The average reference of the recording contains channels that are not in the "
-    "model: {value}. If they were not in the average reference in training, mark them as bad in "
-    "raw.info['bads'], or set another channel type.",
+    "average_without": "The average reference of this recording lacks channels that it included "
+    "in training: {value}. This changes the signals of all channels. Add these channels, or refit "
+    "on the channels shared by all recordings.",
+    "average_with": "The average reference of this recording includes channels that are not in "
+    "the model: {value}. If the average reference in training did not include them, mark them as "
+    "bad in raw.info['bads'], or set another channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
     "{texts}. {advice}",
     "flat_channels": lambda values: _flat_or_clipped("flat", values),
     "clipped_channels": lambda values: _flat_or_clipped("clipped", values),
     "unusual_amplitudes": _unusual_amplitudes,
     "subject_in_training": "Data leakage: the training data of the model include subject "
-    "{value!r}. If this is the same subject, the predictions are better than on new subjects and "
-    "do not indicate the accuracy of the model.",
-    "centered_alone": "The model centers features by the mean of each subject, and each training "
-    "recording contained one class. The mean of a single recording with one class removes the "
-    "class difference, so these predictions are not informative. Call adapt with windows of all "
-    "recordings of the subject before prediction, or refit with recenter=None (command fit: --set "
-    "recenter=null).",
+    "{value!r}. If this is the same subject, the predictions are better than for new subjects, "
+    "and do not show how accurate the model is for new subjects.",
+    "centered_alone": "The model subtracts the mean of each subject from the features, and each "
+    "training recording contained only one class. If this recording also contains only one class, "
+    "subtracting its mean removes the class difference, and the predictions are not informative. "
+    "Call adapt with windows of all recordings of the subject before prediction, or refit with "
+    "recenter=None (command fit: --set recenter=null).",
     "absent_stages": "The model was trained on the classes {classes} only and cannot predict "
     "{value}; windows of these stages are assigned to another class, possibly with a high "
     "probability. To score complete sleep recordings, train on all stages.",

@@ -1,7 +1,7 @@
-"""Findings: results of checks as values, which are turned into text last.
+"""Findings: results of checks, stored as values and formatted as text only when they are shown.
 
-A check returns or warns of a :class:`Finding`, which can be compared, counted, and sent between
-processes. Its text is made last, in ``finding_texts``, so that no code reads a sentence.
+A check returns a :class:`Finding`, or warns of it. Findings can be compared, counted, and sent
+between processes. ``finding_texts`` formats their text, so that no code parses messages.
 """
 
 import warnings
@@ -27,10 +27,10 @@ class Finding:
     kind : str
         Name of the finding, such as "flat_channels".
     values : mapping of str to Any
-        Values of the finding, by their names in the text.
-    level : "stop" | "warning" | "note"
-        Severity: "stop" (the question cannot be answered), "warning" (results may be wrong) or
-        "note".
+        Values that are inserted into the text, by name.
+    level : "stop" | "leak" | "warning" | "note"
+        Severity: "stop" (the question cannot be answered), "leak" (test data are related to
+        training data), "warning" (results may be wrong) or "note" (information only).
     n : int
         Number of folds with this finding.
 
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Kind and values without numbers, which differ between folds with the same finding."""
+        """Kind and non-numeric values. Numbers are omitted, because they differ between folds."""
         return self.kind, *(str(value) for value in self.values.values() if not _is_number(value))
 
 
@@ -70,7 +70,7 @@ class FindingWarning(UserWarning):
     finding : Finding
         The finding.
     n_folds : int
-        Number of folds, of which ``finding.n`` have the finding.
+        Total number of folds. The finding occurred in ``finding.n`` of them.
     """
 
     def __init__(self, finding: Finding, n_folds: int = 1) -> None:
@@ -92,16 +92,16 @@ class FindingWarning(UserWarning):
 
 
 class NotConverged(FindingWarning, ConvergenceWarning):
-    """Finding about a training that did not converge, or was too short."""
+    """Warning that a training did not converge, or was too short."""
 
 
-#: Kinds of findings without a warning in the current thread.
+#: Kinds of findings whose warnings are suppressed in the current thread.
 _SILENT: ContextVar[tuple[str, ...]] = ContextVar("silent", default=())
 
 
 @contextmanager
 def silent(*kinds: str) -> Iterator[None]:
-    """Suppress the warnings of some kinds of findings inside the context."""
+    """Suppress the warnings of the given kinds of findings inside the context."""
     token = _SILENT.set((*_SILENT.get(), *kinds))
     try:
         yield
@@ -115,16 +115,17 @@ def warn(finding: Finding, category: type[FindingWarning] = FindingWarning) -> N
         warn_user(category(finding))
 
 
-#: Warning that was collected: the warning, or its text if it is not ours; category, file, line.
+#: Collected warning: message (a FindingWarning, or the text of another warning), category, file
+#: and line.
 Collected = tuple[FindingWarning | str, type[Warning], str, int]
 
 
 @contextmanager
 def collected(caught: list[Collected]) -> Iterator[None]:
-    """Append the warnings of a context to a list, as arguments of ``warnings.warn_explicit``.
+    """Append the warnings inside the context to a list, as arguments of ``warnings.warn_explicit``.
 
-    The arguments can be sent between processes. A filter that turns warnings into errors applies in
-    the context.
+    The arguments can be sent between processes. If a warning filter turns warnings into errors, the
+    errors are raised inside the context.
     """
     with warnings.catch_warnings(record=True) as recorded:
         try:
@@ -136,13 +137,14 @@ def collected(caught: list[Collected]) -> Iterator[None]:
 def _message_and_category(
     warning: warnings.WarningMessage,
 ) -> tuple[FindingWarning | str, type[Warning]]:
-    """Return a message and a category of which ``warnings.warn_explicit`` can make a warning."""
+    """Return the message and the category of a warning, as arguments of
+    ``warnings.warn_explicit``."""
     if isinstance(warning.message, FindingWarning):
         return warning.message, warning.category
     text = str(warning.message)
     try:
         warning.category(text)
-    except TypeError:  # as scikit-learn's InconsistentVersionWarning, which has other arguments
+    except TypeError:  # the category requires other arguments, as InconsistentVersionWarning
         return text, UserWarning
     return text, warning.category
 
@@ -174,7 +176,7 @@ def _of_folds(text: str, n: int, n_folds: int) -> str:
 def identity_of(
     message: FindingWarning | str, category: type[Warning], file: str, line: int
 ) -> tuple[Any, ...]:
-    """Return what equal warnings of different folds, or steps of a study, have in common."""
+    """Return a key that is equal for the same warning in different folds or steps of a study."""
     if isinstance(message, FindingWarning):
         return category, message.finding.identity
     if issubclass(category, ConvergenceWarning):  # of scikit-learn, with a number of iterations

@@ -16,8 +16,8 @@ from torch.utils.data import Dataset, Subset
 from braindecode_pars._common.tables import HELD_OUT
 from braindecode_pars._common.training import AT_CHANCE, steps_in_epoch
 
-#: Minimum decrease of the relative held-out loss over the second half of the steps. With a smaller
-#: decrease, training ends.
+#: Minimum decrease of the relative held-out loss over the second half of the epochs. With a
+#: smaller decrease, the learning rate decay begins.
 WORTHWHILE_FALL = 0.01
 #: Number of warm-up steps, which is also the number of steps before the first measurement of the
 #: held-out loss.
@@ -27,12 +27,12 @@ START = 0.1
 #: Total number of epochs divided by the number of epochs before the learning rate decay: the decay
 #: takes the last fifth of all epochs.
 WITH_DECAY = 1.25
-#: Ratio between the numbers of steps at two consecutive measurements of the held-out loss, which
-#: limits the time for measurements.
+#: The held-out loss is measured again when the number of steps has increased by this factor,
+#: which limits the time spent on measurements.
 MEASURING_FACTOR = 1.25
 #: Number of held-out examples per measurement.
 N_MEASURED = 512
-#: One of this number of subjects (or windows, if subjects are unknown) is held out.
+#: One in this number of subjects (or windows, if subjects are unknown) is held out.
 ONE_OF = 10
 #: Minimum number of subjects for holding out subjects. With fewer subjects, windows are held out.
 MIN_GROUPS = 3
@@ -56,8 +56,8 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
     Returns
     -------
     train, held_out : Subset
-        Training and held-out examples. One of ten subjects, and at least one subject, is held out.
-        If there are fewer than three subjects, or if subjects are unknown, one of ten windows is
+        Training and held-out examples. One in ten subjects, and at least one subject, is held out.
+        If there are fewer than three subjects, or if subjects are unknown, one in ten windows is
         held out.
     """
     groups = [corpus.corpus_subjects for corpus in examples.corpora]
@@ -72,7 +72,7 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
 
 
 def choose(n: int, seed: int | None) -> list[int]:
-    """Choose a tenth of ``range(n)`` at random, at least one number; no number if n is below 3."""
+    """Draw a tenth of ``range(n)`` at random, but at least one number. Empty if n is below 3."""
     if n < MIN_GROUPS:
         return []
     order = np.random.default_rng(seed or 0).permutation(n)
@@ -81,19 +81,24 @@ def choose(n: int, seed: int | None) -> list[int]:
 
 @dataclass(eq=False, repr=False)
 class HeldOutSchedule(skorch.callbacks.Callback):
-    """Train while the held-out loss decreases, within a budget, then decay the learning rate.
+    """Learning rate schedule that trains while the held-out loss decreases, within a budget.
 
-    The learning rate increases linearly over 100 steps and is then constant. The loss on the same
-    held-out examples is measured whenever the number of steps has increased by 25 %. The learning
-    rate decay, linear to zero over the last fifth of all epochs, begins when the relative held-out
-    loss is below 0.98 and has decreased by less than 0.01 over the second half of the epochs, or
-    when the remaining budget is required for the decay. A loss at chance level does not end
-    training, because the loss of PARS is at chance level during the first hundred steps. Budgets
-    are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps; if the
-    dataset has more batches, an epoch uses a random subset of the windows.
+    The learning rate increases linearly over 100 steps, is then constant, and finally decays
+    linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as
 
-    The history contains ``valid_loss`` and ``valid_loss_relative`` in epochs with a measurement,
-    which include the last epoch. A resumed run restores its state from the history.
+    - the relative held-out loss is below 0.98, and decreased by less than 0.01 over the second half
+      of the epochs, or
+    - the remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
+
+    A loss at chance level does not end training, because the loss of PARS is at chance level during
+    the first hundred steps. The held-out loss is computed each time the number of steps has
+    increased by 25 %, always on the same examples.
+
+    Budgets are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps;
+    if the dataset has more batches, each epoch uses a random subset of the windows.
+
+    The history contains ``valid_loss`` and ``valid_loss_relative`` in the epochs with a
+    measurement, including the last epoch. A resumed run restores its state from the history.
 
     Parameters
     ----------
@@ -180,7 +185,7 @@ class HeldOutSchedule(skorch.callbacks.Callback):
 
 
 def decay_epochs(history: Any) -> tuple[float, float]:
-    """Return the last epoch before the decay, and the last epoch; infinity if unknown."""
+    """Return the last epoch before the decay and the last epoch of all; infinity if unknown."""
     epochs = [row["epoch"] for row in history if DECAY_REASON in row]
     return (epochs[0], math.ceil(WITH_DECAY * epochs[0])) if epochs else (math.inf, math.inf)
 

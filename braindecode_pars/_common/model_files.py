@@ -1,7 +1,7 @@
-"""Model files: a safetensors file with a description and a checksum, in a separate folder.
+"""Model files: one safetensors file per model, with a description and a checksum.
 
-A model can be loaded from a local folder, from the bundled encoders, or from the Hugging Face Hub.
-Loading returns a report on which tensors were loaded.
+Each model has its own folder. A model can be loaded from a local folder, from the bundled encoders,
+or from the Hugging Face Hub. Loading returns a report on which tensors were loaded.
 """
 
 import hashlib
@@ -88,8 +88,8 @@ def load_tensors(
     Raises
     ------
     ValueError
-        If ``strict`` and tensors are missing, unexpected or have a different shape; otherwise, if
-        no tensor matches.
+        If ``strict`` is True and tensors are missing, unexpected or have a different shape. If
+        ``strict`` is False and no tensor matches.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def load_tensors(
 
 @contextmanager
 def described_in(source: Any, what: str = "model") -> Iterator[None]:
-    """Convert errors while building a model from its description to a ValueError with the file."""
+    """Convert errors of building a model inside the context to a ValueError that names the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -332,8 +332,8 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     kind : str
         Kind of the model.
     share : bool
-        Whether the folder will be shared with other users. It must then not contain any other file
-        that may reveal additional information.
+        Whether the folder will be shared with other users. It must then not contain other files,
+        which may reveal information that was not meant to be shared.
 
     Raises
     ------
@@ -475,7 +475,7 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
 #: Folder of the bundled encoders, which are created by ``docs/experiments/make_encoder.py``.
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
-#: Names of bundled encoders that differ from their folders -> folder.
+#: Name of a bundled encoder -> its folder, for encoders whose folder has another name.
 ALIASES = {row.name: row.folder for row in names.ENCODERS.values() if row.name != row.folder}
 
 
@@ -509,7 +509,7 @@ def bundled_folder(name: str) -> Path | None:
     return FOLDER / name if name in bundled_names() else None
 
 
-#: Prefix of names of models on the Hugging Face Hub that are downloaded.
+#: Prefix of the name of a model on the Hugging Face Hub. With this prefix, it is downloaded.
 PREFIX = "hf://"
 #: Patterns of the files that are downloaded.
 PATTERNS = ["*.json", "*.safetensors"]

@@ -4,10 +4,10 @@ Each name has exactly one row in a table of this module. Registries, choices and
 commands, and lists in the documentation are generated from the rows, in their order. Only the
 standard library is imported, so that ``--help`` is fast.
 
-The module also defines lazy names: some subpackages export names of a subpackage that they must not
-import. For example, ``braindecode_pars.estimators.LinearProbe`` is a class in ``baselines``, and
-``predict_raw`` of a classifier is a function in ``predictions``. Lazy names are imported on first
-use.
+The module also defines lazy names: names that a subpackage exports, but that are defined in a
+subpackage that it must not import. For example, ``braindecode_pars.estimators.LinearProbe`` is a
+class in ``baselines``, and ``predict_raw`` of a classifier is a function in ``predictions``. Lazy
+names are imported on first use.
 """
 
 import math
@@ -150,7 +150,7 @@ CONTROLS = _entries(
 
 @dataclass(frozen=True)
 class ModelKind(Entry):
-    """Kind of a saved model: its name and its place are those of the class that loads the folder.
+    """Kind of a saved model. Name and place are those of the class that loads the folder.
 
     The flags are "encoder" (the files are named after the encoder), "network" (a fine-tuned network
     is saved) and "predictor" (labels of windows are predicted).
@@ -158,7 +158,8 @@ class ModelKind(Entry):
     Attributes
     ----------
     entry : str
-        Entry that the class adds to the saved description of its network or encoder; may be empty.
+        Entry that the class adds to the saved description of its network or encoder. Empty if it
+        adds no entry.
     """
 
     entry: str = ""
@@ -207,9 +208,10 @@ class BundledEncoder:
     name : str
         Name, as passed by users.
     folder : str
-        Folder of the encoder, which is also a name.
+        Name of the folder of the encoder, which users may also pass as the name of the encoder.
     is_for_sleep : bool
-        Whether a study uses the encoder only for windows as long as in sleep staging.
+        Whether the encoder is meant for sleep. A study then uses it only for windows as long as in
+        sleep staging.
     """
 
     name: str
@@ -252,7 +254,7 @@ class Metric:
     several_classes: bool = False
 
     def chance_level(self, n_classes: int | None = None) -> float:
-        """Return the chance level for the number of classes; NaN if it is unknown."""
+        """Return the chance level for a number of classes; NaN if it is unknown."""
         if self.chance == "1/n_classes":
             return 1 / n_classes if n_classes else math.nan
         return math.nan if self.chance is None else self.chance
@@ -366,6 +368,7 @@ LAZY = {
     "models.InputFormat": "baselines.foundation",
     "plotting.ablation_lines": "evaluation.score_figures",
     "plotting.audit_map": "evaluation.audit_figures",
+    "plotting.bland_altman": "predictions.night_figures",
     "plotting.control_gains": "evaluation.score_figures",
     "plotting.hypnodensity": "predictions.night_figures",
     "plotting.hypnogram": "predictions.night_figures",
@@ -392,9 +395,11 @@ CENTERED = ", subject-centered (transductive)"
 #: Optional packages, and the extra that installs each package.
 EXTRAS = {
     "accelerate": "scale",
+    "huggingface_hub": "zarr",
     "pyriemann": "evaluation",
     "rich": "commands",
     "typer": "commands",
+    "zarr": "zarr",
 }
 
 

@@ -10,8 +10,9 @@ from filelock import FileLock, Timeout
 
 from braindecode_pars._common import checks, files
 
-#: Maximum time in seconds to wait for the lock of a folder: of a process that uses it alone, whose
-#: killed workers may hold the lock for a short time, and of processes that use it together.
+#: Maximum time in seconds to wait for the lock of a folder. Alone: the process uses the folder
+#: alone, and waits only for killed workers that may hold the lock for a short time. Shared: several
+#: processes use the folder.
 _WAIT_ALONE, _WAIT_SHARED = 2.0, 60.0
 #: Maximum number of differences between settings in an error message.
 _MAX_DIFFERENCES = 10
@@ -21,8 +22,8 @@ _MAX_DIFFERENCES = 10
 class ResultsFolder:
     """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
 
-    Several calls may write to the same folder, one after the other. Files of other programs, and
-    results of other settings, are not mixed with these results.
+    Several calls may write to the same folder, one after the other. A folder that contains files of
+    other programs, or results of other settings, is rejected.
 
     Attributes
     ----------
@@ -33,9 +34,9 @@ class ResultsFolder:
     settings : mapping
         Settings on which all results depend, as values that JSON supports.
     marks : tuple of str
-        Relative paths of files, or of folders if they end with a slash. Any of them identifies a
-        folder with results of this kind. Who reads such a file also refuses a file with this name
-        that another program wrote.
+        Relative paths of files, or of folders if they end with a slash. A folder that contains one
+        of them is considered a folder with results of this kind. The functions that read these
+        files must therefore reject files with the same names from other programs.
     grows : tuple of str
         Settings to which a later call may add entries, such as the methods of an evaluation.
     may_differ : tuple of str
@@ -102,9 +103,10 @@ class ResultsFolder:
         Parameters
         ----------
         exclusive : bool
-            Whether only one process at a time uses the folder. What killed processes left in the
-            folder is then removed at once. If False, several processes use the folder at the same
-            time; each one holds the lock only while it compares and writes the settings.
+            If True, only one process at a time may use the folder, and temporary folders of killed
+            processes are removed immediately. If False, several processes may use the folder at the
+            same time, and each process holds the lock only while it compares and writes the
+            settings.
 
         Raises
         ------
@@ -140,7 +142,8 @@ class ResultsFolder:
         Returns
         -------
         dict
-            Settings to store: those of this call, and all entries of settings that grow.
+            Settings to store: the settings of this call, and the stored entries of the settings in
+            ``grows``.
 
         Raises
         ------

@@ -49,7 +49,7 @@ class PretrainingSettings:
         Additional arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
     epochs : int | None
         Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. The learning rate schedule is
+        channel. With a fixed number of epochs, the learning rate schedule is
         :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, training continues while the
         held-out loss decreases, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     max_steps, minutes : int | None, float | None
@@ -118,6 +118,6 @@ class PretrainingSettings:
             )
         if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
-                "sham=True permutes targets within a batch and requires batch_size (and "
-                "micro_batch_size of a run) of at least 2, got 1. Increase the batch size."
+                "sham=True exchanges the targets of the windows in a batch, so batch_size (and "
+                "micro_batch_size of a run) must be at least 2, got 1. Increase the batch size."
             )

@@ -35,9 +35,9 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 }
 #: Stages in the order of a hypnogram from top to bottom.
 STAGES_IN_ORDER = tuple(_TEXTS)
-#: Stages of the numbers that have the same meaning in all schemes.
+#: Stages of numbers whose meaning is the same in all schemes.
 _DEPTH = {"0": "W", "1": "N1", "2": "N2", "3": "N3"}
-#: Stages of numbers, by scheme.
+#: Stages of numbers whose meaning depends on the scheme.
 _NUMBERS = {
     "yasa": {**_DEPTH, "4": "R", "-1": UNSCORED, "-2": UNSCORED},
     "nsrr": {**_DEPTH, "4": "N4", "5": "R", "6": UNSCORED, "9": UNSCORED},
@@ -120,7 +120,7 @@ def are_stages(names: Iterable[object]) -> bool:
 
 
 def absent_stages(names: Iterable[object]) -> list[str]:
-    """Return the AASM stages that are missing in the classes of a scoring.
+    """Return the AASM stages that the classes of a scoring do not cover.
 
     Parameters
     ----------
@@ -130,7 +130,8 @@ def absent_stages(names: Iterable[object]) -> list[str]:
     Returns
     -------
     list of str
-        AASM stages that no class is or includes. Empty if the classes are not sleep stages.
+        AASM stages that are neither a class nor included in a coarser class, such as NREM. Empty if
+        the classes are not sleep stages.
 
     Examples
     --------
@@ -198,9 +199,9 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     merged = {name: "N3" if stage == "N4" else stage for name, stage in stages.items()}
     if unknown := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
-            f"aasm_stages omits {checks.format_list(unknown)}, which cannot be mapped to an AASM "
-            "stage. If these are numbers, pass their scheme ('yasa', 'nsrr' or 'rk'). Add other "
-            "names to the returned dict."
+            f"aasm_stages omits {checks.format_list(unknown)}, because these names cannot be "
+            "mapped to an AASM stage. If they are numbers, pass their scheme ('yasa', 'nsrr' or "
+            "'rk'). Add other names to the returned dict."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}
 

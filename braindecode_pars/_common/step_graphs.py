@@ -39,9 +39,10 @@ class StepGraphs:
     """CUDA graphs of the training steps, one graph for each kind of step.
 
     Two steps are of the same kind if their batches have the same shapes and dtypes, if the same
-    weights are trained, and if the modules have the same types, buffers, and numbers, strings and
-    booleans as attributes. Other Python code of a module runs only while the step is captured.
-    Random numbers must be drawn with functions of torch, on the device of the batch.
+    weights are trained, and if the modules have the same types, the same buffers, and equal
+    attributes (numbers, strings and booleans). Other Python code of a module runs only while the
+    step is captured. Random numbers must be drawn with functions of torch, on the device of the
+    batch.
 
     The first step of a kind is executed normally, including compilation. The second step is
     captured as a graph, which is replayed in all following steps. The graph contains the forward
@@ -267,7 +268,7 @@ def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
 def _kind_of(
     batch: tuple[Any, Any], inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]
 ) -> tuple | None:
-    """Return a key of all properties that affect the kernels; None if it cannot be captured."""
+    """Return a key of all properties that affect the kernels; None if steps cannot be captured."""
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
     has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
     if has_hooks or not all(isinstance(tensor, Tensor) for tensor in inputs):

@@ -1,15 +1,14 @@
 """Compare names of subjects across spellings and corpora, and infer subjects from file paths.
 
-Two different rules are used, because there are two possible errors:
+Two rules are used, because there are two possible errors:
 
-- Comparisons that prevent data leakage (warnings, exclusion of subjects, held-out windows) use
-  :func:`subject_key`, which is the same for all spellings of a name. In ambiguous cases, two names
-  are treated as the same subject, because excluding too many subjects is preferred to training on
-  test subjects. :class:`SeenSubjects` defines the comparison for encoder cards: a subject is
-  identified by its corpus and its name, and if the name is a number and its corpus is unknown, it
-  is not treated as a training subject.
-- Splits and scores use the names without changes, and never merge two names. Names in a dataset
-  that have the same key are reported by :func:`warn_of_similar_names`.
+- Data leakage: training on test subjects. Where it could occur (warnings, exclusion of subjects,
+  held-out windows), names are therefore compared with :func:`subject_key`, which ignores the
+  spelling. If it is unclear whether two names belong to the same subject, they are treated as the
+  same subject. The exception is a number without a corpus, such as "01", in an encoder card: it
+  does not match subject 1 of a named corpus, see :class:`SeenSubjects`.
+- Merging two subjects. Splits and scores therefore use the names without changes.
+  :func:`warn_of_similar_names` reports names in a dataset that have the same key.
 
 In both cases, names are converted to the same Unicode form: macOS stores "ö" as two characters,
 other systems store it as one character.
@@ -79,7 +78,7 @@ def normalized(subject: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    """Normalize a text for comparison: also in lower case."""
+    """Normalize a text as in :func:`normalized`, and convert it to lower case for comparisons."""
     return normalized(text).casefold()
 
 
@@ -108,8 +107,8 @@ def subject_key(subject: Any) -> str:
 
     The number 7, the float 7.0 (as in a pandas column with missing values), "7", the BIDS label
     "007", the folder "sub-007" and the PhysioNet names "S007" and "Subject07" have the key "7".
-    Keys do not depend on case and on leading or trailing white space. A corpus before the name is
-    part of the key, also in "ucddb007".
+    Keys do not depend on case, or on leading and trailing white space. If the name contains a
+    corpus, as in "physionet_mi:S007" or "ucddb007", the corpus is part of the key.
 
     Examples
     --------
@@ -178,13 +177,12 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of encoders: ``subject in seen`` is True if the subject is treated
-    as one of them.
+    """Set of training subjects of encoders: ``subject in seen`` if it is one of these subjects.
 
-    A number, such as 1, "s01" or "sub-01", occurs in many corpora. A number without a corpus
-    therefore only matches the same number without a corpus. :meth:`may_have` returns whether a
-    subject that does not match would match if the unknown corpus were the same. Other names are
-    compared as in :class:`SubjectKeys`.
+    Numbers such as 1, "s01" or "sub-01" occur in many corpora, so a number without a corpus only
+    matches the same number without a corpus. :meth:`may_have` returns whether an unknown corpus is
+    the only reason why a subject does not match. Other names are compared as in
+    :class:`SubjectKeys`.
 
     Examples
     --------
@@ -203,12 +201,12 @@ class SeenSubjects(SubjectKeys):
         return super().__contains__(subject)
 
     def may_have(self, subject: Any) -> bool:
-        """Whether the subject would be a training subject if an unknown corpus were the same."""
+        """Whether an unknown corpus is the only reason why the subject is not in the set."""
         return subject not in self and super().__contains__(subject)
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the sorted public corpora that prefix names of subjects.
+    """Return the public corpora that occur as prefixes of subject names, in alphabetical order.
 
     Examples
     --------
@@ -235,7 +233,7 @@ def _key(subject: Any) -> tuple[str | None, str]:
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:
-    """Warn if different names may belong to the same subject.
+    """Warn if different names may be spellings of the name of the same subject.
 
     Splits treat different names as different subjects, so this may cause data leakage.
 
@@ -265,9 +263,9 @@ def warn_of_similar_names(subjects: Iterable) -> None:
         similar += [" and ".join(similar_names)] if similar_names else []
     if similar:
         warn_user(
-            "Different names of subjects may belong to the same subject: "
-            f"{format_list(similar, max_items=5)}. They are treated as different subjects, so the "
-            "same subject may be in the training and the test data. Use the same name in all "
+            "Some subject names may belong to the same subject: "
+            f"{format_list(similar, max_items=5)}. They are treated as different subjects, so "
+            "training and test data may contain the same subject. Use the same name in all "
             "recordings of a subject."
         )
 
@@ -305,9 +303,10 @@ def subject_of_path(path: PurePath) -> str:
 
 
 def public_subject(file: str) -> str | None:
-    """Infer the subject of a recording of a public corpus from its file name, with the corpus.
+    """Infer the corpus and the subject of a recording from the file name, for public corpora.
 
-    None if the file name does not belong to the PhysioNet corpora of motor imagery and sleep apnea.
+    None if the file name does not have the form of the PhysioNet corpora of motor imagery or sleep
+    apnea.
 
     Examples
     --------
@@ -323,7 +322,7 @@ def public_subject(file: str) -> str | None:
 
 
 def known_subject_of_path(path: PurePath) -> str | None:
-    """Infer the subject of a recording from its path if the path has one of three known layouts.
+    """Infer the subject of a recording from its path, for three known layouts of folders.
 
     - BIDS: the label in a folder name ``sub-<label>``, or in the file name if there is no such
       folder. The label ends at the next underscore.

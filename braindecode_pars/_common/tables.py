@@ -1,4 +1,4 @@
-"""Columns and validation of tables of scores, training losses and predictions."""
+"""Names of columns, and validation, of tables of scores, training losses and predictions."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +117,7 @@ def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
     if metric not in metrics:
         problem = "several metrics" if metric is None else f"no metric {metric!r}"
         options = ", ".join(map(str, metrics))
-        raise ValueError(f"The scores contain {problem}. Pass metric, one of: {options}.")
+        raise ValueError(f"The scores contain {problem}. Set metric to one of: {options}.")
     return scores[scores["metric"] == metric]
 
 
@@ -153,8 +153,8 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
     if missing:
         columns_text = ", ".join(map(str, table)) or "none"
         raise ValueError(
-            f"{name} must have the columns {', '.join(missing)}, which are missing. Existing "
-            f"columns: {columns_text}."
+            f"{name} has no columns {', '.join(missing)}, which are required. Existing columns: "
+            f"{columns_text}."
         )
     if table.empty:
         raise ValueError(f"{name} is empty. Pass a table with at least one row.")
@@ -199,8 +199,8 @@ def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
 def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Validate scores before averaging or testing, and remove duplicate rows.
 
-    Subjects are converted to strings and missing datasets to ``""``, so that scores that were read
-    from a file can be concatenated with the scores of a protocol.
+    Subjects are converted to strings, and missing names of datasets to ``""``, so that scores that
+    were read from a file can be concatenated with the scores of a protocol.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Callbacks of trainings: learning rate schedule, progress bar, warnings, and training history."""
+"""Callbacks for training: learning rate schedule, progress bar, warnings, and training history."""
 
 import io
 import logging
@@ -305,10 +305,10 @@ MINIMUM_CHANGE = 0.05
 class StepCountWarning(skorch.callbacks.Callback):
     """Warn before training if the number of steps is too small to change the weights noticeably.
 
-    A step of AdamW changes a weight at most by about the learning rate (Kingma and Ba 2015,
-    section 2.1). S steps at the learning rate r therefore change it at most by about S r,
-    regardless of the data. This callback compares S r with the root mean square of the weights of
-    each parameter group, and warns if no group can change by 5 % of its root mean square.
+    A step of AdamW changes a weight by at most about the learning rate (Kingma and Ba 2015, section
+    2.1). S steps at the learning rate r therefore change a weight by at most about S r, regardless
+    of the data. This callback compares S r with the root mean square of the weights of each
+    parameter group, and warns if no group can change by 5 % of its root mean square.
     """
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
@@ -332,8 +332,8 @@ def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
     """Return the relative loss at the end of pretraining; 0 if there is no loss.
 
     The held-out loss is used if it is known. Otherwise, the training loss is averaged over the last
-    tenth of the epochs, in which the learning rate is close to zero, because the loss of a single
-    epoch over a small number of windows varies.
+    tenth of the epochs, because the loss of a single epoch varies if there are few windows. In
+    these epochs, the learning rate is close to zero.
     """
     if history and tables.HELD_OUT in history[-1]:
         return history[-1][tables.HELD_OUT]

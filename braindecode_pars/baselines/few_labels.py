@@ -77,10 +77,11 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     recenter : "auto" | "subject" | None
         Subject-wise centering. ``"subject"`` subtracts the mean of each subject from the features.
         ``fit`` and predictions then require all windows of a subject in one call, and at least 10
-        windows per subject. ``"auto"`` is ``"subject"`` if the subject of every window of ``fit``
-        is known, each subject has at least 10 windows, and at least one subject has windows of
-        two or more classes. Otherwise it is None. The choice is logged. None does not center.
-        ``"subject"`` gives a warning if each subject has windows of one class only.
+        windows per subject. A warning is issued if each subject has windows of one class only.
+        None does not center. ``"auto"`` is ``"subject"`` if three conditions are met: the subject
+        of every window of ``fit`` is known, each subject has at least 10 windows, and at least one
+        subject has windows of two or more classes. Otherwise ``"auto"`` is None. The choice is
+        logged.
     views : list of str | None
         Feature sets of the ensemble: ``"encoder"``, ``"tangent_space"``, ``"band_power"`` and
         ``"hand_crafted"``, the features of
@@ -89,12 +90,13 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     C : float | None
         Inverse regularization strength of all logistic regressions, as in scikit-learn. If None,
         one of 0.001, 0.01, 0.1 and 1 is selected for each feature set, by the log loss on held-out
-        subjects in up to five folds. With a single subject or unknown subjects, 0.01 is used. With
-        four and eight labeled subjects, 0.01 scored higher than this search on development data.
+        subjects in up to five folds. With a single subject or unknown subjects, 0.01 is used. On
+        development data with four and eight labeled subjects, ``C=0.01`` scored higher than this
+        search.
     prior_strength : float | None
         Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights
         of ``fit``, as in :class:`~braindecode_pars.estimators.LinearProbe`. If None, it is
-        searched for each feature set.
+        selected for each feature set.
     class_weight : "balanced" | dict | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     sfreq : float | None
@@ -105,8 +107,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         As in :class:`~braindecode_pars.PARSClassifier`. If recordings have different channels,
         the channels shared by all recordings are used, and a warning lists the other channels.
     unlabeled_label : hashable | None
-        Label that marks unlabeled windows, as in :class:`~braindecode_pars.PARSClassifier`. They
-        are not used.
+        Label that marks unlabeled windows, as in :class:`~braindecode_pars.PARSClassifier`.
+        Unlabeled windows are not used.
     device : str
         Name of a torch device for the encoder. ``"auto"`` uses CUDA, then MPS, then the CPU.
     verbose : int
@@ -132,8 +134,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     C_ : dict of str to float
         Inverse regularization strength of each feature set.
     views_ : dict of str to Pipeline
-        StandardScaler and logistic regression of each feature set. Their classes are indices into
-        ``classes_``.
+        StandardScaler and logistic regression of each feature set. The classes of the pipelines
+        are indices into ``classes_``.
     tangent_space_ : pyriemann.tangentspace.TangentSpace
         Tangent space at the mean covariance of the training windows. Only present if ``views``
         contains ``"tangent_space"``.
@@ -156,7 +158,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     a lower frequency resolution.
 
     If channels are missing or flat in the windows to predict, the prediction uses the remaining
-    channels. The features of a missing channel are set to their mean in ``fit``, so that they do
+    channels. The features of a missing channel are set to their mean in ``fit``, and therefore do
     not contribute to the logit. For the tangent space, missing rows and columns of the covariance
     are replaced by their expectation, given the available channels and the mean covariance of
     ``fit``.
@@ -229,9 +231,9 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            For the same windows, labels and encoders as in PARSClassifier. With
-            ``recenter="subject"``, also when the subject of a window is unknown, or when a subject
-            has fewer than 10 windows.
+            If the windows, the labels or the encoder are invalid, as in PARSClassifier. If
+            ``recenter="subject"``, and the subject of a window is unknown or a subject has fewer
+            than 10 windows.
         """
         windows_estimator.check_estimator(self)
         if self.encoder is None:
@@ -300,7 +302,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             objection = str(error)
         if not is_auto:
             if objection:
-                checks.warn_user(f"{_ONE_CLASS} To retain it, {_NOT_CENTERED}.")
+                checks.warn_user(f"{_ONE_CLASS} To retain this difference, {_NOT_CENTERED}.")
             return "subject"
         if self.verbose:
             decision = (
@@ -415,9 +417,9 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         Raises
         ------
         NotFittedError
-            Before :meth:`fit`.
+            If called before :meth:`fit`.
         ValueError
-            When the windows belong to several subjects, ``labels`` has fewer than two classes, or
+            If the windows belong to several subjects, ``labels`` has fewer than two classes, or
             a label is not a class of ``fit``. Errors of ``predict_proba`` are also raised.
 
         Examples
@@ -501,7 +503,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As :meth:`fit`, except the errors about labels.
+            As in :meth:`fit`, except for errors about labels.
         """
         params = self.get_params(deep=False)
         shared = {name: params[name] for name in ("encoder", "sfreq", "preprocessing", "channels")}
@@ -569,7 +571,7 @@ def _with_all_channels(values: np.ndarray, indices: np.ndarray, n_chans: int) ->
     values : ndarray, shape (n_windows, n_indices * n_features) or (n_windows, n_indices, n_indices)
         Features, ordered by channel, or covariances.
     indices : ndarray of int, shape (n_indices,)
-        Indices of their channels among the channels of ``fit``.
+        For each channel of ``values``, its index among the channels of ``fit``.
     n_chans : int
         Number of channels of ``fit``.
     """

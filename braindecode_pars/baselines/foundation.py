@@ -1,8 +1,8 @@
 """Foundation models of braindecode: input format of each model, and loading of published weights.
 
-The input format of the pretraining of each model is in the table FOUNDATION_MODELS, with its
-source. The network converts windows to this format: channels, reference, sampling rate and scale.
-If the conversion is not possible, an error is raised.
+The table FOUNDATION_MODELS contains the input format in which each model was pretrained, and the
+source of this information. Windows are converted to this format: channels, reference, sampling rate
+and scale. If the conversion is not possible, an error is raised.
 """
 
 import inspect
@@ -99,7 +99,7 @@ FOUNDATION_MODELS = {
         shortest=200,
         channels=tuple(biot.BIOT_CHANNEL_ORDER),
         all_channels=True,
-        corpus="PREST, and some files on SHHS, TUAB, TUEV, CHB-MIT and IIIC too",
+        corpus="PREST (some weights files also on SHHS, TUAB, TUEV, CHB-MIT and IIIC)",
         source="github.com/ycq091044/BIOT: README.md, utils.py",
     ),
     "CBraMod": InputFormat(
@@ -125,7 +125,7 @@ FOUNDATION_MODELS = {
         multiple=200,
         longest=3000,
         channels=tuple(labram.LABRAM_CHANNEL_ORDER),
-        corpus="about 20 data sets",
+        corpus="about 20 datasets",
         source="github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py",
     ),
     "SignalJEPA_Contextual": InputFormat(
@@ -143,15 +143,15 @@ FOUNDATION_MODELS = {
 def input_format_of(
     network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor] | None = None
 ) -> InputFormat:
-    """Return the input format of a pretrained network: ``param``, or the entry of the table.
+    """Return ``param`` or, if it is None, the input format of the network in FOUNDATION_MODELS.
 
     ``tensors`` are the tensors of the weights file. They determine the number of channels of BIOT,
-    whose files have 16 or 18 channels.
+    whose weights files have 16 or 18 channels.
 
     Raises
     ------
     ValueError
-        When ``param`` is None and the network is not in the table.
+        If ``param`` is None and the network is not in the table.
     """
     input_format = param or FOUNDATION_MODELS.get(network.__name__)
     if input_format is None:
@@ -183,8 +183,8 @@ class Prepare(nn.Module):
     Raises
     ------
     ValueError
-        When the sampling rate is unknown or cannot be converted, when the network requires channel
-        names and the windows have none, when a channel is not supported by the network, or when a
+        If the sampling rate is unknown or cannot be converted. If the network requires channel
+        names and the windows have none. If a channel is not supported by the network. If a
         required channel is missing.
     """
 
@@ -192,7 +192,7 @@ class Prepare(nn.Module):
         super().__init__()
         if sfreq is None:
             raise ValueError(
-                "Pretrained weights require the sampling rate of the windows, which is unknown. "
+                "The sampling rate of the windows is unknown, but pretrained weights require it. "
                 "Pass sfreq, in Hz."
             )
         self.input_format, self.sfreq = input_format, sfreq
@@ -230,7 +230,7 @@ class Prepare(nn.Module):
         Raises
         ------
         ValueError
-            When the network does not accept windows of this length.
+            If the network does not accept windows of this length.
         """
         required, numerator, denominator = self.input_format, *self.ratio.as_integer_ratio()
         length = -(-n_times * numerator // denominator)  # rounded up, as in torchaudio
@@ -307,9 +307,9 @@ def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
     if missing:
         raise ValueError(
             f"The network requires the channels {checks.format_list(missing)}, but the windows "
-            "contain neither these channels nor both of their electrodes. The windows contain "
-            f"{checks.format_list(list(names))}. Add the missing electrodes, or use another "
-            "network."
+            "contain neither these channels nor both electrodes of a bipolar channel. The windows "
+            f"contain {checks.format_list(list(names))}. Add the missing electrodes, or use "
+            "another network."
         )
     return torch.tensor(rows)
 
@@ -320,7 +320,7 @@ def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
     Raises
     ------
     ValueError
-        When the standard deviations of nearly all channels are above 1 mV, or below 10 nV.
+        If the standard deviations of nearly all channels are above 1 mV, or below 10 nV.
     """
     if amplitudes and (amplitudes.low > 1e-3 * scale or amplitudes.high < 1e-8 * scale):
         low, high = amplitudes.low / scale, amplitudes.high / scale
@@ -368,10 +368,10 @@ def read_weights(
     Raises
     ------
     FileNotFoundError
-        When the file, folder or model does not exist, or the folder contains no weights, like the
+        If the file, folder or model does not exist, or the folder contains no weights, like the
         folder of an encoder of this package.
     ValueError
-        When the file is corrupt or contains other objects than tensors.
+        If the file is corrupt or contains objects other than tensors.
 
     Notes
     -----
@@ -407,7 +407,7 @@ def _tensors_in(file: Path) -> dict[str, Tensor]:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except (safetensors.SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         raise ValueError(
-            f"{file} cannot be read: it is corrupt, or contains other objects than tensors. Save "
+            f"{file} cannot be read: it is corrupt, or contains objects other than tensors. Save "
             "only the state_dict() of the network."
         ) from error
     if isinstance(content, Mapping):
@@ -442,13 +442,13 @@ def load_network(
     Raises
     ------
     ValueError
-        When a tensor before the last layer is missing in the file, has another shape, or contains
+        If a tensor before the last layer is missing in the file, has another shape, or contains
         values that are not finite real numbers.
 
     Warns
     -----
     UserWarning
-        When the file contains tensors that are not used.
+        If the file contains tensors that are not used.
     """
     mapping, state = getattr(network, "mapping", None) or {}, network.state_dict()
     used_tensors: dict[str, Tensor] = {}
@@ -480,13 +480,13 @@ def load_network(
         raise ValueError(
             f"The weights in {source} do not match this {type(network).__name__}: {report}. "
             "Missing tensors before the last layer, or tensors of another shape: "
-            f"{checks.format_list(missing)}. If the file has another architecture, pass its "
-            "network_params."
+            f"{checks.format_list(missing)}. If the weights are of another architecture, pass the "
+            "network_params of this architecture."
         )
     if report.unexpected:
         checks.warn_user(
             f"{len(report.unexpected)} tensors of {source} do not exist in this network and are "
-            f"not used: {checks.format_list(report.unexpected, 3)}. If they do not belong to "
-            "a pretraining head, pass the network_params of the file."
+            f"not used: {checks.format_list(report.unexpected, 3)}. If these tensors do not belong "
+            "to a pretraining head, pass the network_params of the architecture of the weights."
         )
     return report

@@ -48,8 +48,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
     transformer : transformer
         Required: a transformer of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower` or
-        :class:`~braindecode_pars.PARSEmbedder`, either of them inside
-        :class:`~braindecode_pars.SubjectCentering`, or a pipeline. A clone is fitted.
+        :class:`~braindecode_pars.PARSEmbedder`, or a pipeline of transformers. For subject-wise
+        centering, pass the transformer inside :class:`~braindecode_pars.SubjectCentering`. A clone
+        is fitted.
     classifier : "logistic" | "lda"
         Logistic regression, or linear discriminant analysis with Ledoit-Wolf shrinkage of the
         covariance.
@@ -141,7 +142,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type or is out of range, or when labels are missing or
+            If a parameter has the wrong type or is out of range, or if labels are missing or
             do not encode classes. Errors of the transformer are also raised.
         """
         windows_estimator.check_estimator(self)
@@ -222,7 +223,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
 def weights_of_codes(
     codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
 ) -> str | dict | None:
-    """Convert ``class_weight`` for labels that are class indices."""
+    """Return ``class_weight`` for labels that are class indices."""
     if not isinstance(class_weight, dict):
         return class_weight
     weights: Any = cross_entropy_weights(codes, classes, class_weight)
@@ -240,7 +241,7 @@ def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the training and held-out window indices of each cross-validation fold over subjects.
 
     With a single subject or unknown subjects, the list is empty. A fold is excluded if a class has
-    no training window in it.
+    no training window in this fold.
     """
     if windows.groups is None:
         return []
@@ -265,7 +266,7 @@ def fit_searched(
     labels: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
 ) -> Pipeline:
-    """Fit logistic regression, with the C that has the lowest log loss over the folds.
+    """Return a fitted logistic regression, with the C that has the lowest log loss over the folds.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def make_methods(
         Method names from :data:`METHODS`:
 
         - the name of a pretext task: :class:`~braindecode_pars.PARSClassifier`, which pretrains on
-          the training windows in every fit and then fine-tunes. The name may also be that of a
+          the training windows in every fit and then fine-tunes. You can also pass the name of a
           task that you have registered, or a class in a file, such as ``"my_task.py:Slope"``; the
           code of the file is then run;
         - ``"scratch"``: the same network trained from scratch, without pretraining;
@@ -124,18 +124,18 @@ def make_methods(
     encoder : path | str | dict of str to path | None
         Pretrained encoder. It adds two methods: ``"pretrained, head trained"``, which trains only
         the head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights with the training
-        settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are their
-        names: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen encoders,
-        ``"random encoder, head trained"`` is also added. With ``freeze_encoder=True`` or
+        settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are the
+        names of the encoders: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen
+        encoders, ``"random encoder, head trained"`` is also added. With ``freeze_encoder=True`` or
         ``False``, only the frozen or only the fine-tuned encoders are added. All other methods
         with an encoder use the same sizes, tokenizer and patch length, so that these cannot
-        explain differences between scores. With ``"few-labels"`` and ``encoder=None``, they use
-        the sizes of ``"small"``.
+        explain differences between scores. If ``encoder`` is None and ``names`` contains
+        ``"few-labels"``, all methods with an encoder use the sizes of ``"small"``.
     subject_centering : bool
-        Whether every method uses subject-wise centering (transductive): of the features in linear
-        probes (:class:`~braindecode_pars.SubjectCentering`), inside FewLabelsClassifier
-        (``recenter="subject"``), and, as Euclidean alignment of the signals, in networks and in
-        PARSClassifier (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names then
+        Whether every method uses subject-wise centering (transductive). In linear probes, the
+        features are centered (:class:`~braindecode_pars.SubjectCentering`). FewLabelsClassifier has
+        ``recenter="subject"``. In networks and in PARSClassifier, the signals are aligned
+        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names of the methods then
         end with :data:`CENTERED`.
     smoothing : bool
         Whether to add each method a second time, with temporal smoothing of the predictions of
@@ -143,8 +143,9 @@ def make_methods(
         these methods end with :data:`SMOOTHED`.
     equal_sizes : bool
         Whether the encoders of the other methods have the sizes of the first encoder, except for
-        sizes in ``settings``. If False, they have the default sizes. The protocols raise an error
-        for encoders of different sizes, unless they are also called with ``equal_sizes=False``.
+        sizes in ``settings``. If False, the other encoders have the default sizes. The protocols
+        raise an error for encoders of different sizes, unless you also pass ``equal_sizes=False``
+        to the protocol.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier` and, if ``names`` contains
         ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. An argument that
@@ -152,7 +153,7 @@ def make_methods(
         passed to this method, and replaces its published value. ``class_weight`` is passed to all
         methods; the default is "balanced", as in PARSClassifier. ``C`` is passed to every logistic
         regression (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier);
-        ``C=None`` selects it by cross-validation over subjects in each fit. The default of ``C``
+        ``C=None`` selects ``C`` by cross-validation over subjects in each fit. The default of ``C``
         is 0.01 for tangent space and FewLabelsClassifier, and 1 for all other methods.
 
     Returns
@@ -163,9 +164,9 @@ def make_methods(
     Raises
     ------
     ValueError
-        When a method or a setting is unknown, or when two methods have the same name.
+        If a method or a setting is unknown, or if two methods have the same name.
     FileNotFoundError
-        When ``encoder`` is not an existing folder or model.
+        If ``encoder`` is not an existing folder or model.
 
     Notes
     -----
@@ -298,7 +299,7 @@ def _centered(
 def _fine_tuned(
     encoders: dict[str, Any], settings: dict[str, Any], random_settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield a random encoder and each encoder with head training, then with fine-tuning."""
+    """Yield frozen encoders, including a random encoder, and then fine-tuned encoders."""
     freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
@@ -442,8 +443,8 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     Notes
     -----
     The estimators of this package have a method ``training_cost(X, y, groups=...)``. To include
-    your own estimator, define a method of this name that returns an object with these columns as
-    attributes.
+    your own estimator, define a method ``training_cost`` that returns an object with the columns of
+    the table as attributes.
 
     Examples
     --------
@@ -492,9 +493,9 @@ def check_equal_sizes(
     Raises
     ------
     TypeError
-        When ``equal_sizes`` is not True or False.
+        If ``equal_sizes`` is not True or False.
     ValueError
-        When the numbers differ and ``equal_sizes`` is True. The message contains the smallest and
+        If the numbers differ and ``equal_sizes`` is True. The message contains the smallest and
         the largest number.
     """
     checks.boolean().check("equal_sizes", equal_sizes)

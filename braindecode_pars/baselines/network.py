@@ -41,12 +41,12 @@ log = logging.getLogger(__name__)
 class NetworkClassifier(windows_classifier.WindowsClassifier):
     """Braindecode model as a classifier of windows, trained from scratch or from published weights.
 
-    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both use the same
-    optimizer, class weights and internal validation, restore the state with the lowest validation
-    loss, and accept the same types of windows. When training from scratch, all signals are divided
-    by a constant, the root mean square of the training windows, so that models designed for
-    microvolts also work with volts. With ``weights``, the signals are converted to the input format
-    of the pretraining of the model.
+    This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both classifiers
+    use the same optimizer, class weights and internal validation, restore the state with the lowest
+    validation loss, and accept the same types of windows. When training from scratch, all signals
+    are divided by a constant, the root mean square of the training windows, so that models designed
+    for microvolts also work with volts. With ``weights``, the signals are converted to the input
+    format in which the model was pretrained.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ class NetworkClassifier(windows_classifier.WindowsClassifier):
         ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a previous download. The
         last layer is always initialized randomly. If None, the network is trained from scratch.
     input_format : InputFormat | None
-        Input format of the pretraining of the weights. If None, it is looked up in
-        :data:`~braindecode_pars.models.FOUNDATION_MODELS`. Required for other networks.
+        Input format in which the weights were pretrained. If None, it is looked up in
+        :data:`~braindecode_pars.models.FOUNDATION_MODELS`. Required for networks that are not in
+        this table.
     freeze_encoder, head_epochs : bool | "auto", int | "auto"
         ``freeze_encoder``: whether to train only the last layer, with all pretrained weights
         fixed. ``head_epochs``: number of initial epochs that train only the last layer. ``"auto"``
@@ -95,8 +96,8 @@ verbose
     load_report_ : LoadReport
         Tensors that were loaded, and tensors that were not loaded. Only present with ``weights``.
     fine_tuning_ : dict
-        Values of ``freeze_encoder`` and ``head_epochs`` that were used, without "auto", and
-        ``encoder_lr_factor=1``.
+        Values of ``freeze_encoder`` and ``head_epochs`` that were used. They do not contain
+        "auto". ``encoder_lr_factor`` is always 1.
     encoder_card_ : EncoderCard
         Card of the published weights, on which the pretraining subjects are unknown (None). Only
         present with ``weights``.
@@ -169,22 +170,22 @@ verbose
         Raises
         ------
         TypeError, ValueError
-            For the same windows and labels as in PARSClassifier, when ``network`` is not a
-            braindecode model, or when the network does not accept windows of this shape. With
-            ``weights``, also when they belong to another architecture, when the sampling rate of
-            the windows is unknown, or when the network does not accept the unit, the length or the
+            If the windows or labels are invalid, as in PARSClassifier. If ``network`` is not a
+            braindecode model. If the network does not accept windows of this shape. With
+            ``weights``, also if the weights belong to another architecture, if the sampling rate of
+            the windows is unknown, or if the network does not accept the unit, the length or the
             channels of the windows.
         FileNotFoundError
-            When ``weights`` does not exist.
+            If ``weights`` does not exist.
         ImportError
-            When a download requires a package that is not installed.
+            If a download requires a package that is not installed.
         KeyboardInterrupt
             After Ctrl-C. The current weights are retained.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            As :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         """
         with windows_estimator.seeded_fit(self) as seeds:
             train, valid = self._begin(X, y, groups, seeds=seeds)
@@ -288,9 +289,9 @@ verbose
         return module
 
     def _network(self, signal: dict, defaults: dict, *scale_and_prepare: Any) -> ScaledNetwork:
-        """Return the network with the scale, and the input conversion, of its windows.
+        """Return the network with input scaling and, for published weights, input conversion.
 
-        ``network_params`` take precedence over the defaults.
+        ``network_params`` take precedence over ``defaults``.
         """
         model_class, n_outputs = _model_class(self.network), len(self.classes_)
         params: Any = self.network_params
@@ -386,7 +387,7 @@ class ScaledNetwork(torch.nn.Module):
         Raises
         ------
         ValueError
-            When the network does not accept windows of this shape, or does not return logits of
+            If the network does not accept windows of this shape, or does not return logits of
             shape (batch, n_outputs).
         """
         x, names = x / self.scale, {}
@@ -398,9 +399,9 @@ class ScaledNetwork(torch.nn.Module):
         except EinopsError as error:
             raise ValueError(
                 f"{type(self.network).__name__} does not accept windows with {x.shape[1]} channels "
-                f"and {x.shape[2]} samples. If it divides windows into patches, use windows whose "
-                "length is a multiple of the patch length, or set the patch length in "
-                f"network_params. Error of the network: {error}"
+                f"and {x.shape[2]} samples. If the network divides windows into patches, use "
+                "windows whose length is a multiple of the patch length, or set the patch length "
+                f"in network_params. Error of the network: {error}"
             ) from error
         expected = len(x), self.constructor_arguments[1]["n_outputs"]
         shape = getattr(logits, "shape", type(logits).__name__)

@@ -1,8 +1,8 @@
 """Adapt a linear classifier to a new subject: test-time adaptation, or calibration with labels.
 
 All functions take a fitted pipeline of a StandardScaler and a linear classifier, and features.
-Unlabeled windows are not used for gradient-based training, because on EEG it often decreases the
-scores, and more than methods without optimization do (Lee, Pradeepkumar and Sun 2026,
+Unlabeled windows are not used for gradient-based training. On EEG, such training often decreases
+the scores, and more than methods without optimization do (Lee, Pradeepkumar and Sun 2026,
 arXiv:2604.16926).
 """
 
@@ -63,13 +63,13 @@ def codes_to_adapt(
     Raises
     ------
     ValueError
-        When the windows are of several subjects, the labels have fewer than two classes, or a label
+        If the windows are of several subjects, the labels have fewer than two classes, or a label
         is not a class of ``fit``.
 
     Warns
     -----
     UserWarning
-        When the mean of the subject is estimated from fewer than ten windows.
+        If the mean of the subject is estimated from fewer than ten windows.
     """
     subjects = set() if windows.groups is None else set(windows.groups.tolist())
     if len(subjects) > 1:
@@ -123,7 +123,7 @@ def adapted(
     estimator : estimator
         Fitted classifier with ``classes_`` and ``class_weight``.
     clf : Pipeline
-        Its StandardScaler and linear classifier, which are not changed.
+        StandardScaler and linear classifier of ``estimator``, which are not changed.
     strength : float
         As in :func:`ridge_towards`.
     features : ndarray, shape (n_windows, n_features)
@@ -169,8 +169,8 @@ def ridge_towards(
 
     where p is the number of features and :math:`\ell` the log loss. The solution is the
     maximum a posteriori estimate under a normal prior centered at :math:`(w_0, b_0)`. The change
-    of the weights is a linear combination of the features of the windows, so it is optimized in
-    this subspace, with L-BFGS.
+    of the weights is a linear combination of the feature vectors of the windows. It is therefore
+    optimized in the subspace of these vectors, with L-BFGS.
 
     Parameters
     ----------
@@ -233,13 +233,13 @@ def chosen_strength(
     windows: Windows,
     folds: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> float:
-    """Select the prior strength with the highest balanced accuracy on held-out subjects.
+    """Return the prior strength with the highest balanced accuracy on held-out subjects.
 
     In each fold, the classifier is calibrated to up to three held-out subjects, with labels of the
     first 2 and then of the first 8 windows per class, and predicts their remaining windows. The
-    criterion is balanced accuracy and not the log loss, because a weak prior enlarges the weights
-    if the regularization made them small, which decreases the log loss even if the accuracy
-    decreases. Among prior strengths with equal scores, the largest is selected.
+    criterion is balanced accuracy and not the log loss: if the regularization made the weights
+    small, a weak prior enlarges the weights, and the log loss decreases even if the accuracy
+    decreases too. Among prior strengths with equal scores, the largest is selected.
 
     Parameters
     ----------

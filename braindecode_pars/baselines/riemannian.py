@@ -12,11 +12,12 @@ class RiemannianCentering(SubjectCentering):
     r"""Riemannian recentering: recenter and rescale the covariances of each subject (transductive).
 
     Let :math:`M` be the Riemannian mean of the covariances :math:`C_i` of a subject. Each
-    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. It is then raised to the power for which the
-    mean squared distance of the covariances of the subject from the identity is 1. Use it before
-    the tangent space, as in
-    ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``. The computations
-    are those of pyRiemann.
+    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. If ``rescale`` is True, the result is raised
+    to the power for which the mean squared distance of the covariances of the subject from the
+    identity is 1. The computations are the same as in pyRiemann.
+
+    Use this transformer before the tangent space, as in
+    ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``.
 
     **This method is transductive.** Each prediction also uses the other windows of the test
     subject, without their labels; see :class:`~braindecode_pars.SubjectCentering`.

@@ -95,10 +95,10 @@ class HMMSmoothing(LabelPredictor):
         Raises
         ------
         TypeError
-            When ``classifier`` has no ``predict_proba``.
+            If ``classifier`` has no ``predict_proba``.
         ValueError
-            When the position of a window in its recording is unknown, as in arrays, or when there
-            are no consecutive labeled windows. Errors of the classifier are also raised.
+            If the position of a window in its recording is unknown, as in arrays. If there are no
+            consecutive labeled windows. Errors of the classifier are also raised.
         """
         if not hasattr(self.classifier, "predict_proba"):
             raise TypeError(

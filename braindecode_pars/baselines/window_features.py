@@ -40,7 +40,7 @@ BANDS = {
 class WindowFeatures(TransformerMixin, BaseEstimator):
     """Base class of transformers that compute the features of each window separately.
 
-    A subclass implements ``measure``, which computes the features of a batch. It may have
+    A subclass implements ``measure``, which computes the features of a batch. A subclass may have
     additional parameters.
     """
 
@@ -66,7 +66,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type or is out of range, there is no EEG channel, or a
+            If a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
@@ -100,12 +100,12 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         NotFittedError
-            When the windows have channel names and :meth:`fit` was not called.
+            If the windows have channel names and :meth:`fit` was not called.
         TypeError
-            When a parameter has the wrong type.
+            If a parameter has the wrong type.
         ValueError
-            When a parameter is out of range, there are no windows, the sampling rate is required
-            but unknown, windows differ in shape or are too short, a window contains NaN, or a
+            If a parameter is out of range. If there are no windows. If the sampling rate is
+            required but unknown. If windows differ in shape, are too short or contain NaN. If a
             channel of :meth:`fit` is missing.
         """
         windows_estimator.check_estimator(self)
@@ -146,7 +146,7 @@ def known_rate(sfreq: float | None) -> float:
     Raises
     ------
     ValueError
-        When ``sfreq`` is None.
+        If ``sfreq`` is None.
     """
     if sfreq is None:
         raise ValueError("The sampling rate of the windows is unknown. Pass sfreq, in Hz.")
@@ -154,7 +154,7 @@ def known_rate(sfreq: float | None) -> float:
 
 
 class NamedFeatures(WindowFeatures):
-    """Base class of features that are computed for each channel; ``features_`` has their names."""
+    """Base class of features of single channels; ``features_`` contains the feature names."""
 
     features_: list[str]
 
@@ -209,10 +209,10 @@ class LogBandPower(NamedFeatures):
     Attributes
     ----------
     chs_info_ : list of dict | None
-        Channels of the windows of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
+        Channels of the windows of ``fit``, as in ``mne.Info["chs"]``; None if unknown.
         :meth:`transform` picks these channels by name.
     bands_ : dict of str to tuple | None
-        Bands up to half the sampling rate of ``fit``; None when the sampling rate is unknown.
+        Bands up to half the sampling rate of ``fit``; None if the sampling rate is unknown.
 
     Notes
     -----
@@ -300,9 +300,9 @@ class SpatialCovariance(WindowFeatures):
 
     With the Riemannian tangent space of pyRiemann, as in ``make_pipeline(SpatialCovariance(),
     pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, this is a strong baseline in
-    many benchmarks of brain-computer interfaces (Barachant et al. 2012). The covariance contains
-    the power of every linear combination of channels, which :class:`LogBandPower` does not
-    contain, but only in a single frequency band.
+    many benchmarks of brain-computer interfaces (Barachant et al. 2012). Unlike
+    :class:`LogBandPower`, the covariance contains the power of every linear combination of
+    channels, but only in a single frequency band.
 
     The covariance is shrunk toward a multiple of the identity with oracle approximating shrinkage
     (OAS; Chen et al. 2010). It is therefore positive definite even with fewer samples than
@@ -315,9 +315,10 @@ class SpatialCovariance(WindowFeatures):
         rate.
     band : tuple of float | None
         Lower and upper edge in Hz of a band-pass filter (Butterworth of order 4, forward and
-        backward), such as (8, 30) for motor imagery. Each window is filtered separately, which for
-        this band distorts the first and the last quarter of a second. If possible, filter the
-        recordings before creating windows instead. If None, the windows are not filtered.
+        backward), such as (8, 30) for motor imagery. Each window is filtered separately, which
+        distorts its ends: a quarter of a second at each end for the band (8, 30). If possible,
+        filter the recordings before creating windows instead. If None, the windows are not
+        filtered.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -434,7 +435,7 @@ class LowFrequencyAmplitude(NamedFeatures):
     at frontal electrodes. With linear discriminant analysis
     (``LinearProbe(LowFrequencyAmplitude(), classifier="lda")``), these features indicate how well
     the classes can be distinguished by low-frequency activity alone. If a method does not score
-    higher, its scores may be explained by the same signals.
+    higher than this classifier, its scores may be explained by low-frequency activity.
 
     Parameters
     ----------
@@ -524,9 +525,9 @@ class ChannelFeatures(NamedFeatures):
 
     The features are slope and curvature; mean, standard deviation and change of the log power in
     seven bands; aperiodic exponent; frequency and height of the alpha peak; Hjorth mobility and
-    complexity; kurtosis, skewness and line length. They are the features in
-    :data:`~braindecode_pars.pretext.features.FEATURES`, which an encoder learns to predict in the
-    pretext task :class:`~braindecode_pars.pretext.SignalFeatures`. With a linear classifier, they
+    complexity; kurtosis, skewness and line length. In the pretext task
+    :class:`~braindecode_pars.pretext.SignalFeatures`, an encoder learns to predict these features
+    (:data:`~braindecode_pars.pretext.features.FEATURES`). With a linear classifier, these features
     are the baseline for such an encoder.
 
     Each channel of a window is first normalized to mean 0 and variance 1, like the input of an

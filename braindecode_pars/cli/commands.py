@@ -17,13 +17,12 @@ from braindecode_pars._common.checks import names_file
 from braindecode_pars._common.names import TASKS
 from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
 from braindecode_pars.cli.terminal import (
-    JOBS,
-    SETTINGS,
+    RESUME,
     ConsoleHandler,
     documented,
     pairs,
-    passed_options,
     report_failures,
+    show,
     values,
     with_options,
 )
@@ -32,9 +31,10 @@ from braindecode_pars.runs.config import LAPTOP, RunConfig
 log = logging.getLogger(__name__)
 
 #: Types of the options of a run.
-_OF_RUNS: dict[str, Any] = {
+_TYPES: dict[str, Any] = {
     **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
-    **dict(paper=bool, settings=SETTINGS, window_seconds=list[float]),
+    "paper": bool,
+    "window_seconds": list[float],
     "exclude_subjects": Annotated[list[str], typer.Option("--exclude-subject")],
     "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
     "sham": Annotated[bool, typer.Option("--sham")],
@@ -63,7 +63,7 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         Argument of the pretext task, such as n_patches=240. May be repeated.
     encoder : FOLDER
         Encoder with which pretraining starts: a folder, the name of a bundled encoder such as
-        small, or a model id. Its sizes replace the size options below.
+        small, or a model id. The sizes of this encoder are used instead of the size options below.
     window_seconds : X
         Length of the crops in seconds. Repeat the option to alternate between several lengths.
     patch_seconds : X
@@ -88,8 +88,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     minutes : X
         Maximum duration in minutes, if --epochs is not set.
     sham
-        Sham pretraining (targets of other windows): nothing can be learned, which is the control
-        for a pretraining. For the same number of steps, pass the same --max-steps.
+        Sham pretraining, as a control for a pretraining: it uses the targets of other windows, so
+        that nothing can be learned. Pass the same --max-steps as for the pretraining.
     steps_per_epoch : N
         Number of steps per epoch. Default: one pass over the data.
     batch_size : N
@@ -114,8 +114,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     device : NAME
         Device: auto, cpu, cuda or mps.
     num_workers : N
-        Number of processes per training process that load data in advance. Default: up to 4 on a
-        GPU, 0 on the CPU.
+        Number of processes that load data in advance, for each training process. Default: up to 4
+        on a GPU, 0 on the CPU.
     """
     options = dict(options)
     paper = options.pop("paper", False)
@@ -145,22 +145,12 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     return for_laptop
 
 
-#: Types of the options for reading recordings.
-_OF_READING: dict[str, Any] = {
-    **dict.fromkeys(("window_seconds", "sfreq", "low", "high", "mains"), float),
-    **dict(n_jobs=JOBS, classes=Annotated[list[str], typer.Option("--class")]),
-    "channels": Annotated[list[str], typer.Option("--channel")],
-}
-#: Types of the options for training a classifier.
-_OF_TRAINING: dict[str, Any] = dict(
-    settings=SETTINGS, random_state=Annotated[int, typer.Option("--seed")], device=str
-)
 #: Values of --method of the command fit.
 METHODS = (*TASKS, "scratch")
 
 
-def reading_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``datasets.folder.load`` for the options of a command.
+def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``datasets.load`` for the options of a command.
 
     Options
     -------
@@ -169,17 +159,17 @@ def reading_of(options: dict[str, Any]) -> dict[str, Any]:
         annotations of the recordings.
     labels_from : PATTERN
         Regular expression with groups for the label, and optionally the subject, in the path of a
-        file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Replaces --labels.
+        file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Use it instead of --labels.
     label_column
         Column of the table that contains the labels.
     classes
-        Label to use, optionally with a class name: 'Sleep stage W=W'. May be repeated. Default: all
-        labels. In the bundled dataset sleep, windows with other labels are unlabeled.
+        Label to use, optionally with a class name, as in 'Sleep stage W=W'. May be repeated.
+        Default: all labels. In the bundled dataset sleep, windows with other labels are unlabeled.
     subject
         Regular expression for the subject in the path of a file, as in the command store.
     window_seconds
-        Length of a window in seconds. Default: 30, or the duration of the labels if all are equal
-        and shorter.
+        Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
+        the same duration below 30 s.
     sfreq
         Sampling rate in Hz. Default: sampling rate of the encoder, or 200.
     low
@@ -200,11 +190,14 @@ def reading_of(options: dict[str, Any]) -> dict[str, Any]:
         Action for a recording that cannot be read: raise, or warn (and skip the recording).
         Default: raise; in study, warn.
     """
-    reading = dict(options)
-    if "classes" in reading:
-        names = _class_of_each_label(reading.pop("classes"))
-        reading["classes" if {"labels", "labels_from"} & reading.keys() else "labels"] = names
-    return reading
+    if "classes" not in options:
+        return options
+    # The argument classes selects labels of a table, of paths or of a bundled dataset, and the
+    # argument labels selects annotations.
+    by_classes = {"labels", "labels_from"} & options.keys() or not Path(folder).exists()
+    names = _class_of_each_label(options["classes"])
+    others = {name: value for name, value in options.items() if name != "classes"}
+    return others | {"classes" if by_classes else "labels": names}
 
 
 def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
@@ -213,7 +206,7 @@ def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
     return {label or name: name for label, name in split}
 
 
-@with_options(_OF_READING, reading_of)
+@with_options(reading_of)
 def study(
     folder: str,
     *,
@@ -259,23 +252,22 @@ def study(
     without : NAME
         Method or group of methods to exclude. May be repeated.
     train_subjects : N
-        Number of labeled subjects. Default: 4, or the largest number for which the training
-        subjects can be divided into three disjoint sets.
+        Number of labeled subjects. Default: 4, or fewer so that the training subjects of a fold can
+        be divided into three disjoint sets.
     draws : N
         Number of draws (random subsets of labeled subjects). Must be even.
     minutes : N
         Maximum duration of a pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
     in_spite_of : NAME
-        confounds: continue although the classes are confounded with the site, channels, reference
-        or sampling rate of the recordings.
+        confounds: continue although the classes are confounded with the site, corpus, channels,
+        reference or sampling rate of the recordings.
     plan_only
-        Check the data and print the plan, without running it.
+        Check the data and print the plan, without running the study.
     """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
-    advice = f"Finished steps are stored in {out}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("steps", out)):
         from braindecode_pars.cli import fitting
 
         study_options: dict[str, Any] = dict(
@@ -290,18 +282,12 @@ def study(
             in_spite_of=in_spite_of,
         )
         study_options = {name: value for name, value in study_options.items() if value is not None}
-        fitting.study_folder(folder, out, reading_of(options), study_options, plan_only=plan_only)
+        reading = reading_of(folder, options)
+        fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
 
 
-@with_options(
-    dict(
-        **dict.fromkeys(("sfreq", "low", "high", "mains"), float),
-        **dict(settings=SETTINGS, n_jobs=JOBS),
-        channels=Annotated[list[str], typer.Option("--channel")],
-    )
-)
+@with_options()
 def store(
-    context: typer.Context,
     folders: list[Path],
     *,
     recipe: list[str] | None = None,
@@ -325,8 +311,8 @@ def store(
         subjects with the channels, filters and sampling rate of the recipe. May be repeated.
         Recipes: {RECIPES}.
     labels
-        Also store the labeled windows of the recipes, of the subjects of all splits, for evaluate
-        --dataset STORE. Validation and test subjects are excluded from pretraining.
+        Also store the labeled windows of training, validation and test subjects, for the command
+        evaluate --dataset STORE. Validation and test subjects are excluded from pretraining.
     exclude : PATH
         Folder of TUAB or TUSZ whose subjects are excluded from tueg, or text file with one subject
         per line. May be repeated.
@@ -364,24 +350,18 @@ def store(
         Action for a recording that cannot be read: raise (stop the command), or warn (skip the
         recording). Default: raise.
     """
-    path = folders[-1]
-    for applies, names, reason in (
-        (
-            labels,
-            ("--exclude", "--share"),
-            "applies to pretraining only, but --labels stores the labeled windows of all subjects. "
-            "Omit one of the two options",
-        ),
-        (not recipe, ("--labels", "--exclude", "--set", "--share"), "requires --recipe"),
-    ):
-        invalid = [name for name in names if name in passed_options(context)]
-        if applies and invalid:
-            raise typer.BadParameter(f"{invalid[0]} {reason}.")
+    if labels and (exclude or share):
+        raise typer.BadParameter(
+            "--exclude and --share apply to pretraining only, but --labels stores the labeled "
+            "windows of all subjects. Omit --labels, or omit --exclude and --share."
+        )
+    if not recipe and (labels or exclude or share or "settings" in options):
+        raise typer.BadParameter("--labels, --exclude, --share and --set require --recipe.")
     if len(folders) != (1 if recipe else 2):
-        expected = "STORE after --recipe" if recipe else "SOURCE and STORE, or --recipe and STORE"
+        expected = "STORE only" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
-    advice = f"Finished recordings are stored in {path}. Run the same command to resume."
-    with report_failures(advice):
+    path = folders[-1]
+    with report_failures(RESUME.format("recordings", path)):
         from braindecode_pars.cli import describing
 
         source: Any = folders[0]
@@ -393,7 +373,7 @@ def store(
         describing.make_store(source, path, shares=shares, **options)
 
 
-@with_options(_OF_RUNS, run_config, _DEFAULTS)
+@with_options(run_config, _TYPES, _DEFAULTS)
 def plan(
     corpus: Path | None = None,
     *,
@@ -427,7 +407,7 @@ def plan(
         describing.show_plan(run_config(options), corpus, **size)
 
 
-@with_options(_OF_RUNS, run_config, _DEFAULTS)
+@with_options(run_config, _TYPES, _DEFAULTS)
 def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the settings of the paper.
 
@@ -450,7 +430,7 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
         runs.pretrain(store, out, run_config(options), resume=resume)
 
 
-@with_options(_OF_READING | _OF_TRAINING, reading_of)
+@with_options(reading_of)
 def fit(
     folder: str,
     *,
@@ -491,7 +471,7 @@ def fit(
     if method is not None and encoder is not None:
         raise typer.BadParameter(
             "--method trains a new encoder, but --encoder is already pretrained. Pass only one "
-            "of them."
+            "of the two options."
         )
     for name, value in (("--method", method), ("--seed", options.get("random_state"))):
         if few_labels and value is not None:
@@ -507,10 +487,44 @@ def fit(
     with report_failures("No files were written."):
         from braindecode_pars.cli import fitting
 
-        chosen = {name: options.pop(name) for name in _OF_TRAINING if name in options}
-        chosen |= values(chosen.pop("settings", None), "--set")
-        reading = reading_of(options)
-        fitting.fit_folder(folder, out, encoder, method, reading, chosen, overwrite=overwrite)
+        settings: dict[str, Any] = {
+            name: options.pop(name) for name in ("random_state", "device") if name in options
+        }
+        settings |= values(options.pop("settings", None), "--set")
+        reading = reading_of(folder, options)
+        fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
+
+
+@with_options(reading_of)
+def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
+    """Audit a training/test split that was made elsewhere: data leakage and confounds.
+
+    Reports subjects and recordings on both sides, overlapping windows, copied signals, and classes
+    that vary with the recording, its channels or time. The exit code is 1 if there is a leak.
+
+    Options
+    -------
+    train : TRAIN
+        Training windows: a table with one row per window (.csv or .tsv) and the columns recording,
+        start, stop, subject and optionally label; or a folder of labeled recordings, a BIDS
+        dataset, or a store with labels.
+    test : TEST
+        Test windows, in the same form. Copies are only found in recordings, because tables have no
+        signals.
+    """
+    with report_failures():
+        from braindecode_pars import datasets, evaluation
+        from braindecode_pars.recordings.side_tables import read_table
+
+        def read(side: str) -> Any:
+            if Path(side).suffix.lower() in (".csv", ".tsv"):
+                return read_table(side, Path())
+            return datasets.load(side, **reading_of(side, options))
+
+        result = evaluation.audit_split(read(train), read(test))
+        show(str(result))
+    if result.has_leak:
+        raise typer.Exit(1)
 
 
 @documented
@@ -557,9 +571,9 @@ def predict(
         Rescale each recording to the amplitude of the training data, by one factor, which is
         printed. For recordings with a different unit or gain, such as from wearable devices.
     adapt
-        Adapt a model of fit --few-labels to each recording before predicting it: center the
-        features with the windows of the recording, and calibrate with its annotations, if they
-        contain at least two classes of the model.
+        Adapt a model of fit --few-labels to each recording before predicting it. The features are
+        centered with the windows of the recording. If the annotations of the recording contain at
+        least two classes of the model, the classifier is also calibrated with these labels.
     labels
         With --adapt: table with the labels of files, instead of annotations, as in fit.
     label_column
@@ -574,8 +588,7 @@ def predict(
     """
     if not adapt and (labels or classes):
         raise typer.BadParameter("--labels and --class require --adapt.")
-    advice = f"Finished recordings are stored in {out}. Run the same command to resume."
-    with report_failures(advice):
+    with report_failures(RESUME.format("recordings", out)):
         from braindecode_pars.cli import predicting
 
         named = _class_of_each_label(classes)
@@ -599,10 +612,11 @@ def reproduce(
 ) -> None:
     """Reproduce table 1 of the paper: compare from scratch, MAE, MP3, DropPos and PARS.
 
-    Two-fold design: each pretext task is pretrained without labels on half of the subjects, with
-    equal numbers of steps; its frozen encoder is then trained with the labels of four subjects and
-    tested on the other half, and vice versa. The numbers of pretrainings and fits are printed
-    first. To resume, run the same command. Example: braindecode-pars reproduce sleep
+    Two-fold design: for each pretext task, an encoder is pretrained without labels on half of the
+    subjects, with the same number of steps, and frozen. A classifier with this encoder is trained
+    with the labels of four subjects, and tested on the other half. Then the halves are swapped. The
+    numbers of pretrainings and fits are printed first. To resume, run the same command. Example:
+    braindecode-pars reproduce sleep
 
     Options
     -------
@@ -617,7 +631,7 @@ def reproduce(
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
-    with report_failures(f"Finished results are stored in {out}. Run the same command to resume."):
+    with report_failures(RESUME.format("results", out)):
         from braindecode_pars.cli import evaluation_report
 
         options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
@@ -631,12 +645,12 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     Options
     -------
     name
-        Encoder whose card is printed: name of a bundled encoder, folder, or model id. Default: a
-        table of all bundled encoders.
+        Encoder whose card is printed: name of a bundled encoder, folder, or model id. If omitted, a
+        table of all bundled encoders is printed.
     audit
         Print a probing analysis: how well spectral slope, band power and other signal properties
-        can be decoded from the features (R2), compared with a random encoder. It is stored for
-        bundled encoders, and computed for other encoders.
+        can be decoded from the features (R2), compared with a random encoder. For bundled encoders,
+        the stored analysis is printed; for other encoders, it is computed.
     """
     if audit and name is None:
         raise typer.BadParameter("--audit requires the name or folder of an encoder.")
@@ -652,7 +666,9 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (study, store, plan, pretrain, fit, evaluate, predict, reproduce, encoders):
+for command in (
+    *(study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders),
+):
     app.command(cls=ProtocolCommand if command is evaluate else None)(command)
 _echo = ConsoleHandler()
 

@@ -18,9 +18,6 @@ from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import preprocessing
 
-#: Recipes of corpora that share subjects with other corpora.
-_OVERLAPPING = [name for name, recipe in datasets.RECIPES.items() if recipe.leave_out]
-
 
 def find_corpora(
     folders: list[tuple[str, str]],
@@ -51,32 +48,26 @@ def find_corpora(
     Raises
     ------
     ValueError
-        If a recipe or a setting is unknown, a folder is excluded without TUEG, or a corpus has no
-        labels.
+        If a recipe or a setting is unknown. If ``exclude`` contains a folder, but no corpus shares
+        subjects with other corpora. If ``labels`` is True, but a corpus has no labels.
     FileNotFoundError
         If a folder or a file in ``exclude`` does not exist, or a folder contains no recording of
         its recipe.
     """
     names = [name for name, _ in folders]
-    excluded_folders = [path for path in exclude if path.is_dir()]
     for name in names:
-        if name not in datasets.RECIPES:
-            raise ValueError(
-                f"Unknown --recipe {name!r}; use one of {', '.join(datasets.RECIPES)}."
-            )
+        checks.choice(*datasets.RECIPES).check("--recipe", name)
     for key in settings:
         if key.partition(".")[0] not in names or "." not in key:
             raise ValueError(
                 f"Invalid --set {key}: expected NAME.KEY=VALUE, where NAME is a recipe given with "
                 f"--recipe ({', '.join(names)})."
             )
-    if excluded_folders and not set(names) & set(_OVERLAPPING):
-        raise ValueError(
-            f"--exclude {excluded_folders[0]} is a folder, but only {', '.join(_OVERLAPPING)} "
-            "shares subjects with other corpora. Pass a text file with one subject per line."
-        )
+    excluded_folders = [path for path in exclude if path.is_dir()]
     texts = [path.read_text() for path in exclude if path not in excluded_folders]
     lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
+    # Without a corpus that shares subjects with other corpora, the recipe refuses the folders.
+    with_folders = [name for name in names if datasets.RECIPES[name].leave_out] or names
     sources: list[Any] = []
     for name, folder in folders:
         recipe = datasets.RECIPES[name]
@@ -87,12 +78,11 @@ def find_corpora(
             )
         prefix = f"{name}."
         options = {k.removeprefix(prefix): v for k, v in settings.items() if k.startswith(prefix)}
-        excluded: list[Any] = [*(excluded_folders * (name in _OVERLAPPING)), *lists]
-        sources.append(
-            recipe.labeled(folder, **options)
-            if labels
-            else recipe.continuous(folder, exclude=excluded, **options)
-        )
+        if labels:
+            sources.append(recipe.labeled(folder, **options))
+            continue
+        excluded: list[Any] = [*(excluded_folders if name in with_folders else ()), *lists]
+        sources.append(recipe.continuous(folder, exclude=excluded, **options))
     corpora = sources if labels else without_left_out(sources)
 
     # Included and excluded subjects, and listed subjects that are in none of the corpora
@@ -146,7 +136,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     subjects = list(map(str, finished.subjects))
     show(f"Subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.skipped:
-        show(f"{len(finished.skipped)} recordings were skipped:")
+        show(f"Skipped recordings ({len(finished.skipped)}):")
     for name, reason in finished.skipped.items():
         show(f"  {name}: {reason}")
 
@@ -170,7 +160,8 @@ def show_plan(
     store : Path | None
         Folder of a store.
     n_windows, sfreq, n_chans
-        Number of windows per pass, sampling rate and number of channels, if there is no store.
+        Number of windows per pass over the data, sampling rate and number of channels, if there is
+        no store.
     """
     seconds = max(config.lengths)
     if store is not None:
@@ -205,7 +196,7 @@ def show_plan(
 def show_encoders() -> None:
     """Print a table of the bundled encoders, with one column per encoder.
 
-    There are more properties than encoders, so the properties are the rows to save width.
+    The rows are properties. There are more properties than encoders, so this saves width.
     """
     names = model_files.bundled_names()
     if not names:
@@ -301,8 +292,8 @@ def show_audit(name: str) -> None:
             print_frame(shown)
     show(
         "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
-        "perfect prediction, 0 is no better than the mean. An R2 above the R2 of the tokens and of "
-        "the random encoder is due to pretraining."
+        "perfect prediction, 0 is no better than predicting the mean. An R2 above the R2 of the "
+        "tokens and of the random encoder is due to pretraining."
     )
 
 

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from braindecode_pars._common.names import CONTROLS
-from braindecode_pars.cli.terminal import documented, passed_options, report_failures, values
+from braindecode_pars.cli.terminal import RESUME, documented, report_failures, values
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Options of each protocol that are not options of all protocols.
@@ -91,36 +91,37 @@ def evaluate(
     method : NAME
         Method: {TASKS}, {BASELINES}; a published model NAME:WEIGHTS, such as
         cbramod:FILE; or a pretext task FILE.py:CLASS, whose code is executed. May be repeated.
-        Default: pars, scratch, band-power and tangent-space. Default with --encoder: the same
-        without pars; for transfer, scratch and band-power; for controls, probe, random-encoder,
-        band-power, tangent-space and classical-features. eegnet and shallow are trained for 500
-        epochs, as published, unless finetune_epochs is set.
+        Default: pars, scratch, band-power and tangent-space; without pars if encoders are passed
+        with names (--encoder NAME=FOLDER). Default of transfer with --encoder: scratch and
+        band-power. Default of controls with --encoder: probe, random-encoder, band-power,
+        tangent-space and classical-features. eegnet and shallow are trained for 500 epochs, as
+        published, unless finetune_epochs is set.
     encoder : [NAME=]FOLDER
         Pretrained encoder: a folder, the name of a bundled encoder such as small, or a model id.
         Name several encoders: --encoder PARS=run1 --encoder MAE=run2. Adds three methods: the
         frozen encoder with a trained head, the fine-tuned encoder (trained in the same way as
-        scratch), and a frozen random encoder with a trained head. Pass --set freeze_encoder=true
-        or false to select one kind. For controls, the encoder is used in a linear probe if probe is
-        a method.
+        scratch), and a frozen random encoder with a trained head. To use only frozen or only
+        fine-tuned encoders, pass --set freeze_encoder=true or false. For controls, if probe is a
+        method, encoders are only used in linear probes.
     unequal_sizes
-        Allow encoders with different numbers of parameters, which are shown in the table. Other
-        methods then have the sizes given by --set, or the default sizes. Without this option, all
+        Allow encoders with different numbers of parameters; the numbers are shown in the table.
+        Other networks then have the sizes in --set, or the default sizes. Without this option, all
         networks have the size of the encoder.
     settings : KEY=VALUE
         Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true,
         smoothing=true (also score predictions smoothed over time), or C=0.01 for logistic
         regressions (C=null: selected by cross-validation over subjects). May be repeated.
     published
-        Use the published fine-tuning, with 200 epochs: paper.FINE_TUNING, and for eesm17 its noise
-        augmentation; for ablation, also the published sizes and pretraining: paper.CLASSIFIER. To
-        use the validation subjects of the paper, add --set validation=split. As with --set, eegnet
-        and shallow use the values of the parameters that they share.
+        Use the published settings of fine-tuning, with 200 epochs (paper.FINE_TUNING). For eesm17,
+        also use the published noise augmentation. For ablation, also use the published sizes and
+        pretraining (paper.CLASSIFIER). To use the validation subjects of the paper, add --set
+        validation=split. eegnet and shallow use only the settings of parameters that they have.
     metric : NAME
         Metric: {METRICS}. May be repeated. The figure and the tests use the first metric.
     against : NAME
         For compare and controls: reference method of the tests, such as scratch. Default for
-        compare: all pairs of methods. Default for controls: scratch if it is a method, otherwise
-        random-encoder.
+        compare: all pairs of methods are tested. Default for controls: scratch, or random-encoder
+        if scratch is not a method.
     n
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
         ablation, the last value is used. Default: all training subjects.
@@ -131,8 +132,9 @@ def evaluate(
     control : NAME
         For controls: control signals: {CONTROLS}. May be repeated. Default: all.
     test_subject : ID
-        Fixed test subject. May be repeated. Default: the test split of the corpus. For controls of
-        a corpus without a split: four folds of subjects with --n, leave-one-subject-out without.
+        Fixed test subject. May be repeated. Default: the test split of the corpus. For controls, if
+        the corpus has no test split: with --n, four folds of subjects are tested; without --n, one
+        subject is held out at a time.
     seeds
         Number of seeds; seeds are 0, 1, ... Default: 5; 1 for compare, leave-one-subject-out, and
         controls without --n.
@@ -142,20 +144,19 @@ def evaluate(
         Folder for the results.
     """
     _check_choice("protocol", [protocol], PROTOCOLS)
-    option_names = passed_options(context)
-    for option in option_names:
+    options = _passed_options(context)
+    for option in options:
         if not _accepts(protocol, option):
             accepting = ", ".join(name for name in PROTOCOLS if _accepts(name, option))
             raise typer.BadParameter(
-                f"The protocol {protocol} does not support {option}. Omit it, or use one of "
-                f"{accepting}."
+                f"The protocol {protocol} does not support {option}. Omit {option}, or use one of "
+                f"these protocols: {accepting}."
             )
-    required = REQUIRED.get(protocol)
-    if required is not None and required not in option_names:
+    if (required := REQUIRED.get(protocol)) and required not in options:
         raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
     _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
     _check_choice("control", control or [], CONTROLS)
-    with report_failures(f"Finished fits are stored in {out}. Run the same command to resume."):
+    with report_failures(RESUME.format("fits", out)):
         from braindecode_pars import datasets
         from braindecode_pars.cli import evaluation_report as report
         from braindecode_pars.datasets import any_source
@@ -188,6 +189,15 @@ def evaluate(
             report.show_controls(methods, windows, against=against, **arguments)
         else:
             report.run(protocol, methods, windows, against=against, **arguments)
+
+
+def _passed_options(context: typer.Context) -> list[str]:
+    """Return the options that were passed on the command line, such as ``--metric``."""
+    sources = {
+        param.opts[0]: context.get_parameter_source(param.name or "")
+        for param in context.command.params
+    }
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
 def _accepts(protocol: str, option: str) -> bool:

@@ -1,6 +1,6 @@
 """Implementation of the command ``evaluate``: run protocols, and print scores, costs and tests.
 
-Settings come from the paper and from options, data from :func:`datasets.load
+Settings come from the paper and from options. Data come from :func:`datasets.load
 <braindecode_pars.datasets.load>`.
 """
 
@@ -37,34 +37,36 @@ _FOLDS = 4
 def methods_of(
     protocol: str, names: list[str] | None, encoders: list[str] | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return classifiers by method name; for controls with probe, encoders are frozen."""
+    """Return the classifiers of a protocol by method name.
+
+    For controls with the method probe, encoders are only used in linear probes, not in networks.
+    """
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
         model_files.model_folder(encoder)  # raises an error for unknown names
-    default = _DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT
-    if by_name.keys() - {
-        "pretrained"
-    }:  # encoders of several tasks are compared without pretraining
-        default = tuple(name for name in default if name != "pars")
-    methods = baselines.make_methods(names or default, encoder=by_name or None, **settings)
-    if protocol == "controls" and "probe" in (names or default):
-        parts = (
-            ("random encoder", *by_name),
-            (baselines.FROZEN, baselines.ALL_WEIGHTS),
-            ("", baselines.CENTERED),
-        )
-        networks = {*map("".join, product(*parts))}
-        return {name: method for name, method in methods.items() if name not in networks}
+    if not names:
+        names = [*(_DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT)]
+        if by_name.keys() - {"pretrained"}:  # named encoders are compared without pretraining
+            names = [name for name in names if name != "pars"]
+    methods = baselines.make_methods(names, encoder=by_name or None, **settings)
+    if protocol == "controls" and "probe" in names:  # encoders are used in linear probes only
+        networks = (baselines.FROZEN, baselines.ALL_WEIGHTS)
+        return {
+            name: method
+            for name, method in methods.items()
+            if not any(suffix in name for suffix in networks)
+        }
     return methods
 
 
 def encoders_of(options: list[str] | None) -> dict[str, str]:
-    """Return encoders by name from options NAME=FOLDER; the name of a single encoder is optional.
+    """Return encoders by name from options NAME=FOLDER. A single encoder needs no name.
 
     Raises
     ------
     ValueError
-        If one of several encoders has no name, or two encoders have the same name.
+        If there are several encoders and an encoder has no name, or two encoders have the same
+        name.
     """
     options = options or []
     unnamed = [text for text in options if "=" not in text or Path(text).is_dir()]
@@ -72,7 +74,7 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
         return {"pretrained": options[0]}
     if unnamed:
         raise ValueError(
-            f"--encoder {unnamed[0]} has no name, which is required for several encoders. Use "
+            f"--encoder {unnamed[0]} has no name, but several encoders require names. Use "
             f"--encoder NAME={unnamed[0]}."
         )
     by_name = dict(option.split("=", 1) for option in options)
@@ -84,9 +86,10 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
 
 
 def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
-    """Return the subject identifiers in the dataset for names as text; None without names.
+    """Return the subject identifiers in the dataset for the values of ``--test-subject``.
 
-    A name may start with the corpus, as in stores and encoder cards: "tuab:aaaaaaab".
+    A name may start with the corpus, as in stores and encoder cards: "tuab:aaaaaaab". If there are
+    no names, return None.
     """
     by_text: dict[str, Any] = {}
     for recording in windows.datasets:
@@ -163,14 +166,15 @@ def show_controls(
 def reference_method(name: str | None, methods: Collection[str]) -> str:
     """Return the name of the reference method in tables.
 
-    ``name`` is the name in tables or of --method. If None, scratch, otherwise the random encoder.
+    ``name`` is a name as in tables or in ``--method``. If None, the reference method is "from
+    scratch", or the random encoder if "from scratch" is not a method.
     """
     if name is None:
         for method in map("".join, product(_AGAINST, ("", baselines.CENTERED))):
             if method in methods:
                 return method
         names = ", ".join(methods)
-        raise ValueError(f"--against is required: pass the reference method, one of {names}.")
+        raise ValueError(f"--against is required. Pass the reference method, one of {names}.")
     keys = {text.casefold().replace("-", " ") for text in (name, shown_name(name))}
     for method in methods:
         if method.casefold().replace("-", " ") in keys:
@@ -334,7 +338,7 @@ def classifier_settings(
     options : list of str | None
         Options ``--set KEY=VALUE``.
     published : bool
-        Whether to use the published fine-tuning; for EESM17, with noise augmentation.
+        Whether to use the published settings of fine-tuning; for EESM17, with noise augmentation.
     dataset : str
         Name of the corpus, or folder of a store of the corpus.
     pretrains : bool

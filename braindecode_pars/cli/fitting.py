@@ -23,7 +23,8 @@ from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
-from braindecode_pars.windows import convert, labels, preprocessing
+from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.windows import labels, preprocessing
 
 
 def fit_folder(
@@ -58,7 +59,6 @@ def fit_folder(
     is_folder = Path(folder).is_dir() and not is_store(folder)
     if not is_folder and "channels" in reading:  # stored windows: select channels in the model
         settings = {**settings, "channels": reading.pop("channels")}
-    reading = _with_classes(folder, reading)
     clf: FewLabelsClassifier | PARSClassifier
     arguments = {"random_state": 0, "verbose": 1, **settings}
     if method == "few-labels":
@@ -86,10 +86,8 @@ def fit_folder(
     clf.save(out)
     if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
         _warn_of_centering(clf, windows.datasets)
-    show(
-        f"Model saved to {out}, trained on all labeled windows. To predict other recordings:\n"
-        f"  braindecode-pars predict {shlex.quote(str(out))} RECORDING --out predictions"
-    )
+    show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
+    _show_predict_command(out)
     if n_subjects == 1:
         show(
             "All labeled windows come from one subject, so the accuracy on other subjects cannot "
@@ -104,14 +102,15 @@ def fit_folder(
         settings |= {"subject_centering": True} if clf.recenter_ else {}
     show(
         "Scores on the training recordings do not indicate the accuracy on new subjects. To "
-        f"estimate it by leave-one-subject-out cross-validation with {n_subjects} subjects "
-        f"(estimated run time on this machine: {max(minutes, 1):.0f} min), run:\n"
+        "estimate this accuracy by leave-one-subject-out cross-validation with "
+        f"{n_subjects} subjects (estimated run time on this machine: {max(minutes, 1):.0f} min), "
+        "run:\n"
         f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
         f"{' '.join(of_method)} --method band-power {_as_options('--load', reading)}"
         f"{_as_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}\n"
         "To study whether pretraining improves classification of these recordings, run "
-        "braindecode-pars study with the same folder and the same options for reading. It prints "
-        "the estimated run time before it starts."
+        "braindecode-pars study with the same folder and the same options for reading. This "
+        "command prints the estimated run time before it starts."
     )
 
 
@@ -122,17 +121,10 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
     return settings if card.sfreq is None else settings | {"sfreq": card.sfreq}
 
 
-def _with_classes(folder: str, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments for reading; for bundled datasets, --class selects classes."""
-    if Path(folder).exists() or not isinstance(reading.get("labels"), Mapping):
-        return reading
-    without_labels = {name: value for name, value in reading.items() if name != "labels"}
-    return without_labels | {"classes": reading["labels"]}
-
-
 def _describe(folder: str, windows: Any) -> int:
     """Print the number of recordings, subjects and windows, and return the number of subjects."""
-    table_of_windows = convert.as_windows(windows)
+    data = StudyData.of(windows)
+    table_of_windows = data.windows
     table = pd.DataFrame({"class": table_of_windows.labels, "subject": table_of_windows.groups})
     n_subjects = table["subject"].nunique()
     n_chans, n_times = windows[0][0].shape
@@ -144,7 +136,7 @@ def _describe(folder: str, windows: Any) -> int:
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
     names = labels.names_of_classes(counts.index.to_numpy(), table_of_windows.label_names) or {}
     print_frame(counts.rename(index=names).reset_index())
-    for finding in data_check.check_confounds(windows):
+    for finding in data_check.check_confounds(data):
         show(f"Warning: {finding.text}")
     return n_subjects
 
@@ -163,8 +155,9 @@ def _warn_of_centering(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> N
     if short := [n for n in lengths if n < transformers.MIN_WINDOWS]:
         show(
             f"Warning: {len(short)} of {len(lengths)} recordings have fewer than "
-            f"{transformers.MIN_WINDOWS} windows (minimum: {min(short)}), which the command "
-            f"predict requires for centering. Use shorter windows, or {remedy}."
+            f"{transformers.MIN_WINDOWS} windows (minimum: {min(short)}), but the command predict "
+            f"requires {transformers.MIN_WINDOWS} windows for centering. Use shorter windows, or "
+            f"{remedy}."
         )
 
 
@@ -209,18 +202,19 @@ def study_folder(
         n_jobs = reading.get("n_jobs")
     else:
         n_jobs = reading.pop("n_jobs", None)  # stored windows are not read in parallel
-    reading = SAMPLE_CLASSES.get(folder, {}) | _with_classes(folder, reading)
+    reading = SAMPLE_CLASSES.get(folder, {}) | reading
     caught: list[Collected] = []
     with collected(caught):
         windows = datasets.load(folder, **reading)
     for message, category, file, line in caught:
         warnings.warn_explicit(message, category, file, line)
     name = any_source.title(folder).replace("_", " ")
-    check = data_check.check_data(windows, in_spite_of=in_spite_of)
+    data = StudyData.of(windows)
+    check = data_check.check_data(data, in_spite_of=in_spite_of)
     # Quick studies do not use a bundled encoder, and the preprocessing of stores and bundled
     # datasets cannot be changed
     if is_folder and settings.effort != "quick":
-        recorded = preprocessing.agreed(convert.as_windows(windows).recordings["preprocessing"])
+        recorded = preprocessing.agreed(data.windows.recordings["preprocessing"])
         differences = load_encoder(encoder).card.differences(recorded)
         for difference in differences:
             show(f"Encoder {encoder}: {difference}. {windows_estimator.advice([difference])}")
@@ -234,9 +228,7 @@ def study_folder(
         show(f"Report written to {out / 'report.html'}.")
         return
     show("Estimating the run time on a few windows ...")
-    plan = study_plan.plan_study(
-        windows, check, settings, out=out, dataset=name, unlabeled_label=-1
-    )
+    plan = study_plan.plan_study(data, check, settings, out=out, dataset=name, unlabeled_label=-1)
     plan.about["command"] = f"braindecode-pars {shlex.join(sys.argv[1:])}"
     plan.about["warnings"] = [str(message) for message, *_ in caught]
     _show_plan(plan, n_jobs)
@@ -262,7 +254,7 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     bound = "at least " if minutes.isna().any() else ""
     controls = ""
     if plan.effort.controls and plan.primary:
-        controls = "control analyses, which are run after a significant improvement, and "
+        controls = "control analyses (only after a significant improvement) and "
     show(
         f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min with "
         f"{n_processes} process{'es' * (n_processes > 1)}, plus {controls}the final training of "
@@ -278,13 +270,16 @@ def _show_study(result: Study, out: Path) -> None:
         table["subject-centered"] = table["subject-centered"].map({True: "yes", False: ""})
         metric = result.metric.replace("_", " ")
         title = f"{metric} with {result.n_labeled} labeled subjects (uncorrected 95 % CI)"
-        print_frame(table.round(3), title, 1)
+        print_frame(table.round(3), title, 2)
     show("\n".join(["", *result.answers]))
     show(f"Report written to {out / 'report.html'}, with scores.csv, levels.csv and study.json.")
     if result.recommendation is not None and result.recommendation.folder:
         show(
             f"To predict other recordings with {result.recommendation.method}, trained on all "
-            "labeled subjects:\n"
-            f"  braindecode-pars predict {shlex.quote(str(out / 'model'))} RECORDING "
-            "--out predictions"
+            "labeled subjects:"
         )
+        _show_predict_command(out / "model")
+
+
+def _show_predict_command(model: Path) -> None:
+    show(f"  braindecode-pars predict {shlex.quote(str(model))} RECORDING --out predictions")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, __version__
@@ -21,21 +20,10 @@ from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.predictions.recording import (
-    check_transitions,
-    class_texts,
-    prepare_recording,
-    rescale_signals,
-    usable_starts,
-    windows_from,
-)
-from braindecode_pars.predictions.results import (
-    MARK,
-    MINUTES,
-    Results,
-    write_summary,
-)
-from braindecode_pars.recordings import folders, label_files, readers, search, side_tables
+from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
+from braindecode_pars.predictions.recording import check_transitions
+from braindecode_pars.predictions.results import MARK, MINUTES, Results, write_summary
+from braindecode_pars.recordings import folders, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
@@ -51,6 +39,9 @@ def predict_recordings(
     **options: Any,
 ) -> int:
     """Predict recordings, write and print a summary, and return the number of failed recordings.
+
+    If a recording cannot be predicted, the reason is in the summary, and the other recordings are
+    predicted.
 
     Parameters
     ----------
@@ -75,15 +66,15 @@ def predict_recordings(
     Raises
     ------
     ValueError, OSError
-        If the model or the recordings are not found, the folder contains other files, or, without
-        ``overwrite``, a file would be replaced; no files are written then. A recording that cannot
-        be predicted is a row of the summary.
+        If the model or the recordings are not found, ``out`` contains other files, or ``overwrite``
+        is False and a file would be replaced. In these cases, no files are written.
     """
     targets = find_recordings(paths)
+    model_folder = model_files.model_folder(model)
+    kinds = model_files.kinds_in(model_folder)
+    classifiers = (kind for kind in kinds if names.MODEL_KINDS[kind].entry == "classifier")
+    kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
     with silent("unsaved_parameters"):  # of fit, which this command does not call
-        kinds = model_files.kinds_in(model_files.model_folder(model))
-        classifiers = (k for k in kinds if names.MODEL_KINDS[k].entry == "classifier")
-        kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
         clf: Classifier = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
@@ -92,7 +83,7 @@ def predict_recordings(
             "Expected {metric} on a new subject: {score:.2f} (95 % prediction interval {low:.2f} "
             "to {high:.2f}).".format(**expected)
         )
-    weights = model_files.model_folder(model) / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
+    weights = model_folder / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
     segments: Mapping[Path, Any] = {}
     if adapt is not None:
@@ -103,7 +94,7 @@ def predict_recordings(
             )
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
-        segments = _labeled_segments(labels, adapt["column"], targets)
+        segments = labeled_segments(labels, adapt["column"], targets)
     folder = ResultsFolder(out, "predictions", marks=(MARK,))
     if folder.is_ours:
         files.read_checked(out / MARK)  # refuses a file of the same name of another program
@@ -115,7 +106,9 @@ def predict_recordings(
             results for results in all_results if not results.finished(overwrite=overwrite)
         ]
         problems: dict[str, str] = {}
-        bar = training.ProgressBar(unfinished, desc="predicting", unit=" recordings")
+        bar = training.ProgressBar(
+            unfinished, desc="predicting", unit=" recordings", disable=not unfinished
+        )
         try:
             for results in bar:
                 adaptation = (adapt["classes"], segments.get(results.recording)) if adapt else None
@@ -126,7 +119,7 @@ def predict_recordings(
             table, file = write_summary(folder, problems, overwrite=overwrite)
     if file.name != "summary.csv":
         show(
-            f"summary.csv was modified after it was written, so the summary is saved as "
+            f"summary.csv was modified after it was written, so the new summary was saved as "
             f"{file.name}. Pass --overwrite to replace both files."
         )
     show_summary(table, file, len(targets), len(targets) - len(unfinished))
@@ -162,75 +155,6 @@ def _predict(
         bar.write(f"{name} failed: {problem}", file=sys.stderr)
         return problem
     return None
-
-
-def _labeled_segments(
-    labels: str | None, column: str, recordings: Collection[Path]
-) -> dict[Path, Any]:
-    """Return the labeled segments of recordings in a table. Rows of other files are ignored."""
-    if labels is None:
-        return {}
-    table = side_tables.read_table(labels, Path())
-    if "file" not in table:
-        raise ValueError(
-            f"--labels {labels} has the columns {checks.format_list([*table])}, but requires a "
-            "column 'file'."
-        )
-    matched_files = label_files.files_named(table, recordings, labels)
-    table = table[[file is not None for file in matched_files]]
-    if table.empty:
-        raise ValueError(
-            f"--labels {labels} contains no row for any of these recordings: "
-            f"{checks.format_list([*map(str, recordings)])}. Check the column 'file'."
-        )
-    labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
-    return {entry.file: entry.segments for entry in labeled_files}
-
-
-def adapted_to(
-    clf: Any, file: Path, classes: Mapping[str, str], segments: Any = None, *, rescale: bool
-) -> tuple[Any, str]:
-    """Return a classifier adapted to one recording, and a description of the data it used.
-
-    Parameters
-    ----------
-    clf : fitted classifier
-        Classifier with a method ``adapt``.
-    file : Path
-        The recording.
-    classes : mapping of str to str
-        Class of each label; empty if the labels are the classes of the model.
-    segments : Any
-        Labeled segments from a table, instead of annotations.
-    rescale : bool
-        As in ``predict_raw``.
-    """
-    raw, name = readers.open_recording(file)
-    recording, length = prepare_recording(raw, name, clf), clf.n_times_
-    if rescale:
-        rescale_signals(recording, clf)
-    code_of = {text: i for i, text in enumerate(class_texts(clf))}
-    annotations = label_files.annotations_of(file, raw, segments)
-    texts = [classes.get(text, "") if classes else text for text in annotations.description]
-    start = np.rint(annotations.onset * recording.sfreq).astype(int)
-    stop = np.rint((annotations.onset + annotations.duration) * recording.sfreq).astype(int)
-    # A label without a duration applies to the window that starts at its onset, as in fit.
-    is_mark = (annotations.duration == 0) & np.isin(texts, [*code_of]) & (start >= 0)
-    stop = np.where(is_mark, start + length, stop)
-    marks = start[is_mark & (stop <= recording.signals.shape[1])]
-    starts = usable_starts(recording, length)
-    starts = np.union1d(starts, marks[recording.may_use(marks, length)])
-    codes = np.full(len(starts), -1)
-    for text, first, last in zip(texts, start, stop, strict=True):
-        codes[(starts >= first) & (starts + length <= last)] = code_of.get(text, -1)
-    counts = {text: int(np.sum(codes == i)) for text, i in code_of.items()}
-    labels, basis = None, "its unlabeled windows"
-    if np.count_nonzero([*counts.values()]) > 1:  # calibration requires at least two classes
-        labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
-        counts_text = checks.format_list([f"{n} {text}" for text, n in counts.items()])
-        basis = f"its labeled windows ({counts_text}), which are also predicted"
-    windows = windows_from(recording, starts, length)
-    return clf.adapt(windows, labels), basis
 
 
 def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished: int) -> None:
@@ -308,7 +232,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     FileNotFoundError
         If a folder contains no recording.
     ValueError
-        If two recordings would have the same results, or two headers refer to the same file of
+        If two recordings would have the same result files, or two headers refer to the same file of
         signals.
     """
     targets: dict[Path, Path] = {}
@@ -331,7 +255,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
                     "Pass the folder that contains both, or predict them into different folders."
                 )
             raise ValueError(
-                f"{first} and {file} would have the same results, {target}_predictions.csv. "
-                f"{advice}"
+                f"{first} and {file} would have the same result files, such as "
+                f"{target}_predictions.csv. {advice}"
             )
     return targets

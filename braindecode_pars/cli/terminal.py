@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Advice after Ctrl-C of a command that resumes: finished parts, and the folder of the results.
+RESUME = "Finished {} are stored in {}. Run the same command to resume."
+
+
 @contextmanager
 def report_failures(advice: str = "") -> Iterator[None]:
     """Print errors that users can correct without a traceback; re-raise other errors.
@@ -69,7 +73,7 @@ def show(content: Any, end: str = "\n") -> None:
 class ConsoleHandler(logging.Handler):
     """Print the log of the package: information to standard output, warnings to standard error.
 
-    Repeated lines are printed once, and their number at the end of the command.
+    A repeated line is printed once. The number of repetitions is printed at the end of the command.
     """
 
     def __init__(self) -> None:
@@ -89,38 +93,36 @@ class ConsoleHandler(logging.Handler):
         self.counts.clear()
 
 
-def passed_options(context: typer.Context) -> list[str]:
-    """Return the options that were passed on the command line, such as ``--dtype``."""
-    sources = {
-        p.opts[0]: context.get_parameter_source(p.name or "") for p in context.command.params
-    }
-    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-
-
 Command = Callable[..., None]
-#: Type of the option --set.
-SETTINGS = Annotated[list[str], typer.Option("--set")]
-#: Type of the option --jobs.
-JOBS = Annotated[int, typer.Option("--jobs")]
+#: Types of further options, if they are not texts.
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("sfreq", "low", "high", "mains", "window_seconds"), float),
+    "channels": Annotated[list[str], typer.Option("--channel")],
+    "classes": Annotated[list[str], typer.Option("--class")],
+    "settings": Annotated[list[str], typer.Option("--set")],
+    "random_state": Annotated[int, typer.Option("--seed")],
+    "n_jobs": Annotated[int, typer.Option("--jobs")],
+}
 
 
 def with_options(
-    kinds: Mapping[str, Any] | None = None,
     source: Callable[..., Any] | None = None,
+    types: Mapping[str, Any] | None = None,
     defaults: Mapping[str, str] | None = None,
 ) -> Callable[[Command], Command]:
-    """Make a command from a function, with the help texts in its docstring.
+    """Make a command from a function, with help texts from the docstring of the function.
 
     Positional parameters become arguments, and keyword-only parameters become options. A boolean
-    option has no ``--no-NAME``. Entries of the section Options that are not parameters become
-    further options; the function receives the values that were passed as ``options``.
+    option has no ``--no-NAME``. Entries in the section Options of the docstring that are not
+    parameters become further options. Their values, if passed, are in the argument ``options`` of
+    the function.
 
     Parameters
     ----------
-    kinds : mapping of str to type | None
-        Types of further options that are not texts.
     source : callable | None
         Function whose docstring also describes further options.
+    types : mapping of str to type | None
+        Types of further options that differ from the types in this module.
     defaults : mapping of str to str | None
         Default values of further options, as shown in the help.
     """
@@ -132,7 +134,7 @@ def with_options(
         further = [name for name in texts if name not in signature]
         parameters = [parameter for parameter in signature.values() if parameter.name != "options"]
         for name in further:
-            hints[name] = (kinds or {}).get(name, str)
+            hints[name] = (_TYPES | dict(types or {})).get(name, str)
             texts[name]["show_default"] = (defaults or {}).get(name, False)
             parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None))
 
@@ -218,7 +220,10 @@ def print_frame(
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return values by key. A value is JSON, None, True or False; otherwise it is a string."""
+    """Return values by key from options KEY=VALUE.
+
+    A value that is not JSON, None, True or False is a string.
+    """
     value_by_key: dict[str, Any] = dict(pairs(options, name))
     for key, text in value_by_key.items():
         with suppress(ValueError):

@@ -13,6 +13,7 @@ from braindecode_pars._common.files import import_file
 from braindecode_pars.datasets import folder, simulated
 from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.ucddb import sleep
+from braindecode_pars.recordings import braindecode_zarr
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.windows import amplitudes
 from braindecode_pars.windows.convert import as_windows
@@ -42,6 +43,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - folder of recordings or BIDS dataset, see
           :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`;
         - store with labels, see :class:`~braindecode_pars.signal_store.SignalStore`;
+        - folder of a windows dataset that braindecode wrote in Zarr format, as downloaded from the
+          Hugging Face Hub;
         - name of a corpus in :data:`RECIPES`;
         - ``"sleep"`` or ``"mental_arithmetic"`` for the bundled sample datasets, or
           ``"simulated"``;
@@ -52,7 +55,9 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         ``load`` as the first argument.
     **settings
         Further arguments of the function that loads the source, such as ``window_seconds``, or
-        ``classes`` of :func:`sleep`. For a store, ``subjects`` selects the subjects.
+        ``classes`` of :func:`sleep`. For a store, ``subjects`` selects the subjects. For a Zarr
+        dataset, ``preload=False`` does not read all samples into memory; braindecode then writes an
+        uncompressed copy to a hidden folder next to the dataset.
 
     Returns
     -------
@@ -62,15 +67,16 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Raises
     ------
     TypeError
-        If the source has no such setting.
+        If a setting is not an argument of the function that loads the source.
     ValueError
         If the source is unknown, if the folder of a corpus is missing, or if a store has no labels.
 
     Warns
     -----
     UserWarning
-        If recordings differ from the other recordings by a factor of more than 20 in amplitude, or
-        channels differ from the other channels of the recording by a factor of more than 30.
+        If the amplitude of a recording differs from the other recordings by a factor of more than
+        20, or the amplitude of a channel differs from the other channels of the recording by a
+        factor of more than 30.
 
     Examples
     --------
@@ -100,7 +106,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
             )
         read = partial(RECIPES[source].load, data_path)
     elif folder_or_store.is_dir() and (data_path is None or Path(source).suffix != ".py"):
-        read = partial(folder.load, folder_or_store)
+        read = _reader_of(folder_or_store)
     elif Path(source).suffix == ".py":
         module = import_file(Path(source))
         if not callable(getattr(module, "load", None)):
@@ -120,6 +126,14 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         # folder.load warns itself; for a store, fit warns.
         amplitudes.warn_of_amplitude_outliers(as_windows(windows))
     return windows
+
+
+def _reader_of(path: Path) -> Callable[..., BaseConcatDataset]:
+    """Return the function that reads a folder of recordings, or of a Zarr dataset."""
+    zarr = braindecode_zarr.find_zarr(path)
+    if zarr is None:
+        return partial(folder.load, path)
+    return partial(braindecode_zarr.read_zarr, zarr, preload=True)
 
 
 def _check_arguments(read: Callable, source: str, settings: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ the difference between the classes may be an effect of time.
 
 :func:`datasets.mental_arithmetic <braindecode_pars.datasets.mental_arithmetic>` loads a bundled
 sample of this corpus. The folder ``sample_data`` contains the signals, and ``README.md`` their
-license and origin. They were created by ``docs/experiments/make_sample.py``.
+license and origin. The sample was created by ``docs/experiments/make_sample.py``.
 """
 
 import re
@@ -94,7 +94,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     Raises
     ------
     FileNotFoundError
-        If the folder contains no such recording.
+        If the folder contains no recording of this corpus, or no recording of a requested subject.
     ValueError
         If two files have the same name.
 

@@ -175,7 +175,8 @@ def load(
     :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid electrodes,
     unused inputs and signals that are not EEG are excluded and listed in a table. If no channel has
     the name of an electrode, all EEG channels shared by the recordings are used. A recording with
-    fewer than half of the usual channels raises an error, or is skipped with ``on_error="warn"``.
+    fewer than half of the usual channels (the channels of at least half of the recordings) raises
+    an error, or is skipped with ``on_error="warn"``.
 
     Parameters
     ----------
@@ -273,9 +274,9 @@ def load(
         If tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot be
         read. If an electrode is missing in some recordings, with a table of excluded channels. If
         recordings or labels are excluded, with a table of excluded items. If the line frequency
-        differs from ``mains``. If recordings differ from the other recordings by a factor of more
-        than 20 in amplitude, or channels differ from the other channels of the recording by a
-        factor of more than 30. If two recordings contain the same signals.
+        differs from ``mains``. If the amplitude of a recording differs from the other recordings by
+        a factor of more than 20, or the amplitude of a channel differs from the other channels of
+        the recording by a factor of more than 30. If two recordings contain the same signals.
 
     Examples
     --------

@@ -142,8 +142,8 @@ def sleep(
 
     Notes
     -----
-    :mod:`~braindecode_pars.datasets.simulated` describes the simulation. It is not a model of the
-    brain, so that scores of a method may be different on real sleep recordings.
+    :mod:`~braindecode_pars.datasets.simulated` describes the simulation. The simulation is not a
+    model of the brain, so scores of a method may be different on real sleep recordings.
 
     Examples
     --------

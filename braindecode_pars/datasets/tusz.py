@@ -68,11 +68,13 @@ def recordings(
     subjects : iterable of str | None
         Subjects to return. If None, return all subjects in the folder.
     dev : "train" | "valid" | "leave_out"
-        Use of the folder ``dev``. "train": the subjects of ``train`` and ``dev`` are pooled and
-        divided, as in the paper, which counts 675 subjects in all three folders and divides the
-        subjects outside the test set 80/20. "valid": ``dev`` is the validation set, ``train`` is
-        the training set, and no subjects are divided. "leave_out": ``dev`` is ignored, and only
-        the subjects of ``train`` are divided.
+        Use of the folder ``dev``:
+
+        - "train": the subjects of ``train`` and ``dev`` are pooled and divided. The paper counts
+          675 subjects in all three folders, and divides the subjects outside the test set 80/20.
+        - "valid": ``dev`` is the validation set, ``train`` is the training set, and no subjects
+          are divided.
+        - "leave_out": ``dev`` is ignored, and only the subjects of ``train`` are divided.
     split_seed : int
         Seed of the random division of subjects: 80 % are assigned to the split "train" and 20 % to
         "valid". The division does not depend on ``subjects``. The split of the folder ``eval`` is

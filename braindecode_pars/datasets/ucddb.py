@@ -1,9 +1,9 @@
 """UCDDB: sleep stages of patients with suspected sleep apnea (PhysioNet, 1.0.0).
 
 The corpus is the St. Vincent's University Hospital / University College Dublin Sleep Apnea
-Database. The paper does not use it. It is freely available, and
-:func:`datasets.sleep <braindecode_pars.datasets.sleep>` loads a bundled sample of this corpus. The
-folder ``sample_data`` contains the windows, and ``README.md`` their license and origin. They were
+Database. The paper does not use this corpus. The corpus is freely available, and
+:func:`datasets.sleep <braindecode_pars.datasets.sleep>` loads a bundled sample of it. The folder
+``sample_data`` contains the windows, and ``README.md`` their license and origin. The sample was
 created by ``docs/experiments/make_sample.py``.
 
 The original files of PhysioNet are read: signals from ``ucddb002.rec`` and so on, which are EDF
@@ -244,12 +244,13 @@ def sleep(
     channels, but not its name. To predict a recording with C4-A1 only, rename this channel to
     C3-A2.
 
-    The dataset does not contain REM sleep and the stages 1 and 2, so that a model trained on it
-    never predicts them. The subjects are patients with suspected sleep apnea. Stages 3 and 4
-    together correspond to N3 of the AASM rules, so that stage 3 vs. stage 4 is a difficult
-    classification task. The physical unit of the source files is unknown; it is assumed to be 100
-    microvolts. Signals are clipped during movements, and quantized in steps of one tenth of the
-    median amplitude of the subject. 14 windows of wake are flat; all of them are marked as ``bad``.
+    The dataset contains neither REM sleep nor the stages 1 and 2, so a model trained on this
+    dataset never predicts these stages. The subjects are patients with suspected sleep apnea.
+    Stages 3 and 4 together correspond to N3 of the AASM rules, so that stage 3 vs. stage 4 is a
+    difficult classification task. The physical unit of the source files is unknown; it is assumed
+    to be 100 microvolts. Signals are clipped during movements, and quantized in steps of one tenth
+    of the median amplitude of the subject. 14 windows of wake are flat; all of them are marked as
+    ``bad``.
 
     License: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
     Circulation 101(23).

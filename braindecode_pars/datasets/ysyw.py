@@ -2,7 +2,7 @@
 
 The length of a window is 30 seconds. As in braindecode, a stage lasts until the annotation of the
 next stage, and the last stage lasts for one window. Segments before the first stage, and stages
-annotated as "undefined", result in no labeled window. The stages of the subjects ``te...`` are not
+annotated as "undefined", have no labeled windows. The stages of the subjects ``te...`` are not
 published: ``load`` excludes these subjects, and requesting one of them raises an error. To pretrain
 on whole recordings, create a store: ``braindecode-pars store --recipe ysyw=FOLDER STORE``. The
 store contains only the recordings of unlabeled subjects and training subjects.

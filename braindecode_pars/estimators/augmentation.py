@@ -57,9 +57,9 @@ class ChannelNoise(Transform):
     Raises
     ------
     TypeError
-        When a probability or ``std`` is not a number.
+        If a probability or ``std`` is not a number.
     ValueError
-        When a probability is not in [0, 1], or ``std`` is negative.
+        If a probability is not in [0, 1], or ``std`` is negative.
 
     Examples
     --------
@@ -113,10 +113,10 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        When an entry has another type, or when arguments are missing or unknown. Also for a Mixup,
+        If an entry has another type, or when arguments are missing or unknown. Also for a Mixup,
         which mixes the labels of windows.
     ValueError
-        When a name is unknown or not supported, such as ``"Mixup"``.
+        If a name is unknown or not supported, such as ``"Mixup"``.
 
     Examples
     --------

@@ -95,7 +95,7 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         Parameters
         ----------
         start : EncoderStart
-            Start of this fit.
+            Initial encoder of this fit, and the settings of its pretraining.
         encoder : PatchEncoder
             Encoder, which is trained in place.
         parts : list of Windows
@@ -110,8 +110,9 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         if start.settings is None:
             if self.sham:
                 raise ValueError(
-                    "sham=True has no effect, because fit does not pretrain. Use sham=False, or "
-                    "pretrain: set pretext and, with an encoder, continue_pretraining=True."
+                    "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
+                    "pretrain, set pretext; if an encoder is passed, also set "
+                    "continue_pretraining=True."
                 )
             return
         further = parts[1:]
@@ -183,14 +184,15 @@ class TrainingCost(NamedTuple):
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
-    """Validate the unlabeled windows for pretraining; return a list with one entry, or no entry.
+    """Return the validated unlabeled windows for pretraining, as a list with one or no entry.
 
-    If the windows contain none of the channels in ``channels``, all their EEG channels are used.
+    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the windows
+    contain none of the channels in ``channels``, all of their EEG channels are used.
 
     Warns
     -----
     UserWarning
-        When the windows are not used, because ``fit`` does not pretrain.
+        If the windows are not used, because ``fit`` does not pretrain.
     """
     if unlabeled is None:
         return []
@@ -223,8 +225,9 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
     """Transformer: self-supervised pretraining of an encoder, then embedding of windows.
 
     Each window is transformed to one feature vector, for linear probes and visualization. Every
-    channel is embedded as in fine-tuning (section 2.4: grid patches, encoder, mean over time). The
-    features of the channels are then concatenated or pooled, without trained parameters.
+    channel is embedded as in fine-tuning (section 2.4 of the paper): the encoder is applied to
+    consecutive patches, and its output is averaged over time. The features of the channels are then
+    concatenated or pooled, without trained parameters.
 
     Parameters
     ----------
@@ -232,11 +235,11 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         Pooling of the channels. ``"channels"`` concatenates the features of the channels, so that a
         linear probe can distinguish them. Every window must then contain the channels of ``fit``,
         which are matched by name. ``"mean_std"`` computes the mean and the standard deviation over
-        the channels, and ``"mean"`` only the mean. Both accept any montage and do not depend on
-        the order of the channels. ``"auto"`` is ``"channels"`` if all windows of ``fit`` have the
-        same montage, and ``"mean_std"`` otherwise. If the embedder was created by
-        ``from_pretrained`` from an encoder, and was therefore not fitted, ``"auto"`` is determined
-        by the first windows that are transformed.
+        the channels, and ``"mean"`` only the mean. ``"mean_std"`` and ``"mean"`` accept any montage
+        and do not depend on the order of the channels. ``"auto"`` is ``"channels"`` if all windows
+        of ``fit`` have the same montage, and ``"mean_std"`` otherwise. An embedder that
+        ``from_pretrained`` created from an encoder was not fitted; ``"auto"`` then depends on the
+        first windows that are transformed.
     layer : int
         Layer of the encoder whose output is used: 0 for the tokens with position encoding, k for
         the output of block k, and -1 for the output of the last block after the final

@@ -1,4 +1,4 @@
-"""Encoder of a fit before training: loaded or new, with the settings of its pretraining."""
+"""Initial encoder of a fit, which is loaded or new, and the settings of its pretraining."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 @dataclass(frozen=True)
 class EncoderStart:
-    """Encoder of a fit before training, and the settings of its pretraining.
+    """Initial encoder of a fit, and the settings of its pretraining.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class EncoderStart:
     settings: PretrainingSettings | None
 
     def n_steps(self, n_windows: int) -> float:
-        """Return the maximum number of pretraining steps, including those of a loaded encoder.
+        """Return the maximum number of pretraining steps, including the steps of a loaded encoder.
 
         NaN when the number is unknown.
         """
@@ -76,7 +76,7 @@ class EncoderStart:
         parts: list[Windows],
         preprocessing: Preprocessing,
     ) -> cards.EncoderCard:
-        """Return the card of the encoder after its pretraining on the parts."""
+        """Return the card of the encoder after it was pretrained on the windows in ``parts``."""
         plan: Any = self.settings
         batches = [batch for row in net.history for batch in row["batches"]]
         # The batch that was interrupted by Ctrl-C has no size.
@@ -112,15 +112,15 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
     Parameters
     ----------
     estimator : estimator
-        Estimator with the parameter ``encoder``. If ``encoder`` is None or is trained further, also
-        with the parameters of a new encoder and of pretraining.
+        Estimator with the parameter ``encoder``. If ``encoder`` is None or is pretrained further,
+        the estimator must also have the parameters of a new encoder and of pretraining.
     windows : Windows
         Windows of ``fit``.
 
     Raises
     ------
     ValueError
-        When the windows are malformed, have another sampling rate than the pretrained encoder, or
+        If the windows are malformed, have another sampling rate than the pretrained encoder, or
         are shorter than a patch of the encoder.
     """
     n_chans, n_times = windows_estimator.check_fit_windows(windows)
@@ -147,9 +147,9 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
             assumption = f"assuming {card.sfreq:g} Hz, the sampling rate of the encoder"
         checks.warn_user(
             f"The sampling rate of X is unknown; {assumption}. Pass sfreq (in Hz) to "
-            f"{type(estimator).__name__}, or pass the X of as_sklearn to fit, which also contains "
-            "channel names and subjects. (scikit-learn converts a windows dataset to a list "
-            "without these.)"
+            f"{type(estimator).__name__}. If X was a windows dataset, scikit-learn has converted "
+            "it to a list without metadata: pass the X of as_sklearn to fit, which contains the "
+            "sampling rate, the channel names and the subjects."
         )
     sfreq = card.sfreq if windows.sfreq is None else windows.sfreq
     plan = pretraining_settings(estimator)

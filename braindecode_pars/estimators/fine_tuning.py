@@ -115,9 +115,10 @@ def fine_tuning_net(
 def n_epochs(params: Mapping[str, Any], train: Sequence | None) -> int:
     """Return the number of fine-tuning epochs: ``finetune_epochs``, or the default if it is None.
 
-    The result of training depends on the number of steps. A fixed number of epochs is sufficient
-    only if an epoch has several steps: 30 epochs with 36 windows can be as few as 30 steps. If
-    there are no training windows, the default is 30 epochs.
+    The result of training depends on the number of steps. If an epoch has few steps, a fixed number
+    of epochs is not sufficient: 30 epochs with 36 windows can be as few as 30 steps. The default is
+    therefore at least 30 epochs and at least 60 steps. If there are no training windows, it is 30
+    epochs.
 
     Examples
     --------
@@ -362,7 +363,8 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
-    """Return the chance-level validation loss: predicting the weighted class frequencies."""
+    """Return the chance-level validation loss: the loss of predicting weighted class
+    frequencies."""
     class_weights = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
     frequencies = class_weights * np.bincount(train.labels, minlength=n_classes)
     with np.errstate(divide="ignore"):  # a class without training windows
@@ -391,7 +393,7 @@ class CrossEntropy(nn.CrossEntropyLoss):
         \frac{\sum_i (1 - \epsilon) \, w_{y_i} \ell_i
         - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}}
 
-    (Szegedy et al. 2016, arXiv:1512.00567, section 7), with the same denominator.
+    (Szegedy et al. 2016, arXiv:1512.00567, section 7).
 
     In evaluation mode, labels are not smoothed. The validation loss therefore evaluates the
     predicted probabilities, and is comparable between values of ``label_smoothing``.

@@ -305,19 +305,20 @@ class PARSEstimator(embedder.EncoderEstimator):
 class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     """Self-supervised pretraining of an encoder, then fine-tuning as a classifier.
 
-    This scikit-learn classifier implements the complete method of the paper: a pretext task on
-    single channels (section 2), then a :class:`~braindecode_pars.PARSNet` on all channels (section
-    2.4). ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The default sizes are
+    This scikit-learn classifier implements the complete method of the paper (Sandino et al. 2025):
+    pretraining with a pretext task on single channels (section 2), then fine-tuning of a
+    :class:`~braindecode_pars.PARSNet` on all channels (section 2.4).
+    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The default sizes are
     smaller, so that training is feasible on a laptop.
 
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
         Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, such as ``"pars"``
-        or ``"mae"``, a class or an instance. Pretext tasks of space and time use a
-        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which encodes several channels jointly;
-        all other tasks use an encoder of single channels. If None, the model is trained from
-        scratch.
+        or ``"mae"``, a class or an instance. Tasks on all channels, such as ``"pars_space_time"``,
+        use a :class:`~braindecode_pars.models.SpaceTimeEncoder`, which encodes several channels
+        jointly; all other tasks use an encoder of single channels. If None, the model is trained
+        from scratch.
     pretext_params : dict | None
         Further arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
@@ -395,8 +396,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Number of epochs, batch size and learning rate of fine-tuning. If ``finetune_epochs`` is
         None, the number of epochs is 30, or the larger number that is required for 60 steps.
     finetune_warmup : float | None
-        Proportion of the fine-tuning steps in which the learning rate is warmed up. It is then
-        decreased to zero with cosine annealing, see
+        Proportion of the fine-tuning steps in which the learning rate is warmed up. In the
+        remaining steps, the learning rate is decreased to zero with cosine annealing, see
         :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, the learning rate is constant,
         or set by a scheduler in ``callbacks``.
     head_epochs : "auto" | int
@@ -426,18 +427,20 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         :func:`~braindecode_pars.estimators.augmentation.make_augmentation`.
     class_weight : "balanced" | dict | None
         Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c), with n training windows,
-        K classes and n_c training windows of class c (section 2.5). A dict maps labels to weights.
+        K classes and n_c training windows of class c (section 2.5 of the paper). A dict maps labels
+        to weights.
     validation : float | "split"
         Proportion of the subjects that ``fit`` holds out for internal validation. If the subjects
         are unknown, it is a proportion of the windows, stratified by label. ``"split"`` holds out
-        the recordings with ``split`` ``"valid"`` in their description, such as the validation
-        subjects of a published corpus; all other labeled windows must have the split ``"train"``.
-        The held-out windows are used neither for pretraining nor for fine-tuning. However, an
-        encoder that was pretrained elsewhere (``encoder``), or once for several fits (in
-        :func:`~braindecode_pars.evaluation.ablation`), may have been pretrained on these windows,
-        without labels. The state with the lowest validation loss is restored. The validation loss
-        is the mean cross-entropy of all held-out windows, weighted by the class weights. If 0, all
-        windows are used for training, and the model has the state of the last epoch.
+        the recordings whose description has the entry ``split="valid"``, such as the validation
+        subjects of a published corpus; all other labeled windows must have ``split="train"``. The
+        held-out windows are used neither for pretraining nor for fine-tuning. They may, however,
+        have been used, without labels, to pretrain an encoder outside of this fit: an encoder
+        passed as ``encoder``, or an encoder that is pretrained once for several fits (in
+        :func:`~braindecode_pars.evaluation.ablation`). At the end of fine-tuning, the state with
+        the lowest validation loss is restored. The validation loss is the mean cross-entropy of all
+        held-out windows, weighted by the class weights. If 0, all windows are used for training,
+        and the model has the state of the last epoch.
     unlabeled_label : hashable | None
         Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` uses -1,
         as in scikit-learn, and warns if any window has this label. Pass -1 to avoid the warning. If
@@ -481,7 +484,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Training data and pretext task of the encoder.
     fine_tuning_ : dict
         Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` that were
-        used, without "auto" and None.
+        used. They do not contain "auto" or None.
     history_ : pandas.DataFrame
         Losses of both phases, one row per epoch.
     load_report_ : LoadReport
@@ -511,6 +514,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
 
     Kumar et al. 2022, Fine-tuning can distort pretrained features and underperform
     out-of-distribution, arXiv:2202.10054.
+
+    Sandino et al. 2025, Learning the relative composition of EEG signals using pairwise relative
+    shift pretraining, arXiv:2511.11940.
 
     Szegedy et al. 2016, Rethinking the inception architecture for computer vision,
     arXiv:1512.00567.
@@ -549,8 +555,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
             windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). The order of
             the channels may differ between recordings. If recordings have different numbers of
-            channels, or different channels and ``electrode_position=True`` or spatial filters, the
-            channels shared by all recordings are used, and a warning lists the other channels.
+            channels, only the channels shared by all recordings are used, and a warning lists the
+            other channels. The same applies if recordings have different channels and the model
+            uses ``electrode_position=True`` or spatial filters.
         y : array-like, shape (n_windows,) | None
             Labels of any type. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
@@ -570,23 +577,23 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Raises
         ------
         TypeError
-            When ``X`` is of another type or contains continuous recordings, or when a parameter
+            If ``X`` is of another type or contains continuous recordings, or when a parameter
             has the wrong type.
         ValueError
-            When there are no windows, or windows are malformed or contain NaN; when labels are
+            If there are no windows, or windows are malformed or contain NaN; when labels are
             missing, are all equal, or are exactly -1 and +1 (see ``unlabeled_label``); when the
             sampling rate differs between recordings or from the encoder; when a window is shorter
             than a patch; when ``validation="split"`` and the split of a labeled window is neither
             "train" nor "valid"; when a loss is not finite.
         FileNotFoundError
-            When ``encoder`` is not an existing folder or model.
+            If ``encoder`` is not an existing folder or model.
         KeyboardInterrupt
             After Ctrl-C. The current weights are retained.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            When pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
+            If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
             loss at chance level, a validation loss that never decreased, or a class that is not
             predicted for any training window.
         """
@@ -624,8 +631,8 @@ encoder_lr_factor, gradient_clip, drop_prob, weight_decay, augmentation, callbac
 pretrain_callbacks
         As in :class:`~braindecode_pars.PARSClassifier`.
     validation : float | "split"
-        As in :class:`~braindecode_pars.PARSClassifier`, but a proportion of windows is not
-        stratified.
+        As in :class:`~braindecode_pars.PARSClassifier`. If windows are held out, because the
+        subjects are unknown, they are not stratified.
     precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`~braindecode_pars.PARSClassifier`.
 
@@ -697,9 +704,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         y : array-like, shape (n_windows,) | None
             Targets, in any unit. NaN marks windows without a target, which are used for pretraining
-            only. If None, the labels of the dataset are used, unless they are codes of named
-            classes. If the class names are numbers, such as ages, an error is raised, because the
-            codes are not the numbers. To convert the codes to the numbers, use ``X, y, _ =
+            only. If None, the labels of the dataset are used. If these labels are codes of named
+            classes, an error is raised, even if the names are numbers such as ages, because the
+            codes differ from these numbers. To convert codes to ages, use ``X, y, _ =
             as_sklearn(windows)`` and ``np.array([*map(float, X.label_names)])[y]``.
 
         Returns
@@ -720,7 +727,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            When pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
+            If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
             loss at chance level, or a validation loss that never decreased, or was never below the
             loss of predicting the mean of the training targets.
         """
@@ -739,8 +746,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if labels.are_equal(targets):
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"Training targets must differ, but all are {targets[0]:g}, which is equivalent to "
-                "one sample. Pass windows with at least two different targets."
+                f"All training targets are {targets[0]:g}, which is equivalent to one sample. Pass "
+                "windows with at least two different targets."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         parts: list[Any] = [train, valid]
@@ -836,7 +843,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Raises
         ------
         ValueError
-            When windows, targets or weights are malformed, or when no window has a target.
+            If windows, targets or weights are malformed, or when no window has a target.
         """
         check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)

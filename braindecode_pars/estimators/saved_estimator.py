@@ -1,8 +1,7 @@
 """Base class of estimators with an encoder: the start of their fit, saving and loading.
 
 A fitted estimator is stored in the model file of its network or encoder (``_common.model_files``),
-in an entry of its own. Parameters and labels are stored as JSON; pickle is neither read nor
-written.
+in a separate entry. Parameters and labels are stored as JSON; pickle is neither read nor written.
 """
 
 import copy
@@ -77,17 +76,18 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
 
     @abstractmethod
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """Return the tensors and the description, without the entries that all kinds have."""
+        """Return the entries of the description that only this kind of model has, and the
+        tensors."""
 
     def _windows_to_save(self) -> dict[str, Any]:
-        """Return the attributes of the windows of ``fit`` that are saved without a PARSNet."""
+        """Return the attributes of the windows of ``fit``, to save a model without a PARSNet."""
         names = [ch["ch_name"] for ch in self.chs_info_ or ()]
         return dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_, ch_names=names)
 
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        """Set the fitted attributes, also from a PARSNet or from an encoder with its card."""
+        """Set the fitted attributes from the description, and from a PARSNet or an encoder."""
         self.sfreq_ = described["windows"]["sfreq"]
         self.preprocessing_ = Preprocessing.of(described["preprocessing"])
         if "amplitudes" in described:
@@ -175,10 +175,11 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         sklearn.exceptions.NotFittedError
             Before ``fit``.
         OSError
-            When the folder cannot be written. Its previous content is then unchanged.
+            If the folder cannot be written. Its previous content is then unchanged.
         ValueError
-            When labels are neither strings nor numbers. Also when the folder contains another
-            model or other files; with ``share=True``, when it contains any additional file.
+            If labels are neither strings nor numbers. Also when the folder contains a model of
+            another kind, or files but no model. With ``share=True``, also when it contains any
+            other file.
         """
         check_is_fitted(self)
         folder = Path(folder).expanduser()
@@ -218,15 +219,15 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         Raises
         ------
         FileNotFoundError
-            When the folder or its model file does not exist.
+            If the folder or its model file does not exist.
         ValueError
-            When a file is corrupt or was edited, or when its tensors do not match the model that it
+            If a file is corrupt or was edited, or when its tensors do not match the model that it
             describes.
 
         Warns
         -----
         UserWarning
-            When parameters were not saved. For security, a file must not determine where a refit
+            If parameters were not saved. For security, a file must not determine where a refit
             reads, downloads or writes files. Therefore ``checkpoint_dir`` is never saved, and
             ``encoder`` is saved only if it is the name of a bundled encoder.
         """
@@ -280,7 +281,7 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
         FileNotFoundError, ValueError
             As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
         ImportError
-            When a download requires ``huggingface_hub`` and it is not installed.
+            If a download requires ``huggingface_hub`` and it is not installed.
 
         Examples
         --------
@@ -299,8 +300,8 @@ class SavedEstimator(windows_estimator.WindowsEstimator):
 
 
 #: Parameters that are never saved and never read, for security: a file must not determine from
-#: where a refit reads or downloads an encoder, or where it writes an encoder. A file must not
-#: determine either which code is run as a pretext task.
+#: where a refit reads or downloads an encoder, where it writes an encoder, or which code is run as
+#: a pretext task.
 _FOLDERS = ("encoder", "checkpoint_dir")
 
 

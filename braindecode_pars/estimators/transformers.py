@@ -41,7 +41,7 @@ def subject_numbers(
     Raises
     ------
     ValueError
-        When there are no windows, the subject of a window is unknown, or a subject has fewer
+        If there are no windows, the subject of a window is unknown, or a subject has fewer
         windows than ``min_windows``.
     """
     windows.check_not_empty()
@@ -131,7 +131,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
     difference between classes. In a subject with windows of one class only, it removes the whole
     difference.
 
-    **With** ``running=True`` **it is causal:** the windows of a subject must be in temporal order.
+    **Causal centering** (``running=True``): The windows of a subject must be in temporal order.
     Window :math:`i`, the n-th window of its subject, is centered by the mean of all windows of the
     subject up to and including window :math:`i`. This running mean is shrunk toward the mean
     :math:`m` of the training subjects, which has the weight of :math:`n_0` windows,
@@ -147,11 +147,11 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
     ----------
     transformer : transformer
         Required: a transformer of windows, such as
-        :class:`~braindecode_pars.evaluation.LogBandPower`,
-        :class:`~braindecode_pars.PARSEmbedder` or a pipeline. A clone is fitted. This class wraps
-        the transformer, instead of following it in a pipeline, because windows have subjects and
-        the features do not. It therefore works in scikit-learn's cross-validation and in the
-        protocols of :mod:`braindecode_pars.evaluation`, which pass only windows to ``predict``.
+        :class:`~braindecode_pars.evaluation.LogBandPower`, :class:`~braindecode_pars.PARSEmbedder`
+        or a pipeline. A clone is fitted. SubjectCentering contains the transformer, instead of
+        following it in a pipeline, because it requires the subject of each window, and features
+        have no subject. It therefore works in scikit-learn's cross-validation and in the protocols
+        of :mod:`braindecode_pars.evaluation`, which pass only windows to ``predict``.
     min_windows : int
         Minimum number of windows per subject. The error of a mean of n windows adds 1/n of the
         within-subject variance to each feature (10 % with the default of 10 windows). With
@@ -228,9 +228,9 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError
-            When ``min_windows`` is not an integer.
+            If ``min_windows`` is not an integer.
         ValueError
-            When ``transformer`` is not a transformer, the subject of a window is unknown, or a
+            If ``transformer`` is not a transformer, the subject of a window is unknown, or a
             subject has fewer windows than ``min_windows``. Errors of the transformer are also
             raised.
         """
@@ -358,8 +358,8 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
 
     Notes
     -----
-    The aligned signals are dimensionless. Directions without variance, such as the one removed by
-    an average reference, remain zero.
+    The aligned signals are dimensionless. Directions without variance, such as the direction that
+    an average reference removes, remain zero.
 
     References
     ----------
@@ -384,7 +384,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         self.min_windows = min_windows
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the channels. No covariance is stored: each :meth:`transform` computes its own.
+        """Store the channels. Covariances are computed in each call of :meth:`transform`, not here.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type or is out of range, there is no EEG channel, or a
+            If a parameter has the wrong type or is out of range, there is no EEG channel, or a
             channel in ``channels`` is missing.
         """
         windows_estimator.check_estimator(self)
@@ -429,7 +429,7 @@ class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
         NotFittedError
             Before :meth:`fit`.
         ValueError
-            When the subject of a window is unknown, a subject has fewer windows than
+            If the subject of a window is unknown, a subject has fewer windows than
             ``min_windows``, or a channel of :meth:`fit` is missing.
         """
         validation.check_is_fitted(self)

@@ -1,7 +1,7 @@
 """Base classes of classifiers of windows.
 
-LabelPredictor has predictions and a score. WindowsClassifier reads labels, and predicts windows and
-continuous recordings from logits.
+LabelPredictor provides predict, predict_proba and score. WindowsClassifier also reads the labels in
+``fit``, and predicts windows and continuous recordings from logits.
 """
 
 from abc import abstractmethod
@@ -46,8 +46,8 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
             ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the remaining channels,
             with a warning. If all channels of ``fit`` are missing, PARSClassifier uses all EEG
             channels, with a warning. A model with electrode positions uses the positions of the
-            channels in ``X``, and warns if none of them is known. Windows without channel names
-            are assumed to have the channels of ``fit``.
+            channels in ``X``, and warns if all of these positions are unknown. Windows without
+            channel names are assumed to have the channels of ``fit``.
 
             A FewLabelsClassifier with subject-wise centering requires all windows of a subject in
             one call.
@@ -63,7 +63,7 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            When there are no windows, when their sampling rate or their channels differ from those
+            If there are no windows, when their sampling rate or their channels differ from those
             of the model, when a window is too short, or when windows contain NaN. In a
             FewLabelsClassifier with subject-wise centering, also when the subject of a window is
             unknown, or when a subject has fewer than 10 windows.
@@ -114,7 +114,7 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            When windows, labels or weights are malformed, or when no window is labeled.
+            If windows, labels or weights are malformed, or when no window is labeled.
         """
         validation.check_is_fitted(self)
         windows = convert.as_windows(X, y, groups)
@@ -255,9 +255,9 @@ class WindowsClassifier(LabelPredictor):
         Raises
         ------
         TypeError
-            When ``raw`` is neither a Raw nor a path.
+            If ``raw`` is neither a Raw nor a path.
         ValueError
-            When a file cannot be read; when the recording contains none of the channels of
+            If a file cannot be read; when the recording contains none of the channels of
             ``fit``, or not all of them and the model requires all channels; when no window can be
             predicted; when samples are NaN; when the sampling rate of ``fit`` is unknown. For a
             FewLabelsClassifier with subject-wise centering, when fewer than 10 windows can be
@@ -266,15 +266,20 @@ class WindowsClassifier(LabelPredictor):
         Warns
         -----
         UserWarning
-            When channels of ``fit`` are missing and only the remaining channels are used; when the
-            recording has a different reference, or a difference in preprocessing that cannot be
-            corrected; when the recordings of ``fit`` had different bands or references, so that
-            none is applied; when channels are flat or clipped for at least 1 % of the time and at
-            least the length of a window; when amplitudes are far outside the range of the training
-            windows; when the subject was in the training data, according to
-            ``subject_info["his_id"]`` of MNE or the path of the file; when the features are
-            centered with the mean of this recording alone, but each recording of ``fit`` contained
-            a single class.
+            In any of these cases:
+
+            - Channels of ``fit`` are missing, and only the remaining channels are used.
+            - The recording has a different reference, or another difference in preprocessing that
+              cannot be corrected.
+            - The recordings of ``fit`` had different bands or references, so that no band or no
+              reference is applied to this recording.
+            - Channels are flat or clipped for at least 1 % of the time, and for at least the length
+              of a window.
+            - Amplitudes are far outside the range of the training windows.
+            - The subject was in the training data, according to ``subject_info["his_id"]`` of MNE
+              or the path of the file.
+            - The features are centered with the mean of this recording alone, but each recording of
+              ``fit`` contained a single class.
 
         Examples
         --------

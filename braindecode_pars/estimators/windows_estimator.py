@@ -101,7 +101,7 @@ RULES = {
         ),
     ),
     "unlabeled_label": checks.ParameterRule(
-        "a single label, 'auto' or None, and not NaN (replace NaN by a number such as -1)",
+        "a single label (not NaN; replace NaN by a number such as -1), 'auto' or None",
         (Hashable, bool),
         lambda value: value is None or pd.isna(value) is not True,
     ),
@@ -142,7 +142,7 @@ def check_estimator(estimator: BaseEstimator) -> None:
     Raises
     ------
     TypeError, ValueError
-        When a value is not accepted. The message contains the name of the estimator, the name of
+        If a value is not accepted. The message contains the name of the estimator, the name of
         the parameter, the accepted values and the received value.
     """
     values = vars(estimator)
@@ -176,8 +176,9 @@ def _check_callbacks(
 ) -> None:
     """Check that the callbacks are compatible with the learning rate schedule and the validation.
 
-    With a ``schedule``, the learning rate of a scheduler in ``callbacks`` would be overwritten in
-    every step. Without ``validation``, there is no validation loss to monitor.
+    With a ``schedule``, the built-in learning rate schedule would overwrite the learning rate of a
+    scheduler in ``callbacks`` in every step. Without ``validation``, there is no validation loss to
+    monitor.
     """
     for entry in values.get(parameter) or ():
         callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
@@ -213,7 +214,7 @@ class WindowsEstimator(BaseEstimator):
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters with this name of an estimator and its components, such as ``svc__C``.
+    """Return the parameters called ``name`` of an estimator and its components, such as ``svc__C``.
 
     Parameters of an estimator that is passed as ``encoder`` are excluded, because it is already
     fitted.
@@ -226,7 +227,8 @@ def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
-    """Return the parameter with this name of an estimator, or of its last component that has it."""
+    """Return the parameter called ``name`` of an estimator, or of its last component that has
+    it."""
     values = parameters_called(name, estimator)
     return values.get(name, next(reversed(values.values()), None))
 
@@ -279,7 +281,7 @@ _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callb
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Yield an unfitted copy of an estimator to prepare a fit without training, and its seeds.
+    """Yield an unfitted copy of an estimator, and seeds, to prepare a fit without training.
 
     Within this context, no files are written and no warnings are issued. The random state of torch
     is restored afterwards.
@@ -300,7 +302,7 @@ def read_windows(
     Raises
     ------
     ValueError
-        When there are no windows, or when ``sfreq`` and ``preprocessing`` contain different
+        If there are no windows, or when ``sfreq`` and ``preprocessing`` contain different
         sampling rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
@@ -320,7 +322,7 @@ _ASSUMED_SFREQ = 500.0
 def check_fit_windows(windows: Windows) -> tuple[int, int]:
     """Validate the windows of ``fit``; return their numbers of channels and of samples.
 
-    In the context of :func:`features_computed_once`, each window is read only once for this.
+    In the context of :func:`features_computed_once`, each window is read only once for this check.
     """
     names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
     shapes = computed_once(
@@ -442,7 +444,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
     Warns
     -----
     UserWarning
-        When the preprocessing differs between recordings, or when ``preprocessing`` contradicts the
+        If the preprocessing differs between recordings, or when ``preprocessing`` contradicts the
         metadata that is stored with the windows.
     """
     counts = preprocessing.counted(windows.column("preprocessing"))
@@ -522,15 +524,22 @@ def advice(
 def fitted_history(estimator: Any) -> pd.DataFrame:
     """Losses of pretraining and fine-tuning, one row per epoch.
 
-    The columns are ``phase`` (``"pretraining"`` or ``"fine-tuning"``), ``epoch``, ``restored``,
-    ``train_loss``, ``valid_loss`` and ``train_loss_relative`` (relative loss: the training loss
-    divided by the chance-level loss). ``restored`` is True for the epoch whose state was restored
-    at the end: the epoch with the lowest validation loss, unless an
-    ``EarlyStopping(load_best=True)`` in ``callbacks`` restored another epoch. If ``restored`` is
-    False in all rows, as without validation, the model has the state of the last epoch. A pretext
-    task with several losses adds a column ``train_loss_relative_NAME`` for each loss. A value is
-    NaN if its phase does not have this loss. :func:`~braindecode_pars.plotting.training_curves`
-    plots this table.
+    The columns are
+
+    - ``phase``: ``"pretraining"`` or ``"fine-tuning"``.
+    - ``epoch``: number of the epoch.
+    - ``restored``: whether the state of this epoch was restored at the end. This is the epoch with
+      the lowest validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks``
+      restored another epoch. If it is False in all rows, as without validation, the model has the
+      state of the last epoch.
+    - ``train_loss``, ``valid_loss``: training loss and validation loss.
+    - ``train_loss_relative``: relative loss, that is, the training loss divided by the chance-level
+      loss.
+    - ``train_loss_relative_NAME``: relative loss of each part of a pretext task with several
+      losses.
+
+    A value is NaN if its phase does not have this loss.
+    :func:`~braindecode_pars.plotting.training_curves` plots this table.
     """
     validation.check_is_fitted(estimator)
     phases = {"pretraining": getattr(estimator, "pretraining_history_", ())}
@@ -623,6 +632,7 @@ def computed_once(
             raise
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in features.items()}
-        # The reference prevents that the memory address, and so the place, of a window is reused.
+        # Keep a reference to the windows, so that a memory address, which identifies a window, is
+        # not reused.
         cached_windows.append(windows)
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}

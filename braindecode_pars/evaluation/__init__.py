@@ -24,6 +24,7 @@ from braindecode_pars.evaluation.metrics import (
     score_predictions,
     score_table,
     summarize,
+    worst_subjects,
 )
 from braindecode_pars.evaluation.paired_tests import (
     describe_differences,
@@ -39,6 +40,7 @@ from braindecode_pars.evaluation.protocols import (
     reproduce,
     transfer,
 )
+from braindecode_pars.evaluation.split_audit import audit_split
 from braindecode_pars.evaluation.splitters import (
     LabeledSubjects,
     LabeledWindows,
@@ -68,6 +70,7 @@ __all__ = [
     "WithinSubject",
     "ablation",
     "audit_encoder",
+    "audit_split",
     "audit_subjects",
     "compare",
     "control_gains",
@@ -89,5 +92,6 @@ __all__ = [
     "study",
     "summarize",
     "transfer",
+    "worst_subjects",
 ]
 __getattr__, __dir__ = names.facade(__name__, __all__)

@@ -55,9 +55,9 @@ def ablation(
 
     All settings are scored on the same test subjects. This protocol reproduces the ablations of the
     paper (appendix A.4, figure 6). An encoder is pretrained once per setting, on the windows of all
-    subjects available for training, without their labels. Each seed then draws training subjects
-    and fine-tunes this encoder, so the seeds do not vary the pretraining. Folds with different test
-    subjects have different encoders.
+    subjects available for training, without their labels. For each seed, training subjects are then
+    drawn, and this encoder is fine-tuned on them. The pretraining does not depend on the seeds.
+    Folds with different test subjects have different encoders.
 
     The seed of the pretraining is 0. The pretraining uses the training windows of all folds with
     the same test subjects, before subjects are drawn. It does not use subjects of split ``"test"``
@@ -74,12 +74,12 @@ def ablation(
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     grid : dict
-        Settings to compare, in one of two forms. A dict from a name to its settings:
-        ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. Or a dict from a parameter to a
-        list of values, for all combinations of the values:
+        Settings to compare, in one of two forms. The first form maps names to settings:
+        ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. The second form maps parameters
+        to lists of values, and all combinations of the values are compared:
         ``{"n_patches": (20, 40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains
-        the grids of the paper. A setting that is not a parameter of the estimator is passed in its
-        ``pretext_params``.
+        the grids of the paper. A setting that is not a parameter of the estimator is passed in the
+        ``pretext_params`` of the estimator.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, ``test_subjects`` are held out.
@@ -90,7 +90,8 @@ def ablation(
         ``"test"`` are then not used. If the corpus has no validation subjects, its test subjects
         are held out.
     n_train_subjects : int | None
-        Number of training subjects (100 in the paper), drawn at random for each seed. If None, all.
+        Number of training subjects (100 in the paper), drawn at random for each seed. If None, all
+        subjects available for training are used.
     seeds : sequence of int
         Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
@@ -110,9 +111,9 @@ def ablation(
     TypeError
         If ``grid`` has neither of the two forms.
     ValueError
-        If a setting is not a parameter, there are no test subjects, ``n_train_subjects`` is larger
-        than the number of training subjects, or an estimator has ``validation="split"`` and the
-        validation subjects are the test subjects.
+        If a setting is not a parameter. If there are no test subjects. If ``n_train_subjects`` is
+        larger than the number of training subjects. If an estimator has ``validation="split"`` and
+        the validation subjects are the test subjects.
     FoldError
         If a fit fails.
 
@@ -143,9 +144,9 @@ def ablation(
     by_split = [name for name, clf in estimators.items() if splitting.validates_by_split(clf)]
     if by_split and cv is None and test_subjects is None:
         raise ValueError(
-            f"{by_split[0]} has validation='split', but ablation tests on the subjects of split "
-            "'valid' if test_subjects is None. Pass test_subjects, or use a proportion for "
-            "validation, such as validation=0.2."
+            f"{by_split[0]} has validation='split' and would validate on the test subjects: if "
+            "test_subjects is None, ablation tests on the subjects of split 'valid'. Pass "
+            "test_subjects, or use a proportion for validation, such as validation=0.2."
         )
 
     # Fit and score; each varied parameter becomes a column.
@@ -198,8 +199,8 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     if not isinstance(grid, Mapping):
         raise TypeError(
-            "grid must be a dict from name to settings, or from parameter to a list of values; got "
-            f"{type(grid).__name__}."
+            "grid must be a dict that maps names to settings, or parameters to lists of values, "
+            f"got {type(grid).__name__}."
         )
     # A dict from name to settings, or from parameter to values
     if all(isinstance(value, Mapping) for value in grid.values()):
@@ -267,7 +268,7 @@ def share_encoders(
     *,
     verbose: int = 1,
 ) -> list[splitting.Fold]:
-    """Pretrain one encoder for each method and set of test subjects, and use it in all its folds.
+    """Pretrain one encoder per method and set of test subjects, and return folds with this encoder.
 
     Parameters
     ----------
@@ -284,12 +285,13 @@ def share_encoders(
     Returns
     -------
     list of Fold
-        Folds whose estimators have the encoder. A fold that does not pretrain is unchanged.
+        Folds whose estimators have the pretrained encoder. A fold that does not pretrain is
+        unchanged.
 
     Raises
     ------
     ValueError
-        If there are no windows for pretraining, or a pretext task does not fit the windows.
+        If there are no windows for pretraining, or a pretext task cannot be used with the windows.
     """
     members: dict[tuple, list[int]] = {}
     for i, fold in enumerate(folds):

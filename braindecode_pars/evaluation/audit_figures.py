@@ -100,7 +100,7 @@ def _digits(value: float) -> str:
 def subjects_in_features(
     table: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
-    """Plot subject information in features, and class decoding before and after erasing it.
+    """Plot subject information in features, and class decoding before and after its removal.
 
     There is one panel for each measure. Vertical marks show the value expected by chance: the mean
     over permutations or, for balanced accuracy, the chance level.

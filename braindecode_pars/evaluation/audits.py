@@ -1,7 +1,8 @@
 """Probing analysis: decode signal properties from features of an encoder (audit).
 
 Linear models predict properties of a signal, its subject and its origin from the time average of
-the features. They are tested on held-out subjects, and compared with tokens and a random encoder.
+the features. Their scores are compared with the scores of linear models on tokens and on the
+features of a random encoder.
 """
 
 from collections.abc import Iterator, Mapping
@@ -70,8 +71,8 @@ def audit_encoder(
 
     A row of features is the time average of the encoder output for one channel of one window. From
     this row, a ridge regression predicts a property of the same signal, and a logistic regression
-    predicts its subject or origin (session, channel or corpus). Both models have standardized
-    features. The scores are computed on test rows:
+    predicts its subject or origin (session, channel or corpus). The features are standardized for
+    both models. The scores are computed on test rows:
 
     .. math::
         R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}
@@ -90,8 +91,9 @@ def audit_encoder(
         such as ``"small"``, a folder, a fitted estimator, or a PatchEncoder. Pass several encoders
         as a dict with their names as keys.
     windows : windows dataset | Windows | mne.Epochs
-        Windows of at least two seconds from at least two subjects, with sampling rate and
-        ``subject``. Labels are not required. Only channels shared by all recordings are used.
+        Windows of at least two seconds from at least two subjects, with a sampling rate and with
+        ``subject`` in the descriptions. Labels are not required. Only channels shared by all
+        recordings are used.
     n_windows : int
         Maximum number of windows. The windows, and at most eight channels per window, are drawn at
         random, and are the same for all encoders.
@@ -106,7 +108,7 @@ def audit_encoder(
         - ``encoder``: name of the encoder.
         - ``features``: ``"encoder"``, ``"tokens"`` or ``"random encoder"``.
         - ``property``: name of a signal property, ``"subject"``, ``"session"``, ``"channel"``,
-          ``"corpus"``, ``"variance by subject"`` or ``"subject, erased"``.
+          ``"corpus"``, ``"variance by subject"`` or ``"subject, erased"``, see Notes.
         - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
         - ``chance``: chance level, 0 for R2.
@@ -119,8 +121,8 @@ def audit_encoder(
     Raises
     ------
     ValueError
-        If subjects or the sampling rate are unknown, there is only one subject, the sampling rate
-        differs from the sampling rate of the encoder, or a window is too short.
+        If subjects or the sampling rate are unknown. If there is only one subject. If the sampling
+        rate differs from the sampling rate of the encoder. If a window is too short.
     TypeError, FileNotFoundError
         As in :func:`~braindecode_pars.pretrained.load_encoder`.
 
@@ -140,12 +142,13 @@ def audit_encoder(
 
     There are at most five folds. The regularization strength of the ridge regression, from 0.01 to
     100,000, is selected for each property by the leave-one-out error of the training rows. The
-    logistic regression has ``C=0.01`` and balanced class weights. Subject decoding cannot be tested
-    on held-out subjects. "subject" is therefore tested on other recordings of the same subjects if
-    each subject has several recordings, and otherwise on blocks of time, 20 % of the windows of
-    each subject. The session, channel and corpus are tested on held-out subjects. They are included
-    if at least two subjects share each value, so sessions need names that do not include the
-    subject, such as 1 and 2.
+    logistic regression has ``C=0.01`` and balanced class weights.
+
+    Subject decoding cannot be tested on held-out subjects. If each subject has several recordings,
+    the property "subject" is tested on other recordings of the same subjects. Otherwise, it is
+    tested on blocks of time with 20 % of the windows of each subject. Session, channel and corpus
+    are tested on held-out subjects. They are included if at least two subjects share each value, so
+    sessions need names that do not include the subject, such as 1 and 2.
 
     The variance explained by subject, :math:`\eta^2`, is corrected by its mean :math:`\nu` over
     permutations of recordings between subjects: :math:`(\eta^2 - \nu) / (1 - \nu)`.
@@ -300,7 +303,7 @@ def _probe(
     properties: pd.DataFrame,
     targets: Mapping[str, _Target],
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each signal property, each target, and for subject information."""
+    """Yield rows on signal properties, on classification targets, and on subject information."""
     values, scores = properties.to_numpy(), []
     subject, folds, held_out = targets["subject"]
     for train, test in GroupKFold(min(_FOLDS, subject.max() + 1)).split(X, groups=subject):

@@ -59,19 +59,20 @@ class FoldStore:
         folder : path
             Folder of results.
         settings : mapping
-            Settings on which all folds depend, see :class:`FoldStore`. If a fold is finished, a
-            later run may add datasets and methods, but must not change existing ones.
+            Settings on which all folds depend, see :class:`FoldStore`. If the folder contains
+            finished folds, a later run may add datasets and methods, but must not change the
+            existing datasets and methods.
 
         Raises
         ------
         TypeError
             If ``folder`` is not a path.
         ValueError
-            If the folder contains results of other data or settings (the message lists the
-            differences), results of another version of this package, a damaged settings file, or
-            files of other programs.
+            If the folder contains results of other data or settings; the message lists the
+            differences. If it contains results of another version of this package, a damaged
+            settings file, or files of other programs.
         BlockingIOError
-            If another process does not release the folder.
+            If another process keeps the folder locked.
         """
         folder = Path(folder).expanduser()
         file = folder / "cache" / "settings.json"
@@ -154,7 +155,7 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If no digest of a parameter can be computed, such as of a lambda.
+        If no digest of a parameter can be computed, for example because the parameter is a lambda.
     """
     # A protocol sets the seeds that are parameters. Other seeds, as in an augmentation, are kept.
     unfitted = with_seed(sklearn.base.clone(estimator), 0)
@@ -257,7 +258,7 @@ def _described_object(value: Any) -> Any:
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """Describe parameters, and the fitted attributes of an estimator that clone() keeps."""
+    """Describe the parameters of an estimator, and its fitted attributes if clone() keeps them."""
     sorted_params = sorted(estimator.get_params(deep=False).items())
     params = {name: value for name, value in sorted_params if name not in _IGNORED_PARAMETERS}
     for name in {"encoder", "weights"} & params.keys():

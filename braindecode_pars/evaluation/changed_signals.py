@@ -413,7 +413,7 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
 
 
 def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generator]:
-    """Yield a random generator for each window, which depends on its samples and on the seed."""
+    """Yield one random generator per window, seeded by the samples of the window and the seed."""
     for window in X:
         samples = np.ascontiguousarray(window, dtype=np.float32)
         digest = hashlib.blake2b(samples.tobytes(), digest_size=8).digest()
@@ -593,7 +593,7 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
 def _filtered(
     windows: table.Windows, change: Callable[[np.ndarray], np.ndarray]
 ) -> Iterator[np.ndarray]:
-    """Yield windows of changed recordings, or changed windows if a recording is unavailable."""
+    """Yield windows of the filtered recordings; without a recording, yield filtered windows."""
 
     @cache
     def changed(row: int) -> np.ndarray | None:

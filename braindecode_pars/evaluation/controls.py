@@ -1,4 +1,4 @@
-"""Control analyses: repeat a comparison on control signals, without one signal property each."""
+"""Control analyses: repeat a comparison on control signals, each without one signal property."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -51,10 +51,11 @@ def controls(
     """Repeat a comparison of methods on control signals, each with one property removed.
 
     Use control analyses to find out which signal properties the difference between two methods
-    depends on. Methods, subjects, draws and seeds are the same for the original windows and for all
-    controls: as in :func:`~braindecode_pars.evaluation.label_efficiency` if ``n_train_subjects`` is
-    given, otherwise as in :func:`~braindecode_pars.evaluation.compare`. Each control changes both
-    training and test windows.
+    depends on. The methods are scored as in :func:`~braindecode_pars.evaluation.label_efficiency`
+    if ``n_train_subjects`` is given, and otherwise as in
+    :func:`~braindecode_pars.evaluation.compare`. Methods, subjects, draws and seeds are the same
+    for the original windows and for all controls. Each control changes both training and test
+    windows.
 
     ========== ============================================ ========================================
     Control    Change of the windows                        Conclusion if the difference disappears
@@ -132,8 +133,8 @@ def controls(
 
     Notes
     -----
-    The changed windows of one control at a time are in memory. In a single process, features are
-    computed once for all draws, see :func:`features_computed_once`.
+    Only the changed windows of one control are in memory at a time. In a single process, features
+    are computed once for all draws, see :func:`features_computed_once`.
 
     Examples
     --------
@@ -256,11 +257,12 @@ def control_gains(
     :math:`s` and draw :math:`d` on the original windows, and :math:`g'_{sd}` the same difference
     on the windows of a control. The table contains the means of :math:`g` (column ``gain``), of
     :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with a 95 %
-    confidence interval. The tests are the same as in
-    :func:`~braindecode_pars.evaluation.paired_tests`: subjects and draws are crossed random
-    effects; with a single draw, and in a cross-validation, the corrected t-test is used; with at
-    most two subjects, there is no test. The proportion of the difference that remains (``share``)
-    is :math:`\bar g' / \bar g`.
+    confidence interval. The proportion of the difference that remains (``share``) is
+    :math:`\bar g' / \bar g`.
+
+    The tests are the same as in :func:`~braindecode_pars.evaluation.paired_tests`: subjects and
+    draws are crossed random effects. With a single draw, and in a cross-validation, the corrected
+    t-test is used. With at most two subjects, there is no test.
 
     Parameters
     ----------
@@ -292,8 +294,8 @@ def control_gains(
     Raises
     ------
     ValueError
-        If a column, the metric or the method ``against`` is missing from the scores, the scores
-        have several metrics and ``metric`` is None, there is no control, or rows differ only in
+        If a column, the metric or the method ``against`` is missing from the scores. If the scores
+        have several metrics and ``metric`` is None. If there is no control. If rows differ only in
         their value.
 
     Notes
@@ -353,7 +355,7 @@ def control_gains(
         raise ValueError(
             "control_gains requires scores of at least one control and of a method other than "
             f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
-            f"controls {', '.join(map(str, names['control']))}."
+            f"controls {', '.join(map(str, names['control']))}. Add the missing scores."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import joblib
@@ -45,6 +46,16 @@ class FoldError(RuntimeError):
     The message contains the fold and the number of finished folds. Finished folds remain in
     ``out``, and the same call resumes from them.
 
+    Attributes
+    ----------
+    key : dict
+        Fold: ``protocol``, ``dataset``, ``method``, ``subject``, ``n_train_subjects``, ``seed``,
+        and the settings that an ablation varies.
+    method : str | None
+        Method that failed.
+    reason : str
+        Type and message of the error.
+
     Examples
     --------
     >>> from sklearn.svm import SVC
@@ -54,21 +65,25 @@ class FoldError(RuntimeError):
     >>> try:  # a classifier of feature vectors cannot be fitted on windows
     ...     leave_one_subject_out({"SVC": SVC()}, windows, verbose=0)
     ... except FoldError as error:
-    ...     print(str(error).split(" failed")[0])
-    SVC, subject 1, 1 training subjects, seed 0
+    ...     error.method, error.key["subject"], error.key["seed"]
+    ('SVC', 1, 0)
     """
 
-    #: Method that failed, and the type and message of the error.
-    method: str | None = None
+    key: Mapping[str, Any] = MappingProxyType({})
     reason: str = ""
 
     @classmethod
-    def of(cls, step: Any, error: Exception, method: str | None = None) -> Self:
-        """Return the FoldError of a fold, or of another step of a study, that raised ``error``."""
+    def of(cls, fold: Fold, error: Exception) -> Self:
+        """Return the FoldError of a fold whose fit raised ``error``."""
         reason = f"{type(error).__name__}: {str(error).strip().rstrip('.')}"
-        fold_error = cls(f"{step} failed with {reason}.")
-        fold_error.method, fold_error.reason = method, reason
+        fold_error = cls(f"{fold} failed with {reason}.")
+        fold_error.key, fold_error.reason = fold.key, reason
         return fold_error
+
+    @property
+    def method(self) -> str | None:
+        """Method that failed."""
+        return self.key.get("method")
 
 
 #: Function that prepares unfinished folds before they run, see :func:`run_folds`.
@@ -110,8 +125,8 @@ def run_folds(
     verbose : int
         Verbosity; 1 shows a progress bar.
     prepare : callable | None
-        Function with the arguments unfinished folds, corpora and folder of the results. It returns
-        the folds to run, for example with a shared encoder.
+        Function that is called with the unfinished folds, the corpora and the folder of the
+        results. It returns the folds to run, for example with a shared encoder.
 
     Returns
     -------
@@ -129,11 +144,11 @@ def run_folds(
     Warns
     -----
     UserWarning
-        If a saved fold is damaged or was edited, and therefore run again. If the folds of a method
-        are not saved, because a parameter such as a lambda cannot be compared between calls. At the
-        end, each warning of the folds is shown once, with the number of folds, such as a warning of
-        unused channels. If a score is undefined, if an encoder was pretrained on a test subject, or
-        if the training subjects of an encoder are unknown.
+        If a saved fold is damaged or was edited, and is therefore run again. If the folds of a
+        method are not saved, because a parameter such as a lambda cannot be compared between calls.
+        If a score is undefined, if an encoder was pretrained on a test subject, or if the training
+        subjects of an encoder are unknown. If a fold warns, for example of unused channels: each
+        warning is shown once, at the end, with the number of folds.
 
     Examples
     --------
@@ -237,9 +252,9 @@ def _open_store(
             reasons.append(f"{name} ({error})")
     if reasons:
         checks.warn_user(
-            f"The folds of {', '.join(reasons)} are not saved in out and will run again in every "
-            "call. Use functions and classes that are defined in a module as parameters of the "
-            "estimator."
+            f"The parameters of {', '.join(reasons)} cannot be compared between calls, so the "
+            "folds are not saved in out and will run again in every call. Use only functions and "
+            "classes that are defined in a module as parameters of an estimator."
         )
     settings = dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
     return cache.FoldStore.open(out, settings)
@@ -250,7 +265,7 @@ def _read_finished(
     places: Sequence[Path | None],
     score: Callable[[int, Mapping[str, Any]], None],
 ) -> None:
-    """Score the saved folds, and remove files that are damaged or cannot be scored."""
+    """Score the saved folds, and delete files that are damaged or cannot be scored."""
     errors = []
     for i, file in enumerate(places):
         if file is not None and file.exists():
@@ -311,7 +326,7 @@ def _run(
             result = _fit_and_predict(fold, corpus, device)
     except Exception as error:
         warn_once([fold_warnings])  # the warnings may explain the error
-        raise FoldError.of(fold, error, fold.method) from error
+        raise FoldError.of(fold, error) from error
     if file is not None and file.parent.is_dir():
         files.write_checked(file, result)
     return i, result, fold_warnings
@@ -405,9 +420,9 @@ def _device_of(estimator: BaseEstimator) -> Any:
 def scored(
     fold: Fold, result: Mapping[str, Any], metrics: Sequence[str], n_classes: int
 ) -> dict[str, Any]:
-    """Score the result of a fold, and drop the labels and probabilities.
+    """Return the scores of a fold, without its labels and probabilities.
 
-    The predictions of hundreds of folds of a large corpus would not fit into memory.
+    The labels and probabilities of hundreds of folds of a large corpus would not fit into memory.
 
     Parameters
     ----------
@@ -424,7 +439,7 @@ def scored(
     -------
     dict
         Entry ``rows``: a row of the scores for each subject and metric, with the reason if a score
-        is undefined. Entry ``seen``: as in the result.
+        is undefined. Entry ``seen``: leaked test subjects, as in ``result``.
     """
     # Convert to arrays once per fold, because a fold can have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))

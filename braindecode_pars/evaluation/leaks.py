@@ -16,7 +16,12 @@ def leaked_subjects_before_fit(
     """Return the test subjects of each fold that are on the cards of its pretrained encoders.
 
     A pretrained encoder is a parameter of the estimator, and its card can be read before the fit.
-    If the corpus of a subject is unknown, a possible leak is warned of here.
+
+    Warns
+    -----
+    UserWarning
+        If a test subject and a training subject have the same number, and the corpus of one of the
+        two is unknown.
     """
     cards: dict[str, list[Any]] = {}
     for method, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -34,7 +39,7 @@ def leaked_subjects_before_fit(
 def leaked_subjects_on_cards(
     cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
 ) -> list[str]:
-    """Return the test subjects that are on encoder cards; the values are names with corpus."""
+    """Return the test subjects (keys) whose names with corpus (values) are on encoder cards."""
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
@@ -71,7 +76,7 @@ def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> d
 def warn_of_leaks(
     methods: Sequence[str], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
 ) -> list[str]:
-    """Warn of data leakage: test subjects in the training data of encoders; once per method.
+    """Warn once per method of data leakage: test subjects in the training data of its encoders.
 
     Parameters
     ----------
@@ -99,10 +104,10 @@ def warn_of_leaks(
         if leaked := dict.fromkeys(name for result in results for name in result["subjects"]):
             sentences.append(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
-                f"{', '.join(leaked)}, so their scores are not held-out scores. Test other "
-                "subjects. If these are different subjects with the same names, set 'corpus' in "
-                "the descriptions of the recordings; recordings of the pretraining corpus need the "
-                "corpus name on the encoder card."
+                f"{', '.join(leaked)}, so the scores of these subjects are not held-out scores. "
+                "Test other subjects. If the pretraining data contain different subjects with the "
+                "same names, set 'corpus' in the descriptions of the recordings. Recordings of the "
+                "pretraining corpus must have the name of the corpus that is on the encoder card."
             )
     for sentence in sentences:
         if sentence not in warned:

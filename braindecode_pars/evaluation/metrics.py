@@ -1,5 +1,6 @@
 """Metrics of classification and regression, and mean and standard deviation of scores."""
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -210,7 +211,7 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the labels have another shape, a label is missing, or they are not class labels.
+        If the labels have another shape, a label is missing, or a value is not a class label.
     """
     column = known_column(f"{which} labels", values)
     if column.ndim != 1:
@@ -449,6 +450,109 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         table.insert(0, "encoder_parameters", texts)
     table.attrs["n"] = int(summary["n"].max())
     return table
+
+
+def worst_subjects(
+    scores: pd.DataFrame, reference: str, metric: str | None = None, *, proportion: float = 0.2
+) -> pd.DataFrame:
+    """Compute the mean score of each method on the subjects with the lowest reference scores.
+
+    The subjects are selected once, by the scores of one reference method, and are the same for all
+    methods. If each method had its own worst subjects, different subjects would be compared.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of a protocol, with the scores of the reference method. Rows over all test windows
+        together are excluded.
+    reference : str
+        Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
+        averaged over seeds and numbers of training subjects.
+    metric : str | None
+        Metric of the scores. If None, the only metric of the scores.
+    proportion : float
+        Proportion of the subjects that are selected, rounded up to a number of subjects.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Table with the grouping columns of :func:`summarize` and:
+
+        - ``worst``, ``others``: mean score over the selected subjects, and over all other subjects;
+        - ``n_worst``, ``n_others``: number of subjects;
+        - ``n_dropped``: number of subjects that were excluded, because a method has no defined
+          score;
+        - ``is_reference``: whether the method is the reference, see Notes;
+        - ``subjects``: the selected subjects, separated by commas.
+
+    Raises
+    ------
+    ValueError
+        If the reference is not a method of a dataset, fewer than two subjects have a score of every
+        method, the metric is an error (lower is better) or unknown, or as in :func:`summarize`.
+
+    Notes
+    -----
+    Do not compare other methods with the row of the reference. The subjects were selected by its
+    scores, which are partly chance, so its scores on these subjects are too low and would regress
+    to the mean in a repetition. Compare the other methods with each other, and choose the reference
+    before you see the scores.
+
+    References
+    ----------
+    Gnassounou et al. 2026, PSDNorm: Temporal normalization for deep learning in sleep staging,
+    ICLR, arXiv:2503.04582 (the 20 % hardest subjects).
+
+    ``compute_lowest_subject_scores`` of MOABB, pull request 1133.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation import worst_subjects
+    >>> same = dict(protocol="compare", dataset="", n_train_subjects=3, seed=0, metric="kappa")
+    >>> values = {"tangent space": [0.1, 0.5, 0.6, 0.8], "PARS": [0.3, 0.5, 0.7, 0.9]}
+    >>> scores = pd.DataFrame([
+    ...     dict(same, method=method, subject=f"P{number}", value=value)
+    ...     for method, of_subjects in values.items()
+    ...     for number, value in enumerate(of_subjects)
+    ... ])
+    >>> table = worst_subjects(scores, "tangent space")
+    >>> table[["method", "worst", "others", "n_worst", "subjects"]].round(2)
+              method  worst  others  n_worst subjects
+    0  tangent space    0.1    0.63        1       P0
+    1           PARS    0.3    0.70        1       P0
+    """
+    checks.number("in (0, 1)", lambda x: 0 < x < 1).check("proportion", proportion)
+    rows = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
+    name = rows["metric"].iloc[0]
+    if name not in names.METRICS:
+        raise ValueError(f"metric is {name!r}, but must be one of {', '.join(names.METRICS)}.")
+    means = means_by_subject(rows)
+    keys = [column for column in means if column not in ("subject", "value")]
+    parts = []
+    for (_, dataset), part in means.groupby(["protocol", "dataset"], sort=False):
+        table = part.set_index([*keys, "subject"])["value"].unstack("subject", sort=False)
+        complete = table.dropna(axis=1)
+        methods = complete.index.get_level_values("method")
+        if reference not in methods or complete.shape[1] < 2:
+            raise ValueError(
+                f"Dataset {dataset!r} has {complete.shape[1]} subjects with a score of each of the "
+                f"methods {', '.join(map(str, dict.fromkeys(methods)))}; required are at least 2 "
+                f"subjects and the method reference={reference!r}. Add the missing scores."
+            )
+        n_worst = math.ceil(round(proportion * complete.shape[1], 9))
+        order = complete[methods == reference].mean().sort_values(kind="stable").index
+        worst, others = complete[order[:n_worst]], complete[order[n_worst:]]
+        means_of_methods = dict(worst=worst.mean(axis=1), others=others.mean(axis=1))
+        summary = pd.DataFrame(means_of_methods).assign(
+            n_worst=n_worst,
+            n_others=others.shape[1],
+            n_dropped=table.shape[1] - complete.shape[1],
+            is_reference=methods == reference,
+            subjects=", ".join(worst),
+        )
+        parts.append(summary.reset_index())
+    return pd.concat(parts, ignore_index=True)
 
 
 def saved_probabilities(

@@ -1,7 +1,7 @@
 """Paired tests of differences between methods, over subjects and draws of labeled subjects.
 
 Each test states its minimum detectable difference, and :func:`power` computes the minimum
-detectable difference of other designs.
+detectable difference for other numbers of subjects and draws.
 """
 
 import math
@@ -56,10 +56,10 @@ def paired_tests(
     Two methods are compared on the seeds that both methods have. If a seed is a draw of labeled
     subjects, the differences of all subjects in all draws are tested with
     :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of variance with
-    two crossed random factors. If there is a single seed, and in a cross-validation, in which the
-    seeds do not change the training subjects, the corrected resampled t-test (Nadeau and Bengio
-    2003) of the subject means is used. This test accounts for overlapping training sets. The
-    p-values are adjusted with Holm's method.
+    two crossed random factors. If there is a single seed, the corrected resampled t-test (Nadeau
+    and Bengio 2003) of the subject means is used. This test is also used for a cross-validation,
+    where the seeds do not change the training subjects, because it accounts for overlapping
+    training sets. The p-values are adjusted with Holm's method.
 
     Parameters
     ----------
@@ -76,15 +76,16 @@ def paired_tests(
         Method that is compared with every other method, such as ``"from scratch"``. This reduces
         the number of tests. If None, all pairs are tested.
     test : "auto" | "two-way" | "corrected"
-        ``"two-way"`` requires several seeds. ``"corrected"`` first averages over seeds. ``"auto"``
-        is the corrected test if there is one seed or if the protocol is ``compare``,
-        ``leave_one_subject_out`` or ``labeled_windows``, and otherwise the two-way test.
+        ``"two-way"`` is the analysis of variance, which requires several seeds. ``"corrected"`` is
+        the corrected t-test of scores averaged over seeds. ``"auto"`` is the corrected test if
+        there is one seed or if the protocol is ``compare``, ``leave_one_subject_out`` or
+        ``labeled_windows``, and otherwise the two-way test.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods and number of training subjects, and for each number of
-        labeled windows or minutes of the test subject, with the columns:
+        One row for each pair of methods and amount of labels: number of training subjects, and
+        number of labeled windows or minutes of the test subject. The columns are:
 
         - ``method_a``, ``method_b``, ``n_train_subjects``, ``n_subjects``;
         - ``n_draws``: number of seeds that both methods have;
@@ -92,29 +93,28 @@ def paired_tests(
         - ``sd_difference``: standard deviation of the subjects' mean differences;
         - ``ci_low``, ``ci_high``: uncorrected 95 % confidence interval of the mean difference;
         - ``wins``: number of subjects with a higher mean score of a;
-        - ``p``, ``p_holm``: p-value, and p-value adjusted for all rows;
+        - ``p``, ``p_holm``: p-value, and p-value after Holm's correction over all rows;
         - ``df``: degrees of freedom;
         - ``detectable``: minimum detectable difference, with 80 % power in a single uncorrected
           test (p < 0.05);
         - ``n_dropped``: number of subjects that were excluded, see Notes;
         - ``test``: "two-way"; "three-way" (with pretraining seeds); "nested" (see Notes);
           "corrected"; "within" (each subject has a separately trained model); or "none" (at most
-          two subjects, which are too few for a test, so that ``p`` and the confidence interval are
-          NaN);
+          two subjects, too few for a test: ``p`` and the confidence interval are NaN);
         - ``metric``.
 
     Raises
     ------
     ValueError
-        If the metric or the method ``against`` is missing from the scores, there are fewer than two
-        methods, rows differ only in their value, the scores contain several controls, a subject has
-        scores of one method from several protocols, or ``test="two-way"`` and a pair of methods has
-        fewer than two seeds in common.
+        If the metric or the method ``against`` is missing from the scores. If there are fewer than
+        two methods. If rows differ only in their value. If the scores contain several controls. If
+        a subject has scores of one method from several protocols. If ``test="two-way"`` and a pair
+        of methods has fewer than two seeds in common.
 
     Notes
     -----
     Unbalanced designs are not supported: a subject is excluded unless both methods have a defined
-    score for each of their seeds. ``n_dropped`` is the number of excluded subjects.
+    score of this subject for each seed. ``n_dropped`` is the number of excluded subjects.
 
     If each seed has different subjects, as in simulations, subjects are nested in seeds. The test
     is then a t-test of the means of seeds, and ``test`` is "nested".
@@ -179,9 +179,9 @@ def mean_interval(
     """Compute the mean score of each method with its 95 % confidence interval.
 
     The confidence interval accounts for the same random factors as the test of
-    :func:`paired_tests`, so that the intervals of means and of differences are comparable: subjects
-    and draws of labeled subjects, or, in a cross-validation, subjects with overlapping training
-    sets. The intervals are not corrected for multiple comparisons.
+    :func:`paired_tests`: subjects and draws of labeled subjects or, in a cross-validation, subjects
+    with overlapping training sets. The intervals of means and of differences are therefore
+    comparable. They are not corrected for multiple comparisons.
 
     Parameters
     ----------
@@ -205,8 +205,9 @@ def mean_interval(
     Raises
     ------
     ValueError
-        If a column or the metric is missing from the scores, the scores have several metrics and
-        ``metric`` is None, all rows are pooled over subjects, or rows differ only in their value.
+        If a column or the metric is missing from the scores. If the scores have several metrics and
+        ``metric`` is None. If all rows are pooled over subjects. If rows differ only in their
+        value.
 
     Examples
     --------
@@ -295,7 +296,7 @@ def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, 
 
 
 def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
-    """Return a table of subjects by seeds for each pretraining seed; None if there is no seed."""
+    """Return a table of subjects by seeds for each pretraining seed; without seeds, for None."""
     seeds = rows.get(tables.PRETRAINING_SEED, pd.Series(np.nan, rows.index))
     keys = [name for name in ("dataset", "subject", "seed") if name in rows]
     subjects = rows.set_index(keys[:-1]).index.unique()
@@ -334,7 +335,7 @@ def kind_of(rows: pd.DataFrame, test: str) -> str:
 def tested_mean(
     values: np.ndarray, nested: bool, n_train: int, test: str
 ) -> tuple[random_effects.MeanTest, str]:
-    """Test the mean of crossed values: the only test and interval of scores and of differences.
+    """Test the mean of scores or of differences, and return the kind of test that was used.
 
     Parameters
     ----------
@@ -377,8 +378,8 @@ def _test(
     if test == "two-way" and n_draws < 2:
         raise ValueError(
             "test='two-way' requires defined scores of both methods for at least 2 common seeds, "
-            f"but {pair[0]} and {pair[1]} have {n_draws}. Evaluate both methods with more seeds, "
-            "or use test='corrected', which tests over subjects."
+            f"but {pair[0]} and {pair[1]} have {n_draws} in common. Evaluate both methods with "
+            "more seeds, or use test='corrected', which tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     mean_test, kind = tested_mean(values, nested, n_train, test)
@@ -549,9 +550,9 @@ def power(
         - ``n_subjects``, ``n_draws``;
         - ``detectable``: minimum detectable difference, with 80 % power in a single uncorrected
           test (p < 0.05);
-        - ``draws_needed``: number of draws with which ``difference`` is detectable with this number
-          of subjects. It is infinite if 10,000 draws are not enough: draws do not reduce the
-          variance between subjects, so more subjects are needed.
+        - ``draws_needed``: number of draws that make ``difference`` detectable with this number of
+          subjects. Infinite if 10,000 draws are not enough: draws do not reduce the variance
+          between subjects, so more subjects are needed.
 
         ``detectable`` and ``draws_needed`` are NaN if all differences are equal.
 
@@ -592,9 +593,9 @@ def power(
             clause = ", and each seed has different subjects" if nested else ""
             raise ValueError(
                 f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
-                f"{n_seeds} seeds{clause}, but estimating the variance components requires at "
-                "least 2 subjects that are scored in at least 2 common seeds. Evaluate both "
-                "methods on more subjects or with more seeds."
+                f"{n_seeds} seeds{clause}. Estimating the variance components requires at least 2 "
+                "subjects that are scored in at least 2 common seeds. Evaluate both methods on "
+                "more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

@@ -54,7 +54,7 @@ def leave_one_subject_out(
 
     The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). The paper reports the
     mean and the standard deviation over subjects, as
-    :func:`~braindecode_pars.evaluation.summarize` does, and no tests.
+    :func:`~braindecode_pars.evaluation.summarize` returns them, and does not report tests.
     :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods with the
     corrected resampled t-test over subjects, also for several seeds.
     :func:`~braindecode_pars.evaluation.describe_differences` describes the results of the tests in
@@ -189,11 +189,14 @@ def label_efficiency(
 
     With ``PARSClassifier(validation="split")``, as in the paper, a fit is trained on ``n`` subjects
     and validated on all subjects of split ``"valid"``. No method is trained on these validation
-    subjects, and estimators without ``validation="split"`` do not receive them. If no estimator has
-    ``validation="split"``, a fit receives the labels of ``n`` subjects only: an estimator splits
-    its validation subjects off these ``n`` subjects (20 % with ``validation=0.2``), and subjects of
-    split ``"valid"`` are drawn for training like subjects of split ``"train"``. Subjects without
-    labels are part of every fit, for estimators that pretrain.
+    subjects, and estimators without ``validation="split"`` do not receive them.
+
+    If no estimator has ``validation="split"``, a fit receives the labels of ``n`` subjects only. An
+    estimator splits its validation subjects off these ``n`` subjects (20 % with
+    ``validation=0.2``). Subjects of split ``"valid"`` are drawn for training like subjects of split
+    ``"train"``.
+
+    Subjects without labels are part of every fit, for estimators that pretrain.
 
     Parameters
     ----------
@@ -504,11 +507,11 @@ def reproduce(
     The compared tasks are MAE, MP3, DropPos and PARS.
 
     The subjects, sorted by name, are alternately assigned to two halves. For each pretext task, an
-    encoder is pretrained on the unlabeled windows of one half, with the same size and number of
-    steps for all tasks, and frozen. The other half is tested in two parts. The labeled subjects are
-    drawn from all subjects that are not tested, and are the same for all methods. Then the two
-    halves are swapped, so that every subject is tested once. Each seed repeats the pretraining, the
-    draw and the fine-tuning.
+    encoder is pretrained on the windows of one half, without their labels, and then frozen. Size
+    and number of pretraining steps are the same for all tasks. The subjects of the other half are
+    tested in two parts. The labeled subjects are drawn from all subjects that are not tested, and
+    are the same for all methods. Then the two halves are swapped, so that every subject is tested
+    once. Each seed repeats the pretraining, the draw and the fine-tuning.
 
     Parameters
     ----------
@@ -551,8 +554,8 @@ def reproduce(
     subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            "reproduce requires at least 4 subjects and, because a quarter of the subjects is "
-            "tested per fold, n_train_subjects of at most three quarters of them. Got "
+            "reproduce requires at least 4 subjects, and n_train_subjects of at most three "
+            "quarters of the subjects, because each fold tests a quarter. Got "
             f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
             "use a smaller n_train_subjects."
         )
@@ -593,6 +596,6 @@ def reproduce(
 
 
 def _pretraining_of(task: str) -> dict[str, Any]:
-    """Return the settings of the published table: PARS as in the paper, batches of 64 windows."""
+    """Return the pretraining settings of the published table for a pretext task."""
     pretext_params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
     return dict(pretrain_batch_size=64, pretrain_lr=4e-3, pretext_params=pretext_params)

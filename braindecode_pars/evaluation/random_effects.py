@@ -60,7 +60,7 @@ class MeanTest(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> Self:
-        """Test a mean with a standard error; without it, all attributes except mean are NaN."""
+        """Test a mean; without a standard error, all attributes except the mean are NaN."""
         if error < 1e-12:  # all differences are equal, apart from rounding
             return cls(mean, 0.0, df, float(abs(mean) < 1e-12), mean, mean)
         half = float(stdtrit(df, 0.975)) * error
@@ -75,8 +75,8 @@ class MeanTest(NamedTuple):
     def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
         r"""Return the minimum detectable difference at the given power and significance level.
 
-        It is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with quantiles of the
-        t distribution with the degrees of freedom of the test.
+        The difference is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with
+        quantiles of the t distribution with the degrees of freedom of the test.
         """
         if self.standard_error == 0:  # equal scores do not allow to estimate a variance
             return math.nan
@@ -184,8 +184,8 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
 
     For subjects and draws, the model is :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
     :math:`\sigma_s^2, \sigma_d^2, \sigma_e^2`. The variance of the mean is
-    :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`. The mean squares of the
-    analysis of variance give an unbiased estimate of it:
+    :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`. An unbiased estimate of
+    this variance follows from the mean squares of the analysis of variance:
 
     .. math::
         \widehat{\mathrm{var}}(\bar d) = \frac{MS_s + MS_d - MS_e}{n_s n_d}, \qquad
@@ -256,12 +256,12 @@ def crossed_mean_of_folds(
     pretrainings are crossed random factors, as in :func:`crossed_mean`. The folds are independent
     of each other.
 
-    The sets of one dealing are independent samples of the population, but further dealings divide
-    the same pool. The variance :math:`V_d` of the mean of one dealing that is due to draws is
-    therefore estimated within each dealing and averaged over dealings; it is not divided by the
-    number of dealings. Let :math:`V` be the variances of the mean that follow from the mean squares
-    of subjects, draws, pretrainings and their interactions. Terms without draws are computed from
-    means over all draws. Then
+    Let :math:`V_s, V_d, V_p, V_{sd}, \ldots` be the mean squares of subjects, draws, pretrainings
+    and their interactions, divided by the number of differences in one dealing. The sets of one
+    dealing are independent samples of the population, but further dealings divide the same pool.
+    Terms with draws are therefore computed within each dealing and averaged over dealings; they are
+    not divided by the number of dealings. Terms without draws are computed from means over all
+    draws. Then
 
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
@@ -363,7 +363,7 @@ def _variances_of_mean(values: np.ndarray) -> Terms:
 
 
 def _test_of(mean: float, terms: Terms) -> MeanTest:
-    """Test a mean with a variance that is the sum of terms, and split the variance by factor."""
+    """Return the test of a mean whose variance is the sum of terms, and its variance by factor."""
     if not terms:
         return MeanTest.of(mean)
     sums = _sums_by_factors(terms)

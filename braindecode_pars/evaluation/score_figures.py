@@ -31,8 +31,8 @@ def label_efficiency(
     :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, with crossed
     random effects of subjects and draws of labeled subjects, as in the tests. If the scores contain
     only rows pooled over subjects (subject ``"all"``), lines are means over seeds, and bands are
-    ± 1 sample standard deviation over seeds, as in figure 3 of the paper. To draw that figure, pass
-    ``scores[scores["subject"] == "all"]``.
+    ± 1 sample standard deviation over seeds, as in figure 3 of the paper. To select the pooled
+    rows, pass ``scores[scores["subject"] == "all"]``.
 
     Parameters
     ----------
@@ -437,7 +437,7 @@ def control_gains(
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Select the rows of one metric, and check that they have one dataset and protocol.
+    """Return the rows of one metric, if all of them have the same dataset and protocol.
 
     Parameters
     ----------
@@ -468,7 +468,8 @@ def chosen_methods(
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """Return the rows of the methods to draw, and the index of each method among all methods.
 
-    The index determines color and marker, so that they are equal in figures of fewer methods.
+    The index determines the color and the marker of a method, which are therefore the same in
+    figures of fewer methods.
 
     Raises
     ------
@@ -494,7 +495,7 @@ def sorted_values(values: pd.Series) -> list:
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
-    """Compute the mean and the band of each group, and describe them.
+    """Return the mean and the band of each group, and a description of mean and band.
 
     If each group has scores of single subjects, the band is the 95 % confidence interval of
     :func:`~braindecode_pars.evaluation.mean_interval`. If all scores are pooled over subjects, the
@@ -535,8 +536,8 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
         return summary, f"mean ± SD over {_count(summary['count'], 'seed')}"
     raise ValueError(
         f"Some groups have only rows pooled over subjects (subject {tables.POOLED!r}), and others "
-        "have only rows of single subjects. Their means cannot be compared; draw them in separate "
-        "figures."
+        "have only rows of single subjects. Means of pooled rows and of single subjects cannot be "
+        "compared. Draw the two kinds of groups in separate figures."
     )
 
 

@@ -335,11 +335,12 @@ _AMOUNT_RULES = {
 
 
 class LabeledWindows(Splitter):
-    """Calibration splitter: train on all other subjects and on first windows of the test subject.
+    """Calibration splitter: train on all other subjects, and on first windows of the test subject.
 
-    The test windows of a subject are the same for all amounts of labeled data. They follow the
-    windows of the largest amount, separately for each class if ``n_windows`` is given, and are
-    separated by at least ``gap`` windows from every labeled window of the same recording.
+    The test windows of a subject are the same for all amounts of labeled data: they follow the
+    labeled windows of the largest amount. If ``n_windows`` is given, this holds separately for each
+    class. At least ``gap`` windows separate a test window from every labeled window of the same
+    recording.
 
     Parameters
     ----------
@@ -347,8 +348,8 @@ class LabeledWindows(Splitter):
         Numbers of labeled windows per class of the test subject, in chronological order. With 0, no
         window of the test subject is labeled. Pass either ``n_windows`` or ``minutes``.
     minutes : sequence of float | None
-        Durations of the labeled first part of the windows of each subject, in minutes. Requires
-        windows with a known sampling rate.
+        Durations of the labeled data at the beginning of the windows of the test subject, in
+        minutes. Requires windows with a known sampling rate.
     gap : int
         Number of unused windows between labeled windows and test windows.
     test_subjects : sequence | None
@@ -398,8 +399,8 @@ class LabeledWindows(Splitter):
                 sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
                 if sfreq is None or (lengths <= 0).any():
                     raise ValueError(
-                        "minutes requires windows with a sampling rate and times, and at least one "
-                        "of the two is unknown. Pass n_windows instead."
+                        "minutes requires windows with a sampling rate and times, but the sampling "
+                        "rate or the times are unknown. Pass n_windows instead of minutes."
                     )
                 required = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
@@ -498,7 +499,7 @@ def make_folds(
     varied: Mapping[str, dict[str, Any]] | None = None,
     encoder_parameters: Mapping[str, int] | None = None,
 ) -> list[Fold]:
-    """Make a fold for each split of a splitter, each seed and each method.
+    """Return a fold for each split of a splitter, each seed and each method.
 
     If any estimator has ``validation="split"``, subjects of split "valid" are not drawn for
     training, for all estimators.
@@ -524,8 +525,8 @@ def make_folds(
     Raises
     ------
     ValueError
-        If the splitter cannot split the windows, or an estimator has ``validation="split"`` and the
-        split of a training window is neither "train" nor "valid".
+        If the splitter cannot split the windows. If an estimator has ``validation="split"``, and
+        the split of a training window is neither "train" nor "valid".
     """
     folds: list[Fold] = []
     pretrain: dict[bytes, np.ndarray] = {}

@@ -223,7 +223,7 @@ class Fold:
     seed : int
         Seed of every ``random_state`` and of torch's random state.
     estimator : estimator
-        Unfitted estimator. A clone with this seed is fitted.
+        Unfitted estimator. A clone with ``seed`` is fitted.
     train, test : ndarray of int
         Indices of the training and test windows.
     test_subjects : list
@@ -381,10 +381,12 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
         names = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
             f"{name} contains {checks.format_list(absent)}, but the subjects in the data are "
-            f"{names}."
+            f"{names}. Correct the names."
         )
     if not requested or len(set(requested)) < len(requested):
-        raise ValueError(f"{name} must contain at least one subject, each once; got {requested}.")
+        raise ValueError(
+            f"{name} must contain at least one subject, and no subject twice, got {requested}."
+        )
     return requested
 
 

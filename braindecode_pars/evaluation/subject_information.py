@@ -1,8 +1,8 @@
 """Subject information in features: measure it, and remove it with linear concept erasure (LEACE).
 
-Variance explained by subject and by class, compared with permutations; balanced accuracy before and
-after linear erasure of the subject; and agreement between subjects in the direction between
-classes.
+Three kinds of measures: the variance explained by subject and by class, compared with permutations;
+balanced accuracies before and after linear erasure of the subject; and the agreement between
+subjects in the direction between classes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,18 +43,20 @@ Folds = Iterable[tuple[np.ndarray, np.ndarray]]
 class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Remove linearly decodable information about a label, such as the subject (LEACE).
 
-    With the covariance :math:`\Sigma` of the features :math:`x`, their mean :math:`\mu`, the
-    whitening :math:`W = (\Sigma^{1/2})^+`, and the orthogonal projection :math:`P` onto the columns
-    of :math:`W \Sigma_{xz}`, where :math:`\Sigma_{xz}` is the covariance of features and one-hot
-    labels,
+    The features :math:`x` are transformed to
 
     .. math::
         r(x) = x - W^+ P W (x - \mu) .
 
-    The mean of the features is then the same for all labels, so no linear classifier, with any
-    convex loss, is better than a constant prediction on the rows of ``fit``. Among all affine maps
-    with this property, this map has the smallest mean squared change of the features. For K labels,
-    at most K - 1 dimensions are removed.
+    Here :math:`\mu` and :math:`\Sigma` are the mean and the covariance of the features, and
+    :math:`W = (\Sigma^{1/2})^+` is a whitening matrix, where :math:`^+` is the pseudoinverse.
+    :math:`P` is the orthogonal projection onto the columns of :math:`W \Sigma_{xz}`, where
+    :math:`\Sigma_{xz}` is the covariance of features and one-hot labels.
+
+    The mean of :math:`r(x)` over the rows of ``fit`` is the same for all labels. On these rows, no
+    linear classifier, with any convex loss, is therefore better than a constant prediction. Among
+    all affine maps with this property, this map has the smallest mean squared change of the
+    features. For K labels, at most K - 1 dimensions are removed.
 
     Attributes
     ----------
@@ -244,7 +246,7 @@ def audit_subjects(
     *,
     n_permutations: int = 200,
 ) -> pd.DataFrame:
-    r"""Measure subject information in features, and class decoding before and after erasing it.
+    r"""Measure subject information in features, and class decoding before and after its removal.
 
     Parameters
     ----------
@@ -292,13 +294,13 @@ def audit_subjects(
     Raises
     ------
     ValueError
-        If lengths differ, there are fewer than two classes or fewer than two subjects of a class, a
-        feature is not finite, or a subject, recording or class is missing.
+        If lengths differ. If there are fewer than two classes, or fewer than two subjects of a
+        class. If a feature is not finite. If a subject, recording or class is missing.
 
     Notes
     -----
-    Windows of a recording are similar, so the permutations keep them together. For the variance
-    explained by subject, recordings are permuted between subjects
+    Windows of a recording are similar, so the permutations keep these windows together. For the
+    variance explained by subject, recordings are permuted between subjects
     (:func:`permuted_explained_variances`). For the variance explained by class and the cosine, the
     labels of blocks of consecutive windows of one class are permuted within a recording, or within
     a subject if a recording has one class. If each subject has one class only, the classes of
@@ -341,8 +343,8 @@ def audit_subjects(
     if len(n_subjects) < 2 or n_subjects.min() < 2:
         raise ValueError(
             "audit_subjects requires at least 2 classes and at least 2 subjects per class, got "
-            f"{len(n_subjects)} classes with at least {n_subjects.min()} subjects. Add subjects or "
-            "classes."
+            f"{len(n_subjects)} classes with at least {n_subjects.min()} subjects each. Add "
+            "subjects or classes."
         )
     features_by_name = features if isinstance(features, Mapping) else {"features": features}
     table_rows = []
@@ -500,7 +502,7 @@ def _explained_proportion(sums: np.ndarray, sizes: np.ndarray, codes: np.ndarray
 def _cosines(
     sums: np.ndarray, sizes: np.ndarray, subjects: np.ndarray, classes: np.ndarray
 ) -> np.ndarray:
-    """Return the cosine of the class direction of each subject with that of all other subjects.
+    """Return the cosine between each subject's class direction and that of all other subjects.
 
     Only subjects with all classes are included.
     """

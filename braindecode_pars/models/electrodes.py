@@ -115,8 +115,8 @@ class SpatialFilter(nn.Module):
 
     The module computes weighted means of features over channels. In attention, the encoding of the
     position is only added to the features of a channel. To distinguish left from right, features
-    and position have to be multiplied, which this module does. Channel :math:`c` at position
-    :math:`p_c` has ``n_gains`` gains for each of its features :math:`f_c`, which are a linear
+    and position have to be multiplied, which this module does. Each feature :math:`f_c` of channel
+    :math:`c` at position :math:`p_c` is multiplied by ``n_gains`` gains. The gains are a linear
     function of a Fourier encoding of the position. The output is
 
     .. math:: \operatorname{LayerNorm}\Big(\frac{1}{C} \sum_{c=1}^{C} g_k(p_c) \odot f_c\Big),
@@ -139,11 +139,11 @@ class SpatialFilter(nn.Module):
 
     Notes
     -----
-    Consider a linear layer after :meth:`pool`, which returns the output before the layer norm. For
-    a given montage, this combination can represent every linear classifier of all features of all
-    channels, if ``n_gains`` is at least the number of outputs and the encodings of the electrode
-    positions are linearly independent. The latter is true for the 64 electrodes of the 10-10
-    system. The layer norm normalizes mean and scale of the output of each window.
+    A linear layer after :meth:`pool` (the output before the layer norm) can represent every linear
+    classifier of all features of all channels of a montage, under two conditions: ``n_gains`` is at
+    least the number of outputs, and the encodings of the electrode positions are linearly
+    independent. The second condition holds for the 64 electrodes of the 10-10 system. The layer
+    norm normalizes mean and scale of the output of each window.
 
     Related work: the spatial attention of Défossez et al. weights channels by a Fourier series of
     their 2-D positions. The spatial filters of S-JEPA (Guetschel et al.) are learned for a single

@@ -28,8 +28,9 @@ Network = TypeVar("Network", bound="SavedInFolder")
 class SavedInFolder(_Model):
     """Mixin to save and load a braindecode model with an ``encoder`` and a ``final_layer``.
 
-    In the bases of a model, this class precedes the mixin of braindecode. It overrides the methods
-    that write pickle files, and that import any class named in a file.
+    List this class before the mixin of braindecode in the bases of a model. It overrides the
+    methods of the mixin that write pickle files, or that import a class whose name is read from a
+    file.
     """
 
     #: The notes of braindecode would import the model from braindecode. The docstring of the model
@@ -71,12 +72,12 @@ class SavedInFolder(_Model):
         Raises
         ------
         ImportError
-            When ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
+            If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
             already been saved to the folder at this point.
         OSError
-            When the folder cannot be written. The message states whether a file was replaced.
+            If the folder cannot be written. The message states whether a file was replaced.
         ValueError
-            When weights are not finite, the activation of the encoder is not a class of
+            If weights are not finite, the activation of the encoder is not a class of
             ``torch.nn``, or the folder contains a different kind of model or other files.
         """
         folder = Path(save_directory).expanduser()
@@ -124,8 +125,9 @@ class SavedInFolder(_Model):
         ----------
         pretrained_model_name_or_path : path | str
             Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
-            is downloaded. To build a new model with a pretrained encoder: the name of a bundled
-            encoder, such as ``"small"``, the folder of an encoder, or the model id of an encoder.
+            is downloaded. To build a new model with a pretrained encoder, pass the name of a
+            bundled encoder, such as ``"small"``, the folder of an encoder, or the model id of an
+            encoder.
         strict : bool
             Whether to raise an error if the tensors in the file do not match the tensors of the
             model. If False, only matching tensors are loaded.
@@ -148,12 +150,12 @@ class SavedInFolder(_Model):
         Raises
         ------
         FileNotFoundError
-            When the folder, the model or its file does not exist.
+            If the folder, the model or its file does not exist.
         ValueError
-            When a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
+            If a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
             sampling rate, or ``n_outputs`` is missing.
         TypeError
-            When an argument does not exist.
+            If an argument does not exist.
         """
         # Separate the arguments of the download from the arguments of the constructor.
         download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from braindecode_pars.models import electrodes, network_files, space_time
 
 #: Methods of PARSNet to pool the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
+
+_NATIVE = "because PARSNet accepts windows with any channels"
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
 RULES = dict(
@@ -37,6 +40,10 @@ RULES = dict(
     amplitude=checks.boolean(),
     head=checks.choice(*HEADS),
     encoder_kind=checks.choice("patch", space_time.SPACE_TIME),
+    channel_strategy=checks.ParameterRule(f"'native', {_NATIVE}", (str,), "native".__eq__),
+    channel_strategy_kwargs=checks.ParameterRule(
+        f"None, {_NATIVE}", (dict, NoneType), lambda options: not options
+    ),
 )
 
 
@@ -75,9 +82,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
 
     The encoder processes each channel separately, and its features are averaged over time to one
     spatial token per channel. A cross-attention layer with one learnable query pools the spatial
-    tokens, and a linear layer predicts the logits (section 2.4). The shapes of the weights do not
-    depend on the number of channels or samples, so one model can be used with any montage and any
-    window length.
+    tokens, and a linear layer predicts the logits (section 2.4 of the paper). The shapes of the
+    weights do not depend on the number of channels or samples, so one model can be used with any
+    montage and any window length.
 
     Parameters
     ----------
@@ -100,8 +107,8 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Pretrained encoder, whose weights are copied: the name of a bundled encoder, such as
         ``"small"``, the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
         or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
-        the encoder take precedence over the arguments below, and the windows must have its sampling
-        rate. If None, a new encoder is built with random weights.
+        the encoder take precedence over the arguments below. The windows must have the sampling
+        rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
         Length of a patch in seconds. If ``sfreq`` is neither passed nor inferred, a patch is a
         thirtieth of the window (1 s in the 30 s windows of the paper), and PARSNet warns.
@@ -144,6 +151,10 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Kind of a new encoder: ``"patch"`` encodes single channels, as in the paper;
         ``"space_time"`` encodes all channels jointly
         (:class:`~braindecode_pars.models.SpaceTimeEncoder`).
+    channel_strategy, channel_strategy_kwargs : "native", None
+        Arguments of pretrained models in braindecode after version 1.8, which map the channels of
+        the windows to the channels of the pretraining. PARSNet accepts windows with any channels,
+        so other values raise an error.
 
     Attributes
     ----------
@@ -161,18 +172,18 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     Raises
     ------
     TypeError
-        When an argument has the wrong type.
+        If an argument has the wrong type.
     ValueError
-        When ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
+        If ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
         signal arguments are inconsistent, the sampling rates of the windows and of ``encoder``
         differ, or the file of ``encoder`` is damaged.
     FileNotFoundError
-        When the encoder does not exist.
+        If the encoder does not exist.
 
     Warns
     -----
     UserWarning
-        When the sampling rate is unknown, or when the model uses electrode positions but no
+        If the sampling rate is unknown, or when the model uses electrode positions but no
         position is known.
 
     Examples
@@ -247,12 +258,21 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         activation: type[nn.Module] = nn.GELU,
         tokenizer: str = "spectral",
         encoder_kind: str = "patch",
+        channel_strategy: str = "native",
+        channel_strategy_kwargs: dict[str, Any] | None = None,
     ):
         checks.check_parameters(locals(), RULES, type(self).__name__)
         loaded = None if encoder is None else network_files.read_encoder(type(self), encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.sfreq if sfreq is None else sfreq
-        super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
+        super().__init__(
+            n_outputs=n_outputs,
+            n_chans=n_chans,
+            chs_info=chs_info,
+            n_times=n_times,
+            input_window_seconds=input_window_seconds,
+            sfreq=sfreq,
+        )
         # The mixin has inferred and stored these arguments. From here on, use its properties.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
@@ -318,13 +338,14 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the arguments of the constructor.
 
         For ``electrode_position="auto"``, the value that was selected is returned. A loaded encoder
-        is replaced by its sizes.
+        is replaced by its sizes. ``channel_strategy`` has only one value and is not included.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
         numbers = {name: value.item() for name, value in arguments if isinstance(value, np.generic)}
         config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
-        config.pop("encoder", None)
+        for name in ("encoder", "channel_strategy", "channel_strategy_kwargs"):
+            config.pop(name, None)
         if not self._has_loaded_encoder:
             return config
         sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
@@ -425,9 +446,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
+            If ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
-            When shapes do not match, a window is shorter than a patch, every channel of a window
+            If shapes do not match, a window is shorter than a patch, every channel of a window
             is missing, both ``pos`` and ``chs_info`` are passed, or electrode positions are
             required but missing.
         """
@@ -468,7 +489,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         Raises
         ------
         ValueError
-            When ``head="spatial_filter"``, and as in :meth:`forward`.
+            If ``head="spatial_filter"``, and as in :meth:`forward`.
         """
         if self.head == "spatial_filter":
             raise ValueError(
@@ -584,9 +605,9 @@ def check_windows(x: Any, patch_size: int) -> None:
     Raises
     ------
     TypeError
-        When ``x`` is not a floating-point tensor.
+        If ``x`` is not a floating-point tensor.
     ValueError
-        When the shape of ``x`` is not valid, or a window is shorter than a patch.
+        If the shape of ``x`` is not valid, or a window is shorter than a patch.
     """
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(
@@ -640,7 +661,7 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     Raises
     ------
     ValueError
-        When the window is shorter than the patch, or both ``sfreq`` and ``n_times`` are None.
+        If the window is shorter than the patch, or both ``sfreq`` and ``n_times`` are None.
 
     Examples
     --------
@@ -651,8 +672,8 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     if sfreq is None:  # a fraction of the window
         if n_times is None:
             raise ValueError(
-                "The number of samples in a patch is unknown. Pass sfreq, the sampling rate in Hz, "
-                "or n_times, the number of samples in a window."
+                "The number of samples in a patch cannot be determined. Pass sfreq, the sampling "
+                "rate in Hz, or n_times, the number of samples in a window."
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     patch_size = max(1, round(patch_seconds * sfreq))

@@ -89,9 +89,9 @@ class SpaceTimeEncoder(PatchEncoder):
 
     A token is one patch of one channel. Two position encodings are added to it: a sinusoidal
     encoding of its time, and a Fourier encoding of the 3-D position of its electrode. Channels with
-    unknown position share a learned encoding. Each block computes attention across the channels at
-    the same time, and then along the time of each channel. The shapes of the weights do not depend
-    on the number of channels or samples, so the encoder can be used with any montage.
+    unknown position share a learned encoding. Each block computes attention first across the
+    channels of each patch, and then along the time of each channel. The shapes of the weights do
+    not depend on the number of channels or samples, so the encoder can be used with any montage.
 
     A window with one channel is encoded without electrode encoding and without attention across
     channels, as by a :class:`~braindecode_pars.PatchEncoder` with the same weights.
@@ -226,7 +226,7 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     """Return one feature vector for each single-channel signal.
 
     Each signal is normalized and cut into adjacent patches. The patches are encoded with their
-    positions, and the features are averaged over time (section 2.4).
+    positions, and the features are averaged over time (section 2.4 of the paper).
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     Raises
     ------
     ValueError
-        When the encoder does not have this layer.
+        If the encoder does not have this layer.
 
     Examples
     --------
@@ -270,8 +270,8 @@ def embed_channels(
 ) -> Tensor:
     """Return one feature vector for each channel of windows.
 
-    A :class:`~braindecode_pars.PatchEncoder` encodes each channel separately (section 2.4), and a
-    :class:`~braindecode_pars.models.SpaceTimeEncoder` encodes all channels jointly.
+    A :class:`~braindecode_pars.PatchEncoder` encodes each channel separately (section 2.4 of the
+    paper), and a :class:`~braindecode_pars.models.SpaceTimeEncoder` encodes all channels jointly.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def embed_channels(
     Raises
     ------
     ValueError
-        When the encoder does not have this layer.
+        If the encoder does not have this layer.
 
     Examples
     --------

@@ -23,11 +23,17 @@ if TYPE_CHECKING:
         label_efficiency,
         subject_dots,
     )
-    from braindecode_pars.predictions.night_figures import hypnodensity, hypnogram, night_page
+    from braindecode_pars.predictions.night_figures import (
+        bland_altman,
+        hypnodensity,
+        hypnogram,
+        night_page,
+    )
 
 __all__ = [
     "ablation_lines",
     "audit_map",
+    "bland_altman",
     "confusion_matrix",
     "control_gains",
     "hypnodensity",

@@ -222,7 +222,7 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def time_unit(seconds: float) -> tuple[str, int]:
-    """Return the unit of a time axis of this length, and the number of seconds per unit.
+    """Return the unit of a time axis of the given length, and the number of seconds per unit.
 
     Examples
     --------
@@ -286,14 +286,14 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     Raises
     ------
     ValueError
-        When a label that is not missing has no entry.
+        If a label that is not missing has no entry.
     """
     values = label_list("labels", labels)
     absent = {label for label in values if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(
-            f"Unknown labels: {', '.join(map(repr, sorted(absent, key=by_number)))}. Expected "
-            f"labels or class names out of {', '.join(map(repr, table))}."
+            f"Labels without a class name: {', '.join(map(repr, sorted(absent, key=by_number)))}. "
+            f"Pass only these labels or class names: {', '.join(map(repr, table))}."
         )
     return [table.get(label) for label in values]
 
@@ -301,13 +301,13 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:
     """Return the classes from top to bottom.
 
-    If ``order`` is None, sleep stages are sorted from wake to N3, and all other classes are not
-    sorted.
+    If ``order`` is None, sleep stages are sorted from wake to N3, and other classes remain in their
+    order.
 
     Raises
     ------
     ValueError
-        When ``order`` does not contain each class exactly once.
+        If ``order`` does not contain each class exactly once.
     """
     if order is None:
         return sleep_stages.top_to_bottom(names) if sleep_stages.are_stages(names) else list(names)

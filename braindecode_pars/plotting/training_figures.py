@@ -270,9 +270,10 @@ def confusion_matrix(
         of the labels 0, 1, .... All of these classes are shown. If None, the labels that occur are
         used as names.
     order : sequence of str | None
-        Names of all classes from top to bottom. If None and all names are sleep stages
-        (:func:`~braindecode_pars.predictions.stage_of`), the order is wake, REM, N1 to N3. If None
-        and the names are not sleep stages, the order of ``class_names``, or of the sorted labels.
+        Names of all classes from top to bottom. If None, the order depends on the names: sleep
+        stages (:func:`~braindecode_pars.predictions.stage_of`) are sorted as wake, REM, N1 to N3;
+        other classes have the order of ``class_names`` or, without ``class_names``, of the sorted
+        labels.
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
 

@@ -6,8 +6,8 @@ statistics, and compared with the labels of an expert.
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars._common.sleep_stages import UNSCORED, stage_of
+from braindecode_pars.predictions.expert_agreement import agreement
 from braindecode_pars.predictions.night import (
-    agreement,
     sleep_statistics,
     smoothed,
     to_annotations,

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import entr
-from sklearn.metrics import cohen_kappa_score
 
 from braindecode_pars._common import checks, files, subjects, tables
 from braindecode_pars._common.sleep_stages import (
@@ -24,9 +23,7 @@ from braindecode_pars._common.sleep_stages import (
     are_stages,
     known_stages,
     stage_of,
-    top_to_bottom,
 )
-from braindecode_pars.recordings import label_files, readers
 
 
 def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
@@ -57,8 +54,8 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
     if not (np.isfinite(onset).all() and (duration > 0).all()):
         raise ValueError(
-            "The columns onset and duration must be finite times in seconds, and duration must be "
-            "positive."
+            "The columns onset and duration contain values that are not finite, or durations that "
+            "are not positive. Pass times in seconds."
         )
     if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
         raise ValueError(
@@ -74,14 +71,14 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the classes with probabilities, or, without probabilities, the predicted labels."""
+    """Return the classes with a column of probabilities; without such columns, the labels."""
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     classes = [name.removeprefix(tables.PROBABILITY) for name in columns]
     return classes or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of the predictions smoothed over time, without the raw predictions.
+    """Replace the raw predictions of a table by the predictions smoothed over time.
 
     Parameters
     ----------
@@ -91,8 +88,8 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows, for all functions that accept predictions. ``label``, ``probability_LABEL``
-        and ``entropy`` are computed from the smoothed predictions.
+        Table with the same rows, which all functions for predictions accept. ``label``,
+        ``probability_LABEL`` and ``entropy`` are the values of the smoothed predictions.
 
     Raises
     ------
@@ -145,8 +142,8 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
         Annotations in seconds from the first sample of the recording (``orig_time=None``).
         ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
         existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
-        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``,
-        which fails or is shifted if the recording has a measurement date or was cropped.
+        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``: if
+        the recording has a measurement date or was cropped, this fails, or shifts the predictions.
 
     Raises
     ------
@@ -246,8 +243,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     stem = path.name.removesuffix(_SUFFIX)
     if stem == path.name or not stem:
         raise ValueError(
-            f"path has the file name {path.name}, but it must end with {_SUFFIX}, such as "
-            f"sub-01_task-sleep_desc-pars{_SUFFIX}."
+            f"path has the file name {path.name}, but the file name must end with {_SUFFIX}. Use a "
+            f"name such as sub-01_task-sleep_desc-pars{_SUFFIX}."
         )
     if stem.startswith("sub-") and not has_bids_entities(stem):
         raise ValueError(
@@ -321,9 +318,11 @@ def sleep_statistics(
     ----------
     stages : DataFrame | sequence of str, shape (n_windows,)
         Predictions of a recording, as from ``predict_raw``, or the sleep stages of consecutive
-        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). The total
-        duration is the time in bed, so crop the recording to the period between lights off and
-        lights on. None, NaN, "unscored", movement time, and time without a row are unscored.
+        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
+
+        The total duration is used as the time in bed, so crop the recording to the period between
+        lights off and lights on. None, NaN, "unscored", movement time, and periods without a row
+        count as unscored.
     window_seconds : float
         Length of a window in seconds, if ``stages`` is a sequence.
 
@@ -346,8 +345,12 @@ def sleep_statistics(
         - ``SE``: sleep efficiency, ``TST / TIB``.
         - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
 
-        Latencies of stages that do not occur, percentages if there is no sleep, and values of
-        stages that a coarser scoring (wake, light, deep, REM) does not distinguish are NaN.
+        These values are NaN:
+
+        - Latencies of stages that do not occur.
+        - Percentages, if there is no sleep.
+        - Values of stages that the scoring does not distinguish, such as N1 and N2 if the stages
+          are wake, light, deep and REM.
 
     Raises
     ------
@@ -411,111 +414,6 @@ def sleep_statistics(
         "SME": _percent(tst, period),
     }
     return {name: float(value) for name, value in statistics.items()}
-
-
-def agreement(
-    frame: pd.DataFrame, expert: mne.Annotations | str | Path
-) -> tuple[float, pd.DataFrame, pd.DataFrame]:
-    """Compare the predictions of a recording with the labels of an expert.
-
-    The expert label of a window is the label at its center. Windows without an expert label or a
-    prediction are ignored. Sleep stages that the model cannot predict are errors: for a model with
-    the classes wake and N3, each window of N2 is an error.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Predictions of a recording, as from ``predict_raw``.
-    expert : path | Annotations
-        File of the recording, whose labels are its annotations, a BIDS ``_events.tsv``, or a
-        hypnogram in the same folder. Or annotations, with onsets in seconds from the first sample
-        of the recording, such as ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``. A
-        label without a duration lasts one window. If the classes of the model are sleep stages,
-        labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
-        stages that a class includes are converted to this class, such as stage 4 to N3. Otherwise,
-        labels must be the class names.
-
-    Returns
-    -------
-    kappa : float
-        Cohen's kappa.
-    confusion : DataFrame
-        Number of windows by expert label (rows) and predicted label (columns).
-    statistics : DataFrame
-        Sleep statistics (rows) of the predictions and of the expert labels (columns), see
-        :func:`~braindecode_pars.predictions.sleep_statistics`. Empty if the classes of the model
-        are not sleep stages.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``frame`` is not a table of predictions, the labels cannot be read, or no window has both
-        an expert label and a prediction.
-
-    Warns
-    -----
-    UserWarning
-        If annotations are not labels; the message lists these annotations.
-
-    References
-    ----------
-    Cohen 1960, A coefficient of agreement for nominal scales, Educational and Psychological
-    Measurement 20; computed by scikit-learn.
-
-    Examples
-    --------
-    >>> import mne
-    >>> import pandas as pd
-    >>> from braindecode_pars.predictions import agreement
-    >>> onset, label = [0.0, 30.0, 60.0, 90.0], ["W", "W", "N3", "N3"]
-    >>> frame = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
-    >>> expert = mne.Annotations([0, 30, 60], [30, 30, 60], ["Sleep stage W", "N2", "stage 4"])
-    >>> kappa, confusion, statistics = agreement(frame, expert)
-    >>> round(kappa, 2), confusion.loc["N2"].to_dict()
-    (0.6, {'W': 1, 'N2': 0, 'N3': 0})
-    >>> statistics.loc["TST"].to_dict()
-    {'predicted': 1.0, 'expert': 1.5}
-    """
-    rows = check_predictions(frame)
-    classes = classes_of(rows)
-    is_sleep, stages = are_stages(classes), {*map(stage_of, classes)}
-
-    def name_of(label: Any) -> str | None:
-        if not is_sleep:
-            return label if label in classes else None
-        stage = stage_of(label)
-        coarser = [c for c, fine in INCLUDED_STAGES.items() if stage in fine]
-        return stage if stage in stages else next((c for c in coarser if c in stages), stage)
-
-    if not isinstance(expert, mne.Annotations):
-        raw, _ = readers.open_recording(expert)
-        expert = label_files.annotations_of(Path(expert), raw)
-    labels = expert.to_data_frame(time_format=None)
-    labels["name"] = labels["description"].map(name_of)
-    if unknown := sorted({*labels["description"][labels["name"].isna()]}):
-        checks.warn_user(
-            f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: expected "
-            f"{'names of sleep stages' if is_sleep else f'one of {checks.format_list(classes)}'}."
-        )
-    durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
-    segments = labels.assign(stop=labels["onset"] + durations).dropna().sort_values("onset")
-    centers = pd.DataFrame({"onset": rows["onset"] + rows["duration"] / 2})
-    matched = pd.merge_asof(centers, segments[["onset", "stop", "name"]], on="onset")
-    expert_labels = matched["name"].where(matched["onset"] < matched["stop"])
-    pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": expert_labels})
-    scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
-    if scored.empty:
-        raise ValueError(
-            "No window has both an expert label and a prediction. Check that both are from the "
-            "same recording, and that onsets are in seconds from its first sample."
-        )
-    names = [*set(scored.to_numpy().ravel())]
-    order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
-    counts = pd.crosstab(scored["expert"], scored["predicted"])
-    confusion = counts.reindex(index=order, columns=order, fill_value=0)
-    kappa = float(cohen_kappa_score(scored["expert"], scored["predicted"]))
-    statistics = {k: sleep_statistics(rows.assign(label=pairs[k])) for k in pairs if is_sleep}
-    return kappa, confusion, pd.DataFrame(statistics)
 
 
 def _read(

@@ -1,4 +1,7 @@
-"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page."""
+"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page.
+
+``bland_altman`` plots the agreement with an expert over several nights.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -49,13 +52,13 @@ def hypnogram(
     -------
     Axes
         Axes with the hypnogram. With predicted stages, the title shows the percentage of windows
-        with equal stages, without windows in which a stage is unknown.
+        with equal stages. Windows in which a stage is unknown do not count.
 
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``, or the lengths differ. If ``order`` is None, also if a
-        name is not a sleep stage.
+        If a stage is not in ``stage_names``, ``true`` and ``predicted`` have different lengths, or
+        ``order`` is None and a name is not a sleep stage.
 
     Examples
     --------
@@ -94,7 +97,8 @@ def hypnogram(
         known_labels = [label for label in labels if not style.is_unknown(label)]
         if not all(isinstance(label, str) for label in known_labels):
             raise ValueError(
-                "Stages are numbers, so stage_names is required. Pass the names of the stages."
+                "Stages are numbers, but stage_names is None. Pass the names of the stages as "
+                "stage_names."
             )
         stage_names = sorted(known_labels)
     names = style.names_by_label(stage_names)
@@ -142,8 +146,8 @@ def hypnodensity(
     Returns
     -------
     ndarray of Axes, shape (2,)
-        Upper axes with the label of each window (its most probable class if ``label`` is not a
-        class), and lower axes with the probabilities.
+        Upper axes with the label of each window, and lower axes with the probabilities. If
+        ``label`` is not a class, the most probable class is drawn.
 
     Raises
     ------
@@ -214,10 +218,81 @@ def hypnodensity(
     return panels
 
 
+def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) -> Axes:
+    """Plot differences between predictions and expert over nights (Bland and Altman 1986).
+
+    Each night is a point: mean of the predicted and the expert value, and their difference. Lines
+    are the bias and the 95 % limits of agreement, with their 95 % confidence intervals as areas. If
+    the points rise, fall or spread out, the limits depend on the value.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        Sleep statistics of several nights, from :func:`predictions.agreement
+        <braindecode_pars.predictions.agreement>`.
+    name : str
+        Sleep statistic to plot, such as ``"TST"``.
+    ax : Axes | None
+        Axes to draw on. If None, a new figure is created.
+
+    Returns
+    -------
+    Axes
+        Axes with the figure. Bias and limits are omitted if they are not defined.
+
+    Raises
+    ------
+    KeyError
+        If ``name`` is not a row of ``statistics``, or ``statistics`` is from a single night.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: Differences between predicted and expert total sleep time of ten nights as points,
+            with lines for the bias and the limits of agreement.
+
+        >>> import mne
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from braindecode_pars import datasets, plotting, predictions
+        >>> rng = np.random.default_rng(0)
+        >>> frames, experts = [], []
+        >>> for _ in range(10):
+        ...     true = np.array(datasets.simulated.STAGES)[
+        ...         datasets.simulated.stages_of_a_night(720, rng)
+        ...     ]
+        ...     label = np.where(rng.random(720) < 0.1, "N2", true)
+        ...     onset = 30.0 * np.arange(720)
+        ...     frames.append(pd.DataFrame(dict(onset=onset, duration=30.0, label=label)))
+        ...     experts.append(mne.Annotations(onset, 30, true))
+        >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
+        >>> ax = plotting.bland_altman(statistics, "TST")
+    """
+    row = statistics.loc[name]
+    predicted, expert = row["predicted"].astype(float), row["expert"].astype(float)
+    is_new = ax is None
+    [ax] = style.axes_for(ax, 1, 1, (5, 3.6))
+    ax.plot((predicted + expert) / 2, predicted - expert, "o", color=style.shade(0.2))
+    for i, line in enumerate(("upper_limit", "bias", "lower_limit")):
+        ends = row["limits", f"{line}_ci_low"], row["limits", f"{line}_ci_high"]
+        ax.axhspan(*ends, color=style.COLORS[i], alpha=0.2, lw=0)  # NaN is not drawn
+        label, color = line.replace("_", " "), style.COLORS[i]
+        ax.axhline(row["limits", line], color=color, linestyle=style.LINES[i], label=label)
+    style.draw_legend(ax, is_new=is_new)
+    unit = "%" if name.startswith("%") or name in ("SE", "SME") else "min"
+    ax.set(xlabel=f"{name}, mean of predicted and expert ({unit})")
+    ax.set(ylabel=f"predicted - expert ({unit})")
+    style.remove_frame(ax)
+    return ax
+
+
 def read_predictions(
     predictions: pd.DataFrame, order: Sequence[str] | None = None
 ) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return probabilities and classes of consecutive segments, for plotting.
+
+    A segment is a window, or a gap between windows.
 
     Parameters
     ----------
@@ -336,8 +411,9 @@ def night_page(
 ) -> Path:
     """Write a scrollable HTML page with the predicted classes and probabilities of a recording.
 
-    Each window is six pixels wide, independent of the length of the recording; a pointer over a
-    window shows its time, label and probabilities. The page has no scripts and no external files.
+    Each window is six pixels wide, independent of the length of the recording. A pointer over a
+    window shows the time, label and probabilities of the window. The page has no scripts and no
+    external files.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ def predict_raw(
         names = checks.format_list([derivation.formula for derivation in recording.found])
         missing = f"; {checks.format_list(recording.missing)} missing" if recording.missing else ""
         raise ValueError(
-            f"All channels of the model in the recording are flat ({names}{missing}). The "
-            "recording contains the channels "
+            f"All channels that the model uses are flat ({names}{missing}). The recording contains "
+            "the channels "
             f"{checks.format_list(channel_names.odd_first(raw.ch_names))}. {MAY_BE_REFERENCE}"
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
@@ -87,7 +87,7 @@ def predict_raw(
 
 
 def class_texts(clf: Any) -> list[str]:
-    """Return the name of each class of a classifier; for classes without a name, the label."""
+    """Return the name of each class of a classifier, or the label of a class without a name."""
     names = getattr(clf, "class_names_", None) or {}
     return [str(names.get(label, label)) for label in clf.classes_.tolist()]
 
@@ -114,7 +114,7 @@ def check_transitions(clf: Any) -> None:
     Raises
     ------
     ValueError
-        If it has no transition probabilities.
+        If the classifier has no transition probabilities.
     """
     if clf.transitions_ is None:
         raise ValueError(
@@ -125,7 +125,9 @@ def check_transitions(clf: Any) -> None:
 
 
 def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: int) -> np.ndarray:
-    """Average the values of overlapping windows in each row of a grid, weighted by overlap.
+    """Return the mean prediction in each row of a regular grid, from overlapping windows.
+
+    A window is weighted by the number of samples that it shares with the row.
 
     Parameters
     ----------
@@ -178,8 +180,8 @@ def prepare_recording(
 def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
     """Return the first samples of all windows that can be predicted.
 
-    They are multiples of the window length and of the step ``(1 - overlap) * length``, rounded, in
-    samples.
+    Windows start at all multiples of ``length``, and at all multiples of the step, which is
+    ``(1 - overlap) * length``, rounded.
     """
     stop, step = recording.signals.shape[1] - length + 1, max(1, round((1 - overlap) * length))
     starts = np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
@@ -207,7 +209,7 @@ def recording_findings(
     clf : fitted classifier
         Model that predicts the recording.
     source : Raw | path | None
-        Recording as passed by the user. Its path may contain the subject.
+        Recording as passed by the user. The path may contain the subject identifier.
 
     Returns
     -------
@@ -281,15 +283,18 @@ def _compare_preprocessing(recording: as_trained.Prepared) -> Iterator[Finding]:
             "...}, so that predict_raw re-references recordings."
         )
     elif all(step.repair is None for step in differing):
-        advice = "This cannot be undone automatically; use the original recording if available."
+        advice = (
+            "The preprocessing of the recording cannot be undone automatically. Use the original "
+            "recording if available."
+        )
     value, texts = {step.name: str(step) for step in differing}, "; ".join(map(str, differing))
     yield Finding("preprocessing_mismatch", dict(value=value, texts=texts, advice=advice))
 
 
 def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -> Iterator[Finding]:
-    """Yield the durations for which channels are flat, or clipped, in seconds.
+    """Yield findings with the durations for which channels are flat, or clipped, in seconds.
 
-    The duration must be at least a minimum proportion of the recording, and at least a window.
+    Durations below 1 % of the recording, or below the length of a window, are ignored.
     """
     durations = as_trained.flat_clipped_durations(recording.raw, recording.channels)
     total = recording.raw.n_times / recording.raw.info["sfreq"]
@@ -302,10 +307,11 @@ def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -
 
 
 def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
-    """Rescale the signals to the amplitude of the training data by one factor.
+    """Rescale all signals to the amplitude of the training data, by the same factor.
 
-    The median amplitude becomes the geometric mean of the range of the training data. Ratios of
-    channels do not change. Flat channels, in which filters leave rounding errors, are ignored.
+    After rescaling, the median amplitude over channels is the geometric mean of the amplitude range
+    of the training data. Flat channels are ignored in this median. (Filters leave rounding errors
+    in flat channels.)
 
     Parameters
     ----------
@@ -351,14 +357,14 @@ def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]
 
 
 def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Iterator[Finding]:
-    """Yield channels whose amplitude is outside the training range by a factor of five or more."""
+    """Yield a finding if amplitudes are outside the training range by a factor of at least five."""
     usual = clf.amplitudes_
     if usual is None:
         return
     mismatched = {
         name: amplitude
         for name, amplitude in _amplitudes(recording, clf.n_times_).items()
-        # Flat channels, in which filters leave rounding errors, are a separate finding.
+        # Flat channels are a separate finding. (Filters leave rounding errors in flat channels.)
         if amplitudes.MIN_MISMATCH_FACTOR <= usual.times_outside(amplitude) < _FLAT
     }
     if mismatched:
@@ -367,10 +373,11 @@ def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Iterator[Fi
 
 
 def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iterator[Finding]:
-    """Yield the subject identifier of the recording if the training data contain it.
+    """Yield a finding if the training data contain the subject identifier of the recording.
 
-    The identifier is read from the file, or from its path. A number of an unknown corpus is
-    compared with the labeled subjects only, not with the pretraining subjects of the encoder.
+    The identifier is read from the file, or from its path. An identifier that is only a number is
+    compared with all labeled subjects, but not with pretraining subjects of a known corpus, because
+    the same numbers occur in many corpora.
     """
     card = getattr(clf, "encoder_card_", None)
     seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())
@@ -391,7 +398,7 @@ def _compare_centering(clf: Any) -> Iterator[Finding]:
 
 
 def _find_absent_stages(clf: Any) -> Iterator[Finding]:
-    """Yield the sleep stages that a sleep staging model cannot predict."""
+    """Yield a finding with the sleep stages that a sleep staging model cannot predict."""
     classes = class_texts(clf) if hasattr(clf, "classes_") else []
     if absent := absent_stages(classes):
         yield Finding("absent_stages", dict(value=absent, classes=classes))
@@ -400,5 +407,5 @@ def _find_absent_stages(clf: Any) -> Iterator[Finding]:
 #: Minimum flat or clipped proportion of a recording for a finding. The last record of an EDF file
 #: is often filled with zeros.
 _MIN_PROPORTION = 0.01
-#: Factor by which the amplitude of a flat channel is below the usual amplitude, at least.
+#: Minimum factor by which the amplitude of a flat channel is below the usual amplitude.
 _FLAT = 1e9

@@ -26,7 +26,7 @@ MARK = "predictions.json"
 RECORD = "_predictions.json"
 #: Prefix of the columns with the time in a class.
 MINUTES = "minutes_"
-#: Entries of the findings that are counts of windows.
+#: Entries in the findings of a recording that are counts of windows.
 COUNTS = ("windows", "windows_not_predicted")
 
 
@@ -77,12 +77,13 @@ class Results:
         return {kind: self.path.with_name(file) for kind, file in names.items()}
 
     def finished(self, *, overwrite: bool = False) -> bool:
-        """Whether all results exist, for the current recording and settings.
+        """Whether all results of the current recording with the current settings exist.
 
         Raises
         ------
         ValueError
-            If ``overwrite`` is False, and results of another recording or other settings exist.
+            If ``overwrite`` is False, and results of another recording or other settings exist, or
+            results are incomplete.
         """
         try:
             state = self.state()
@@ -101,7 +102,7 @@ class Results:
             if changes:
                 reason = f"with different settings ({checks.format_list(changes, max_items=3)})"
             else:
-                reason = "but its record or another result file is missing"
+                reason = "but the results are incomplete: the record or another file is missing"
             raise ValueError(
                 f"{existing[0]} already exists and was computed from {recording}, {reason}. Choose "
                 "another --out folder, or pass --overwrite."
@@ -124,8 +125,8 @@ class Results:
         frame : DataFrame
             Predictions.
         state : dict
-            Value that :meth:`state` returned before the recording was read, so that results are not
-            regarded as finished if the recording changes while it is read.
+            Value of :meth:`state` before the recording was read. If the recording changes while it
+            is read, the results do not count as finished.
         """
         with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}
@@ -181,10 +182,26 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
 def write_summary(
     folder: ResultsFolder, problems: Mapping[str, str], *, overwrite: bool = False
 ) -> tuple[pd.DataFrame, Path]:
-    """Write the summary of a folder: one row per recording with results, or that failed.
+    """Write the summary of a folder, with one row per recording that was predicted or failed.
 
-    A summary that the user has modified is not replaced unless ``overwrite`` is True; the new
-    summary then has another name.
+    If the user has modified the existing summary and ``overwrite`` is False, the new summary is
+    written to a file with another name.
+
+    Parameters
+    ----------
+    folder : ResultsFolder
+        Folder of the predictions.
+    problems : mapping of str to str
+        Reason of the failure, for each recording that failed.
+    overwrite : bool
+        Whether to replace a summary that the user has modified.
+
+    Returns
+    -------
+    table : DataFrame
+        The summary.
+    file : Path
+        File of the summary.
     """
     rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
     for file in folder.path.rglob(f"*{RECORD}"):

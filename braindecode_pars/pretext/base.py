@@ -79,7 +79,7 @@ def find_task(name: str) -> type[PretextTask]:
     Raises
     ------
     ValueError
-        When the name is unknown, the file does not exist, the file does not contain the class, or
+        If the name is unknown, the file does not exist, the file does not contain the class, or
         another task is registered under the same name.
     """
     if name in PRETEXT_TASKS:
@@ -108,8 +108,8 @@ def find_task(name: str) -> type[PretextTask]:
 def custom_tasks() -> dict[str, Any]:
     """Return the registered tasks that are not part of the package, for :func:`register_tasks`.
 
-    A task whose file is a module by itself is returned as the text FILE.py:CLASS, and any other
-    task as its class.
+    A task in a Python file that is neither a script nor part of a Python package is returned as the
+    text FILE.py:CLASS, and any other task as its class.
     """
     tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
@@ -160,10 +160,10 @@ class PretextTask(nn.Module):
     Raises
     ------
     ValueError
-        When the crop is shorter than a patch, or ``patch_size`` differs from the patch size of
+        If the crop is shorter than a patch, or ``patch_size`` differs from the patch size of
         ``encoder``.
     TypeError
-        When an argument has the wrong type, or ``encoder`` is combined with
+        If an argument has the wrong type, or ``encoder`` is combined with
         ``encoder_arguments``.
 
     Examples
@@ -277,9 +277,9 @@ class PretextTask(nn.Module):
         Raises
         ------
         TypeError
-            When ``x`` is not a tensor.
+            If ``x`` is not a tensor.
         ValueError
-            When the shape of ``x`` is not the shape that the task was built for.
+            If the shape of ``x`` is not the shape that the task was built for.
         """
         self.check_signals(x)
         return instance_norm(x)
@@ -394,7 +394,7 @@ class PretextTask(nn.Module):
         Raises
         ------
         ValueError
-            When the task uses all channels, but ``encoder`` is an encoder of single channels.
+            If the task uses all channels, but ``encoder`` is an encoder of single channels.
         """
         required = space_time.SpaceTimeEncoder
         if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, required):
@@ -456,7 +456,7 @@ class AllChannelTask(PretextTask):
         Raises
         ------
         ValueError
-            When the shape of ``x`` is not the shape that the task was built for.
+            If the shape of ``x`` is not the shape that the task was built for.
         """
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
             raise ValueError(
@@ -500,10 +500,11 @@ def encoder_kind_of(task: Any) -> str:
 
 
 def params_of(task: Any, task_params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a task in an estimator: ``short_params``, updated by ``task_params``.
+    """Return the arguments of a task in an estimator: its ``short_params`` and ``task_params``.
 
-    For an instance of a task, only ``task_params`` is returned, because ``short_params`` apply
-    only when a task is built.
+    ``short_params`` are the defaults of the task in an estimator; ``task_params`` take precedence.
+    For an instance of a task, only ``task_params`` is returned, because ``short_params`` apply only
+    when a task is built.
     """
     resolved_task: Any = find_task(task) if isinstance(task, str) else task
     short = getattr(resolved_task, "short_params", {}) if isinstance(resolved_task, type) else {}
@@ -523,8 +524,8 @@ def make_task(
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; a file and a class in this file,
-        such as ``"my_task.py:Slope"``, whose code is executed; a class; or an instance. An instance
+        One of: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; a class in a Python file,
+        such as ``"my_task.py:Slope"`` (the file is executed); a class; or an instance. An instance
         is copied, and the copy uses ``encoder``; ``n_times`` and all settings of the instance are
         preserved. An instance that already uses ``encoder`` is not copied.
     n_times : int
@@ -544,11 +545,11 @@ def make_task(
     Raises
     ------
     ValueError
-        When the name of the task is unknown (the message lists the names), an instance is not
+        If the name of the task is unknown (the message lists the names), an instance is not
         compatible with the encoder or the windows, or the task was built for a different sampling
         rate.
     TypeError
-        When the task does not have an argument in ``task_params``, or ``task`` is not a pretext
+        If the task does not have an argument in ``task_params``, or ``task`` is not a pretext
         task.
 
     Examples
@@ -576,8 +577,8 @@ def make_task(
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):
             raise TypeError(
-                f"task_params contains {', '.join(map(repr, unknown))}, but the parameters of "
-                f"{task.__name__} are: {', '.join(sorted(accepted)) or 'none'}."
+                f"task_params contains {', '.join(map(repr, unknown))}, which {task.__name__} does "
+                f"not accept. Its parameters are: {', '.join(sorted(accepted)) or 'none'}."
             )
         if "sfreq" in accepted and sfreq is not None:
             task_params = {"sfreq": sfreq, **task_params}

@@ -119,7 +119,7 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     Raises
     ------
     ValueError
-        When the signals are shorter than two seconds, or the sampling rate is below 30 Hz.
+        If the signals are shorter than two seconds, or the sampling rate is below 30 Hz.
 
     References
     ----------
@@ -198,9 +198,9 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     r"""Return the alpha peak: its frequency in Hz, and its height above the aperiodic component.
 
     The residual :math:`r(f)` is the natural logarithm of the power minus the linear fit of
-    :func:`aperiodic`, whose intercept is the median over frequencies. The peak frequency is the
-    mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`, and the height is the
-    maximum of the residuals in this range:
+    :func:`aperiodic`, shifted so that the median of :math:`r(f)` over frequencies is zero. The peak
+    frequency is the mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`, and
+    the height is the maximum of the residuals in this range:
 
     .. math::
         \frac{\sum_f f\, e^{2 r(f)}}{\sum_f e^{2 r(f)}} \qquad \text{and} \qquad \max_f r(f) .
@@ -337,8 +337,8 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     """
     if sfreq < 30:
         raise ValueError(
-            "The spectral features require a sampling rate of at least 30 Hz, because they include "
-            f"frequencies up to 14 Hz, got {sfreq:g} Hz. Select other features with features=."
+            "The spectral features require a sampling rate of at least 30 Hz (they include "
+            f"frequencies up to 14 Hz), got {sfreq:g} Hz. Select other features with features=."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
@@ -421,12 +421,13 @@ class SignalFeatures(GridTask):
 
     An encoder that is trained with this task represents these features, and the quantities from
     which they are computed. The task can also be learned on noise, so a low loss is no evidence of
-    features that are specific to brain activity. The task is not part of the paper. In speech, PASE
-    predicts features such as the log power spectrum and prosody, but at each time point and in
-    combination with contrastive tasks; this task predicts EEG features of a whole window. In sleep
-    staging, frequency pretraining predicts which frequencies are contained in random sums of sines;
-    this task can be trained on any signals, including EEG, and its targets are measured in these
-    signals.
+    features that are specific to brain activity. The task is not part of the paper.
+
+    Related work: PASE predicts features of speech, such as the log power spectrum and prosody. It
+    predicts them at each time point, and in combination with contrastive tasks; SignalFeatures
+    predicts EEG features of a whole window. Frequency pretraining, for sleep staging, predicts
+    which frequencies are contained in random sums of sines; SignalFeatures can be trained on any
+    signals, including EEG, and its targets are measured in these signals.
 
     Parameters
     ----------
@@ -457,21 +458,21 @@ class SignalFeatures(GridTask):
     n_patches, n_masked : int
         Number of patches in a crop, and number of masked patches.
     mean, scale : Tensor, shape (n_features,)
-        Mean and standard deviation of the features, computed by :meth:`prepare`; 0 and 1 before.
-        They are saved with the task.
+        Mean and standard deviation of the features, computed by :meth:`prepare`. Before, they are 0
+        and 1. They are saved with the task.
 
     Raises
     ------
     ValueError
-        When the sampling rate is missing or too low, an argument is out of range, a feature is
+        If the sampling rate is missing or too low, an argument is out of range, a feature is
         unknown or not finite, or the crops are too short.
     TypeError
-        When an argument, or the result of a function in ``features``, has the wrong type.
+        If an argument, or the result of a function in ``features``, has the wrong type.
 
     Warns
     -----
     UserWarning
-        When frequency bands are excluded because they end above half the sampling rate.
+        If frequency bands are excluded because they end above half the sampling rate.
 
     References
     ----------
@@ -527,7 +528,7 @@ class SignalFeatures(GridTask):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
                     f"features contains unknown names: {checks.format_list(unknown)}. Pass names "
-                    f"out of {checks.format_list(list(FEATURES))}, or a dict of functions by name."
+                    f"from {checks.format_list(list(FEATURES))}, or a dict of functions by name."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
@@ -561,7 +562,7 @@ class SignalFeatures(GridTask):
         Raises
         ------
         ValueError
-            When a feature is not finite in a signal. The message contains the name of the feature.
+            If a feature is not finite in a signal. The message contains the name of the feature.
         """
         signals = draw(self.N_PREPARED).to(self.mean.device)
         # In batches, because a spectrum requires more memory than its signal.
@@ -754,8 +755,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     def sham_target(self, target: Tensor) -> Tensor:
         """Return the targets unchanged.
 
-        In sham pretraining, :meth:`forward` already predicts the targets from the features of
-        another window. Targets of another window cannot be used, because different channels may be
+        In sham pretraining, :meth:`forward` predicts the targets of each window from the features
+        of another window. Targets cannot be exchanged instead, because different channels may be
         missing in each window.
         """
         return target

@@ -15,7 +15,7 @@ __all__ = ["MAE", "MP3", "DropPos", "GridTask", "MaskedGridTask"]
 
 
 def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max_count: int) -> int:
-    """Return ``round(ratio * total)`` after a check of its range.
+    """Return the number of patches ``round(ratio * total)``, and check that it is in range.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max
     Raises
     ------
     TypeError
-        When the ratio is not a number.
+        If the ratio is not a number.
     ValueError
-        When the ratio or the number of patches is out of range. The message states the accepted
+        If the ratio or the number of patches is out of range. The message states the accepted
         range.
     """
     checks.number("in [0, 1]", lambda value: 0 <= value <= 1).check(name, ratio)
@@ -73,7 +73,7 @@ class GridTask(PretextTask):
     Raises
     ------
     ValueError
-        When the grid has fewer than two patches, or too few patches for ``mask_ratio``.
+        If the grid has fewer than two patches, or too few patches for ``mask_ratio``.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class MaskedGridTask(GridTask):
     Raises
     ------
     ValueError
-        When ``mask_ratio`` is out of range, or the grid has too few patches.
+        If ``mask_ratio`` is out of range, or the grid has too few patches.
 
     References
     ----------
@@ -253,13 +253,13 @@ class MaskedGridTask(GridTask):
 
 @register("mae")
 class MAE(MaskedGridTask):
-    """MAE: masked autoencoder on one channel (appendix A.2; He et al. 2022).
+    """MAE: masked autoencoder on one channel (appendix A.2 of the paper; He et al. 2022).
 
     This pretext task masks a random fraction of the patches, and encodes the visible patches. Mask
     tokens are then inserted in place of the masked patches, and one transformer layer reconstructs
-    all samples. (The paper states that the masked tokens are encoded; this is a slip in the paper.)
-    The loss is the element-wise mean squared error between the reconstruction and the normalized
-    signal.
+    all samples. (The paper states that the masked tokens are encoded, which is an error in the
+    paper.) The loss is the element-wise mean squared error between the reconstruction and the
+    normalized signal.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class MAE(MaskedGridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -365,13 +365,13 @@ class MAE(MaskedGridTask):
 
 @register("mp3")
 class MP3(GridTask):
-    """MP3: masked patch position prediction on one channel (appendix A.2; Zhai et al. 2022).
+    """MP3: masked patch position prediction on one channel (Zhai et al. 2022).
 
-    This pretext task predicts the position of every patch, as a classification with one class per
-    position and the cross-entropy loss. No position encoding is added to the tokens. All tokens are
-    queries; only a random subset of the tokens are keys and values, and this subset is the same in
-    every attention layer. Tokens do not need to be shuffled, because without position encoding the
-    encoder is equivariant to their order.
+    This pretext task predicts the position of every patch (appendix A.2 of the paper). It is a
+    classification with one class per position and the cross-entropy loss. No position encoding is
+    added to the tokens. All tokens are queries; only a random subset of the tokens are keys and
+    values, and this subset is the same in every attention layer. Tokens do not need to be shuffled,
+    because without position encoding, the encoder is equivariant to the order of the tokens.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ class MP3(GridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -445,7 +445,7 @@ class MP3(GridTask):
         return self.head(self.encoder(self.encoder.tokenize(patches), is_key))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits of the positions, and the true positions, of all patches.
+        """Return, for all patches, the logits of the positions and the true positions.
 
         Parameters
         ----------
@@ -475,21 +475,22 @@ class MP3(GridTask):
         return target
 
     def chance_loss(self) -> float:
-        """Return ``log(n_patches)``, the cross-entropy of equal probabilities of all positions."""
+        """Return ``log(n_patches)``, the cross-entropy of a uniform prediction over all
+        positions."""
         return math.log(self.n_patches)
 
 
 @register("droppos")
 class DropPos(GridTask):
-    """DropPos: dropped position prediction on one channel (appendix A.2; Wang et al. 2023).
+    """DropPos: dropped position prediction on one channel (Wang et al. 2023).
 
     This pretext task masks a random fraction of the patches; the encoder processes only the visible
-    patches. For most visible patches, the position encoding is replaced by a learnable mask token.
-    The task predicts the positions of these patches, as a classification with one class per
-    position of the grid and the cross-entropy loss. (The paper states that the number of classes is
-    the number of classified patches; this is a slip in the paper.) As in the paper, targets are not
-    smoothed over neighboring positions, and the loss is not weighted by the similarity of patches;
-    Wang et al. use both.
+    patches (appendix A.2 of the paper). For most visible patches, the position encoding is replaced
+    by a learnable mask token. The task predicts the positions of these patches, as a classification
+    with one class per position of the grid and the cross-entropy loss. (The paper states that the
+    number of classes is the number of classified patches, which is an error in the paper.) Wang et
+    al. also smooth the targets over neighboring positions, and weight the loss by the similarity of
+    patches; the paper and this class do not.
 
     Parameters
     ----------
@@ -516,7 +517,7 @@ class DropPos(GridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     References
     ----------
@@ -583,7 +584,8 @@ class DropPos(GridTask):
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits of the positions, and the true positions, of patches to be classified.
+        """Return the logits of all positions, and the true position, of patches with masked
+        position.
 
         Parameters
         ----------
@@ -605,7 +607,7 @@ class DropPos(GridTask):
         return logits.mT, visible[:, : self.n_dropped]
 
     def chance_loss(self) -> float:
-        """Return the cross-entropy of equal probabilities of all positions that are not shown.
+        """Return the cross-entropy of a uniform prediction over all positions that are not shown.
 
         In sham pretraining, targets come from another crop, so all positions are possible.
         """

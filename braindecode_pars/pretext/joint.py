@@ -143,11 +143,11 @@ class _WithParts(PretextTask):
 class Joint(_WithParts):
     r"""Joint pretraining with a weighted sum of pretext tasks, such as PARS and MAE.
 
-    All tasks train the same encoder. The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i`
-    is the weight, :math:`L_i` the loss and :math:`C_i` the chance-level loss of task :math:`i`.
+    All tasks train the same encoder. The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i` is
+    the weight, :math:`L_i` the loss and :math:`C_i` the chance-level loss of task :math:`i`.
     Dividing by the chance-level loss makes losses with different units comparable. The paper
-    proposes the combination of PARS and MAE as future work (section 4). The relative loss of each
-    task is in the history, as ``train_loss_relative_NAME``.
+    proposes the combination of PARS and MAE as future work (section 4 of the paper). The relative
+    loss of each task is in the history, as ``train_loss_relative_NAME``.
 
     Parameters
     ----------
@@ -176,10 +176,10 @@ class Joint(_WithParts):
     Raises
     ------
     ValueError
-        When a task is unknown, a weight is negative, no weight is above 0, ``task_params`` contains
+        If a task is unknown, a weight is negative, no weight is above 0, ``task_params`` contains
         a task that is not in ``tasks``, or an argument of a task is out of range.
     TypeError
-        When ``tasks`` or ``task_params`` is not a dict, a weight is not a number, or an argument of
+        If ``tasks`` or ``task_params`` is not a dict, a weight is not a number, or an argument of
         a task has the wrong type.
 
     Examples

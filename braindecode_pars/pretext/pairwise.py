@@ -23,8 +23,9 @@ class CrossAttentionDecoder(nn.Module):
     r"""Cross-attention decoder of PARS: each pair of patches attends to all patches.
 
     This is the decoder of the paper (section 2.3, equation 2). The query of pair :math:`(j, k)` is
-    :math:`A_Q [y_j; y_k]`. It is followed by standard multi-head attention over all features, and
-    by one linear layer with one output.
+    :math:`A_Q [y_j; y_k]`, where :math:`y_j` and :math:`y_k` are the features of the two patches
+    and :math:`A_Q` is a learned matrix. It is followed by standard multi-head attention over all
+    features, and by one linear layer with one output.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class CrossAttentionDecoder(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When a size is not a positive integer, ``method`` is unknown, or ``num_heads`` does not
+        If a size is not a positive integer, ``method`` is unknown, or ``num_heads`` does not
         divide ``embed_dim``.
 
     Examples
@@ -207,7 +208,7 @@ class CrossAttentionDecoder(nn.Module):
 
 
 class PairwiseMLPDecoder(nn.Module):
-    """MLP decoder of PARS, which uses only the two patches of a pair (appendix A.4).
+    """MLP decoder of PARS, which uses only the two patches of a pair (appendix A.4 of the paper).
 
     This is the decoder of the ablation "decoder architecture" in the paper. For each pair, it
     concatenates the features of the two patches, each of size F, and applies ``Linear(2 F,
@@ -226,7 +227,7 @@ class PairwiseMLPDecoder(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        When a size is not a positive integer.
+        If a size is not a positive integer.
 
     Examples
     --------

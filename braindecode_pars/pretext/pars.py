@@ -1,4 +1,4 @@
-"""PARS: pairwise relative shift pretraining, in time (section 2) and in space and time."""
+"""PARS: pairwise relative shift pretraining, in time (as in the paper) and in space and time."""
 
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ _RULES = dict(
 
 
 def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
-    r"""Return the relative time shifts of all ordered pairs of patches (section 2.2, equation 1).
+    r"""Return the relative time shifts of all ordered pairs of patches (equation 1 of the paper).
 
     .. math:: \theta_{jk} = (t_j - t_k) / T_s
 
@@ -91,8 +91,9 @@ class _Shifts(PretextTask):
         if n_masked < 2:
             raise ValueError(
                 "PARS requires at least two patches with masked position, but "
-                f"position_mask_ratio={position_mask_ratio} of {n_patches} patches masks "
-                f"{n_masked}. Increase n_patches or position_mask_ratio, or use shorter patches."
+                f"position_mask_ratio={position_mask_ratio} masks the position of only {n_masked} "
+                f"of {n_patches} patches. Increase n_patches or position_mask_ratio, or use "
+                "shorter patches."
             )
         self.n_patches = n_patches
         self.n_masked = n_masked
@@ -115,7 +116,7 @@ class _Shifts(PretextTask):
         if gap and self.overlap and self.sampling != "grid":
             raise ValueError(
                 f"min_gap={gap} has an effect only with overlap=False or sampling='grid'. Set one "
-                "of them, or use min_gap=0."
+                "of these, or use min_gap=0."
             )
         if n_times == patch_size:
             raise ValueError(
@@ -126,8 +127,9 @@ class _Shifts(PretextTask):
         if self.sampling == "grid":
             if n_patches not in (None, n_disjoint):
                 raise ValueError(
-                    f"n_patches={n_patches} cannot be combined with sampling='grid', which has "
-                    f"{n_disjoint} patches. Use n_patches=None or sampling='random'."
+                    f"n_patches={n_patches} cannot be combined with sampling='grid', because the "
+                    f"grid always has {n_disjoint} patches. Use n_patches=None or "
+                    "sampling='random'."
                 )
             return n_disjoint
         if n_patches is not None:
@@ -175,9 +177,9 @@ class PARS(_Shifts):
     """PARS: pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
     This pretext task cuts patches at random positions out of one channel. For most patches, the
-    position encoding is replaced by a learnable mask token (section 2.1). A decoder predicts the
-    time shift between every ordered pair of these masked patches (equations 1 and 2). The loss is
-    the mean squared error (equation 3).
+    position encoding is replaced by a learnable mask token. A decoder predicts the time shift
+    between every ordered pair of these masked patches. The loss is the mean squared error. (Section
+    2.1 and equations 1 to 3 of the paper.)
 
     Parameters
     ----------
@@ -188,13 +190,14 @@ class PARS(_Shifts):
     encoder : PatchEncoder | None
         Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
     n_patches : int | None
-        Number of patches per crop. If None, ``density * n_times / patch_size``. If None with
-        ``overlap=False``, ``2 / 3 * n_times / patch_size``, or the maximum number of patches that
-        fit with their gaps, whichever is smaller. With ``sampling="grid"``, the number is always
-        the number of patches in the grid.
+        Number of patches per crop. If None, it is ``density * n_times / patch_size`` if patches may
+        overlap. Without overlap, it is ``2 / 3 * n_times / patch_size``, or the maximum number of
+        patches that fit with their gaps, whichever is smaller. With ``sampling="grid"``, it is
+        always the number of patches in the grid.
     density : float
-        Number of patches per patch length of the crop, used if ``n_patches`` is None and patches
-        may overlap. The default of 4/3 corresponds to the paper: 40 patches of one second in 30 s.
+        Number of patches in a crop, times the patch length, divided by the crop length. Used if
+        ``n_patches`` is None and patches may overlap. The default of 4/3 corresponds to the paper:
+        40 patches of one second in 30 s.
     position_mask_ratio : float
         Fraction of the patches whose position is masked, in (0, 1].
     sampling : "random" | "grid"
@@ -229,9 +232,9 @@ class PARS(_Shifts):
     Raises
     ------
     TypeError
-        When an argument has the wrong type.
+        If an argument has the wrong type.
     ValueError
-        When an argument is out of range, the patches do not fit into the crop, or the positions of
+        If an argument is out of range, the patches do not fit into the crop, or the positions of
         fewer than two patches are masked. The message states the accepted values.
 
     References
@@ -329,8 +332,8 @@ class PARS(_Shifts):
         The best constant prediction is zero, and its loss is the mean squared shift. For random
         patches that may overlap, this is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
         :math:`L = T - M + 1`, where :math:`T` is ``n_times``, :math:`M` is ``patch_size`` and
-        :math:`N_m` is ``n_masked``. For all other sampling schemes, it is simulated with a fixed
-        seed.
+        :math:`N_m` is ``n_masked``. For all other sampling schemes, the mean squared shift is
+        simulated with a fixed seed.
         """
         if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
@@ -345,9 +348,9 @@ class RelativeShiftLoss(nn.Module):
     """Squared error of shifts, relative to the chance level of each axis, averaged over the axes.
 
     The chance-level loss of an axis is the loss of predicting zero: the mean squared shift of the
-    batch. It is computed separately for each micro-batch, and in each process of a distributed
-    training. Pairs with unknown shift (NaN), and axes on which all shifts are zero or unknown, are
-    ignored.
+    batch. The chance-level loss is computed separately for each micro-batch, and in each process of
+    a distributed training. Pairs with unknown shift (NaN), and axes on which all shifts are zero or
+    unknown, are ignored.
     """
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
@@ -366,7 +369,7 @@ class RelativeShiftLoss(nn.Module):
         return torch.where(chance > 0, error / chance.where(chance > 0, 1.0), torch.nan)
 
 
-#: Approximate number of tokens per window of several channels whose shifts are predicted.
+#: Approximate number of tokens whose shifts are predicted, in a window of several channels.
 N_QUERIES = 32
 
 
@@ -379,8 +382,8 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     length. The patches of each channel start at different random times, because patches of
     neighboring electrodes with the same start could be recognized by their common signal. The
     positions of most electrodes are masked, as if they were unknown, and so are the start times of
-    most patches of each channel. For pairs of tokens with both positions masked, a decoder predicts
-    the difference of their positions. This is equation 1 with a vector:
+    most patches of each channel. For pairs of tokens with masked positions, a decoder predicts the
+    difference of the two positions. This is equation 1 of the paper with a vector:
 
     .. math:: \theta_{jk} = p_j - p_k.
 

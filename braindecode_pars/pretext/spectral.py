@@ -51,10 +51,11 @@ class SpectralMAE(MaskedGridTask):
     r"""Masked autoencoder that predicts log power spectra of masked patches on one channel.
 
     This pretext task is like :class:`~braindecode_pars.pretext.MAE`, but it predicts the log power
-    spectrum of the masked patches instead of their samples. It therefore depends on oscillations
-    and how their power changes over time. The phase of an oscillation cannot be inferred from other
-    patches, and most of the squared error of a waveform is in its low-frequency components, which
-    have the largest amplitude. The task is not part of the paper.
+    spectrum of the masked patches instead of their samples. The encoder therefore has to represent
+    oscillations and how their power changes over time. Samples are less suitable as targets: the
+    phase of an oscillation cannot be inferred from other patches, and most of the squared error of
+    samples is in the low-frequency components, which have the largest amplitude. The task is not
+    part of the paper.
 
     The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of each masked patch. Each
     frequency is standardized with its mean and standard deviation over all patches of the batch, so
@@ -91,7 +92,7 @@ class SpectralMAE(MaskedGridTask):
     Raises
     ------
     ValueError
-        When an argument is out of range, or the crop contains too few patches.
+        If an argument is out of range, or the crop contains too few patches.
 
     Notes
     -----
@@ -215,8 +216,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
 
     Different patches are masked in each channel. Unlike in
     :class:`~braindecode_pars.pretext.SpectralMAE`, the encoder receives mask tokens in place of the
-    masked patches, so that it can use the signals of other channels at the same time to predict
-    their spectra. In all other respects, the tasks are the same.
+    masked patches, so that it can predict their spectra from the signals of other channels at the
+    same time. In all other respects, the tasks are the same.
 
     Parameters
     ----------
@@ -285,8 +286,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     def sham_target(self, target: Tensor) -> Tensor:
         """Return the targets unchanged.
 
-        In sham pretraining, :meth:`forward` already predicts the targets from the features of
-        another window. Targets of another window cannot be used, because different channels may be
+        In sham pretraining, :meth:`forward` predicts the targets of each window from the features
+        of another window. Targets cannot be exchanged instead, because different channels may be
         missing in each window.
         """
         return target

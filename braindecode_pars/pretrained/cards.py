@@ -61,10 +61,10 @@ class EncoderCard:
     task_params : dict
         Arguments of the pretext task that differ from the defaults.
     subjects : list | None
-        Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty without
-        training subjects; None when the subjects are unknown. A name without a corpus is compared
-        with subjects of all corpora, unless it is a number, because numbers occur in many corpora.
-        A shared encoder contains no names, see :meth:`without_names`.
+        Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty if the
+        encoder was not trained; None when the subjects are unknown. A name without a corpus matches
+        the same name in any corpus. A number without a corpus does not, because numbers occur in
+        many corpora. A shared encoder contains no names, see :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning after pretraining; None when the subjects are unknown.
     n_windows, epochs : int
@@ -77,10 +77,11 @@ class EncoderCard:
     held_out_loss_relative : float | None
         Relative loss (1 = chance level) on held-out subjects, if it was computed.
     sham : bool
-        Whether the targets belonged to other windows, so that nothing could be learned.
+        Whether this was sham pretraining: the targets belonged to other windows, so that nothing
+        could be learned.
     continued_from : dict | None
-        Card, as a dict, of the encoder whose pretraining was continued; None for a new encoder.
-        ``subjects`` also contains the subjects of that card.
+        Previous card of the encoder, as a dict, if its pretraining was continued; None for a new
+        encoder. ``subjects`` includes the subjects of the previous card.
     preprocessing : Preprocessing
         Preprocessing of the recordings: the entries that are known and equal for all recordings.
         It contains no channels, because an encoder processes single channels.
@@ -108,8 +109,8 @@ class EncoderCard:
       ``recordings``, when and where the features were ``measured``, and the columns of a ``table``
       from :func:`~braindecode_pars.evaluation.audit_encoder`, with one row for each property.
 
-    If the pretraining of an encoder is continued, the card of the result has a new ``about``; the
-    previous one is in ``continued_from``.
+    If the pretraining of an encoder is continued, the resulting card has a new ``about``, and the
+    previous ``about`` is in ``continued_from``.
 
     Examples
     --------
@@ -181,8 +182,8 @@ class EncoderCard:
         """Return a copy of this card without the names of subjects, to share the encoder.
 
         In the copy, ``subjects`` and ``finetune_subjects`` are None (unknown), so that protocols
-        warn that data leakage cannot be excluded. ``about`` contains the numbers of subjects and
-        their public corpora. If a list of subjects is empty, it remains empty.
+        warn that data leakage cannot be excluded. Empty lists remain empty, because they contain no
+        names. ``about`` contains the numbers of subjects and their public corpora.
 
         Entries of ``about`` that describe corpora and preprocessing are retained. ``people``,
         ``held_out``, ``command``, ``machine`` and other entries are removed. The texts of the
@@ -241,8 +242,7 @@ class Pretrained(NamedTuple):
     Attributes
     ----------
     encoder : PatchEncoder
-        Encoder: a new object if it was loaded from a folder, otherwise the encoder of the object
-        that was passed, not a copy.
+        Encoder. If an object was passed, this is the encoder of the object itself, not a copy.
     card : EncoderCard
         Training data and pretext task of the encoder.
     report : LoadReport | None
@@ -278,7 +278,7 @@ def warn_unknown_corpora(
     Warns
     -----
     UserWarning
-        When a test subject and a training subject have the same number, and a corpus is unknown.
+        If a test subject and a training subject have the same number, and a corpus is unknown.
     """
     seen = {name: [s for card in cards[name] for s in card.seen_subjects] for name in cards}
     keys = {name: SeenSubjects(subjects) for name, subjects in seen.items()}
@@ -289,7 +289,7 @@ def warn_unknown_corpora(
         checks.warn_user(
             f"The corpus of the test subjects {checks.format_list(names)} is unknown, but the "
             f"encoder of {checks.format_list(methods)} was pretrained on subjects with the same "
-            "numbers (possible data leakage). If these are subjects of "
+            "numbers (possible data leakage). If the test subjects belong to "
             f"{corpora or 'the pretraining corpus'}, their scores are not held-out scores. Add "
             "'corpus' to the descriptions of the recordings to distinguish the subjects."
         )
@@ -320,7 +320,7 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     Raises
     ------
     TypeError, ValueError
-        When an entry is unknown, or preprocessing is not accepted.
+        If an entry is unknown, or preprocessing is not accepted.
     """
     card = EncoderCard(**described)
     if "licence" in card.about:  # key of earlier versions

@@ -54,11 +54,11 @@ def save_encoder(
     Raises
     ------
     ValueError
-        When the activation of the encoder is not a class of ``torch.nn``, or its weights are not
-        finite. Also when the folder contains another model or other files; with ``share=True``,
-        when it contains any additional file.
+        If the activation of the encoder is not a class of ``torch.nn``, or its weights are not
+        finite. Also when the folder contains a model of another kind, or files but no model. With
+        ``share=True``, also when it contains any other file.
     OSError
-        When the folder cannot be written. Its previous content is then unchanged.
+        If the folder cannot be written. Its previous content is then unchanged.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def describe_encoder(encoder: PatchEncoder, card: cards.EncoderCard) -> dict[str
     Raises
     ------
     ValueError
-        When the activation of the encoder is not a class of ``torch.nn``.
+        If the activation of the encoder is not a class of ``torch.nn``.
     """
     config = {**encoder.config, "activation": activation_name(encoder)}
     return {"encoder": config, "pretraining": asdict(card)}
@@ -122,8 +122,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     Returns
     -------
     encoder : PatchEncoder
-        Encoder: a new object if it was loaded from a folder, otherwise the encoder of the object
-        that was passed, not a copy.
+        Encoder. If an object was passed, this is the encoder of the object itself, not a copy.
     card : EncoderCard
         Training data of the encoder. Its subjects are None (unknown) if the source has no card.
     report : LoadReport | None
@@ -132,15 +131,15 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     Raises
     ------
     FileNotFoundError
-        When the folder or its model file does not exist. For an unknown name, the message lists the
+        If the folder or its model file does not exist. For an unknown name, the message lists the
         names of the bundled encoders.
     ValueError
-        When a file is corrupt, or when its tensors do not match the encoder that it describes. The
+        If a file is corrupt, or when its tensors do not match the encoder that it describes. The
         message contains the number of matching tensors.
     TypeError
-        When the source has another type.
+        If the source has another type.
     ImportError
-        When a download requires ``huggingface_hub`` and it is not installed.
+        If a download requires ``huggingface_hub`` and it is not installed.
 
     Examples
     --------
@@ -184,13 +183,14 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     Returns
     -------
     dict of str to EncoderCard
-        Encoder cards by name. The name consists of pretext task and corpus, and can be passed to
-        ``encoder`` of the estimators and to :func:`load_encoder`.
+        Encoder cards by the name of the encoder. A name, such as ``"pars-sleep"``, consists of
+        pretext task and corpus, and can be passed to ``encoder`` of the estimators and to
+        :func:`load_encoder`.
 
     Raises
     ------
     ValueError
-        When a file of the package is corrupt.
+        If a file of the package is corrupt.
 
     Examples
     --------

@@ -46,12 +46,12 @@ def preprocessed_signals(
     sfreq: float,
     preprocessing: Preprocessing,
 ) -> np.ndarray:
-    """Compute derived channels of a recording, resampled, filtered and scaled.
+    """Return channels derived from a recording, resampled, filtered and scaled.
 
     Only EEG channels are filtered. As in
     :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, filters are applied
-    separately between gaps. The recording is not changed. The memory use is that of the returned
-    array and a few copies of one channel.
+    separately between gaps. The recording is not changed. Memory is required for the returned array
+    and for a few copies of one channel.
 
     Parameters
     ----------
@@ -99,26 +99,34 @@ def preprocessed_signals(
 
     low, high = preprocessing.band or (None, None)
     high = high if high is not None and high < sfreq / 2 else None
-    band = dict(l_freq=low, h_freq=high, method=preprocessing.filter or "fir")
+    filters: list[tuple[str, dict[str, Any]]] = []
+    if low is not None or high is not None:
+        method = preprocessing.filter or "fir"
+        filters.append(("filter", dict(l_freq=low, h_freq=high, method=method)))
     notch = [freq for freq in preprocessing.notch or () if freq < sfreq / 2]
-    filters: list[tuple[str, dict[str, Any]]] = [("filter", band)]
     filters += [("notch_filter", dict(freqs=freq)) for freq in notch]
     gaps = marks.marks_of(raw)  # includes annotations of unused channels
     gaps = mne.Annotations(gaps.onset, gaps.duration, gaps.description)
     references = {d.reference for d in derivations if d.reference}
     means = {names: sum(map(read, names)) / len(names) for names in references}
-    signals = []
-    for derivation in derivations:
+    n_times = _n_resampled(raw.n_times, sfreq, raw.info["sfreq"])
+    signals = np.empty((len(derivations), n_times), np.float32)
+    for derivation, preprocessed in zip(derivations, signals, strict=True):
         # Keep no reference to the signal at the old sampling rate, so that its memory is freed.
         reference = means.get(derivation.reference, 0.0)
-        signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])[None]
-        info = mne.create_info([derivation.name], sfreq, "eeg")
-        channel = mne.io.RawArray(signal, info, verbose="error")
-        channel.set_annotations(gaps, verbose="error")
-        preparation.apply_steps(channel, filters if derivation.is_eeg else ())
-        signals.append(np.float32(channel.get_data()[0] * (preprocessing.scale or 1.0)))
-        del signal, channel  # before the next channel is read
-    return np.stack(signals)
+        signal = resampled(read(derivation.channel, reference), sfreq, raw.info["sfreq"])
+        preparation.check_finite_samples([derivation.name], signal[None])
+        if filters and derivation.is_eeg:
+            info = mne.create_info([derivation.name], sfreq, "eeg")
+            channel = mne.io.RawArray(signal[None], info, verbose="error")
+            channel.set_annotations(gaps, verbose="error")
+            preparation.apply_steps(channel, filters)
+            (signal,) = channel.get_data()
+            del channel  # before the next channel is read
+        scale = preprocessing.scale or 1.0
+        np.multiply(signal, scale, out=preprocessed, casting="same_kind")
+        del signal
+    return signals
 
 
 #: Minimum number of available electrodes of a reference that is the average of more electrodes.
@@ -222,7 +230,7 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     True
     """
     ratio = sfreq / old_sfreq
-    n_times, n_final = len(signal), max(round(ratio * len(signal)), 1)
+    n_times, n_final = len(signal), _n_resampled(len(signal), sfreq, old_sfreq)
     if n_times == n_final:
         return signal
     # Pad the signal to a power of two, with at least 100 samples on both sides of a long signal.
@@ -238,6 +246,11 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     padded = np.pad(padded, n_padding - n_reflected, constant_values=-mean)
     first = round(ratio * before)
     return resample(padded, n_new)[first : first + n_final].astype(np.float64) + mean
+
+
+def _n_resampled(n_times: int, sfreq: float, old_sfreq: float) -> int:
+    """Return the number of samples of a resampled signal."""
+    return max(round(sfreq / old_sfreq * n_times), 1)
 
 
 #: Minimum duration in seconds of a flat segment. Analog-to-digital converters with a low resolution
@@ -269,8 +282,8 @@ def flat_clipped_durations(
 ) -> dict[str, FlatClippedDuration]:
     """Measure the duration for which channels of a recording are flat or clipped.
 
-    Pass the recording before filtering and re-referencing, after which flat and clipped segments
-    cannot be detected.
+    Pass the unprocessed recording: flat and clipped segments cannot be detected after filtering or
+    re-referencing.
 
     Parameters
     ----------
@@ -381,7 +394,7 @@ class Prepared:
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return which windows contain no gap and no "BAD" annotation, shape (n_windows,)."""
+        """Return a mask of windows without gaps and "BAD" annotations, shape (n_windows,)."""
         is_usable = np.zeros(len(starts), dtype=bool)
         for segment in marks.usable_segments(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in segment)
@@ -473,7 +486,7 @@ def prepare_as_trained(
             f"(marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
-                or " Rename them with raw.rename_channels if they are the same electrodes."
+                or " If these are the same electrodes, rename them with raw.rename_channels."
             )
         )
     if not chs_info:

@@ -1,4 +1,4 @@
-"""Decide which channels of a recording are EEG, and state where this is known from.
+"""Decide which channels of a recording are EEG, and record the source of each decision.
 
 MNE readers of EDF and BDF files give the type "eeg" to all signals. Therefore, the kind of a
 channel is derived from the label and the unit in the header of the file, and from the BIDS table
@@ -31,7 +31,7 @@ _BRAIN = ("eeg", "ecog", "seeg", "dbs")
 
 
 class ChannelFacts(NamedTuple):
-    """Facts about a channel, and where they are known from.
+    """Kind, unit and cutoff frequencies of a channel, and the source of its kind.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]
 
 
 def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
-    """Warn if channels have the type EEG but another name; ``chs`` as in ``mne.Info["chs"]``."""
+    """Warn if channels of type EEG have names of other signals; ``chs`` as in ``info["chs"]``."""
     by_type = [ch for ch in chs if channel_names.is_eeg_by_type(ch)]
     names = [name for name, facts in facts_of(by_type).items() if not facts.is_brain]
     if names:
@@ -176,7 +176,7 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
 
 
 def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
-    """Set the channel types of a recording in place, unless they are known from the types.
+    """Set the channel types of a recording in place, if the facts are from a header or a table.
 
     Channels that are not EEG get the type "misc", or "bio" if there is no EEG, because types are
     considered unknown if all channels are "misc".
@@ -192,8 +192,8 @@ def with_table(
 ) -> tuple[dict[str, ChannelFacts], list[str]]:
     """Return the facts about channels, and the bad channels, according to a BIDS table.
 
-    A channel that is no voltage, or has the name of another signal, does not become EEG. Channels
-    without a status in the table are bad if they are in ``bads``.
+    A channel that is not a voltage, or has the name of another signal, does not become EEG.
+    Channels without a status in the table are bad if they are in ``bads``.
 
     Raises
     ------

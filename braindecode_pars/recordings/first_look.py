@@ -31,8 +31,8 @@ def shared_channels(
     Channel names that refer to the same electrode are equivalent, regardless of reference and
     order. Channels that are marked as bad count as missing. If most channels do not have names of
     the 10-05 system, as in caps with numbered electrodes, all EEG channels shared by the recordings
-    are selected. Recordings with fewer than half of the usual channels are ignored, if at most a
-    quarter of all recordings are ignored. A usual channel is contained in at least half of the
+    are selected. A usual channel is a channel of at least half of the recordings. Recordings with
+    fewer than half of the usual channels are ignored, if these are at most a quarter of all
     recordings.
 
     Parameters
@@ -43,7 +43,7 @@ def shared_channels(
         Whether the recordings will be re-referenced to the average of the selected channels. If
         True, bipolar channels such as ``Fpz-Cz`` are selected only if there are no other channels.
     verbose : int
-        Whether to log excluded channels if none of them is an electrode (1), or not (0).
+        If 1, log excluded channels if none of them is an electrode. If 0, log nothing.
 
     Returns
     -------

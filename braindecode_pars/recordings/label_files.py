@@ -2,8 +2,8 @@
 
 Labels are read from the annotations of a recording; from a separate file of each recording, see
 ``LABEL_SOURCES``; from a table with one row per labeled segment, per file or per subject; or from
-the paths of the files. They are converted to annotations with the class names, from which
-:func:`~braindecode_pars.recordings.cutting.event_windows` creates windows.
+the paths of the files. The labels are converted to annotations with the class names. From these
+annotations, :func:`~braindecode_pars.recordings.cutting.event_windows` creates windows.
 """
 
 import logging
@@ -253,7 +253,7 @@ def _length(
 
 
 def _check_ordered(name: str, labels: Any) -> None:
-    """Check that labels are a list or a dict. The order of a set differs between processes."""
+    """Check that labels are a list or a dict, because the order of a set is not reproducible."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(
             f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
@@ -476,7 +476,8 @@ def annotations_of(
     raw : Raw | None
         The opened recording. If None, the header of ``file`` is read if necessary.
     segments : sequence of Segment | None
-        Labeled segments of a table. If ``raw`` is not None either, only these are returned.
+        Labeled segments of a table. If neither ``segments`` nor ``raw`` is None, only the segments
+        are returned, as annotations.
 
     Raises
     ------
@@ -592,8 +593,8 @@ def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
 def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: float) -> list[str]:
     """Return the descriptions of annotations that are used as labels, in alphabetical order.
 
-    These are all annotations that are as long as a window. If there are none, these are all
-    annotations without a duration.
+    All annotations that are as long as a window are labels. If there are none, all annotations
+    without a duration are labels.
 
     Parameters
     ----------
@@ -625,11 +626,11 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
         raise ValueError(
-            "The recordings contain no labels: no annotation is as long as a window of "
-            f"{seconds:g} s or has no duration. Add annotations, or pass a table as labels "
-            "(--labels); other label files, such as .st of WFDB, are not supported. To pretrain on "
-            "recordings without labels, use the commands braindecode-pars store FOLDER STORE and "
-            "braindecode-pars pretrain."
+            "The recordings contain no labels. Annotations are labels if they are as long as a "
+            f"window of {seconds:g} s, or have no duration. Add annotations, or pass a table as "
+            "labels (--labels); other label files, such as .st of WFDB, are not supported. To "
+            "pretrain on recordings without labels, use the commands braindecode-pars store FOLDER "
+            "STORE and braindecode-pars pretrain."
         )
     return sorted(long or instant)
 

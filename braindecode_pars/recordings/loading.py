@@ -144,8 +144,9 @@ def read_corpus(
     recordings : iterable of Recording
         Recordings to read.
     read : callable
-        Function that opens one recording, preprocesses it and cuts it into windows. It returns
-        None if the recording contains no window. It must be picklable if ``n_jobs`` is not 1.
+        Function that opens one recording, preprocesses it and cuts it into windows, or returns
+        None if the recording contains no window. If ``n_jobs`` is not 1, the function must be
+        picklable.
     corpus : str
         Name of the corpus for the progress bar.
     classes : sequence of str | mapping of str to int
@@ -263,8 +264,8 @@ def read_corpus(
     if missing and on_error == "raise":
         raise ValueError(
             f"No windows remain for {checks.format_list(missing)}. Correct the labels, pass a "
-            "shorter window, or select other subjects or classes. To continue without windows for "
-            f"them, pass on_error='warn' (--on-error warn).{table}"
+            "shorter window, or select other subjects or classes. To continue without these "
+            f"subjects and classes, pass on_error='warn' (--on-error warn).{table}"
         )
     skipped = Finding("skipped_recordings", dict(n_recordings=len(recordings), reasons=failures))
     messages = [skipped.text] if failures else []
@@ -282,7 +283,7 @@ def _without_windows(
     classes: Sequence[str] | Mapping[str, int],
     expected: Collection[str] | None,
 ) -> list[str]:
-    """Return the subjects of unread recordings, and the expected classes, without windows."""
+    """Return the subjects of unread recordings and the expected classes that have no window."""
     if expected is None:
         return []
     subjects = {part.description["subject"] for part in datasets}

@@ -212,9 +212,33 @@ def filter_and_resample(
     steps.append(("filter", dict(l_freq=low, h_freq=high)))
     if mains is not None and mains < nyquist:
         steps.append(("notch_filter", dict(freqs=mains)))
+    check_finite_samples(raw.ch_names, raw.get_data())
     apply_steps(raw, steps)
     remember_steps(raw, steps)
     return raw
+
+
+def check_finite_samples(names: Sequence[str], signals: np.ndarray) -> None:
+    """Check that all samples of a recording are finite, because filters would spread others.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the channels.
+    signals : ndarray, shape (n_chans, n_times)
+        Samples of the channels.
+
+    Raises
+    ------
+    ValueError
+        If samples are NaN or infinite. The message contains the names of the channels.
+    """
+    bad = np.array(names)[~np.isfinite(signals).all(axis=1)]
+    if len(bad):
+        raise ValueError(
+            f"it has NaN or infinite samples in {', '.join(bad)}. Correct the samples, or exclude "
+            "these channels."
+        )
 
 
 def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
@@ -227,18 +251,7 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
     steps : iterable of (str, mapping)
         Name of a method of Raw (``"resample"``, ``"filter"`` or ``"notch_filter"``), and its
         keyword arguments. Only the filters are applied separately between gaps.
-
-    Raises
-    ------
-    ValueError
-        If samples are NaN or infinite. The message contains the names of the channels.
     """
-    bad = np.array(raw.ch_names)[~np.isfinite(raw.get_data()).all(axis=1)]
-    if len(bad):
-        raise ValueError(
-            f"it has NaN or infinite samples in {', '.join(bad)}. Correct the samples, or exclude "
-            "these channels."
-        )
     for name, kwargs in steps:
         with _gaps_marked(raw) as gap:
             skip = {} if name == "resample" else dict(skip_by_annotation=gap)

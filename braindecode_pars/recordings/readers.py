@@ -599,7 +599,7 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
         texts = [f"mark {checks.format_list(not_good)} as bad or as not EEG"] * bool(not_good)
         texts += [f"contain {n_bad} bad segment{'s' * (n_bad != 1)}"] * (n_bad > 0)
         checks.warn_user(
-            f"The BIDS tables of {header.name} {' and '.join(texts)}, which is not the case in the "
-            "Raw object. A Raw object is used without its BIDS tables. To apply the tables, pass "
-            "the path of the file instead."
+            f"The BIDS tables of {header.name} {' and '.join(texts)}, but the Raw object does not. "
+            "A Raw object is used without its BIDS tables. To apply the tables, pass the path of "
+            "the file instead."
         )

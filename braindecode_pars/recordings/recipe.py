@@ -52,9 +52,10 @@ class Recipe:
     prepare : callable
         Function of a Recording that returns the preprocessed Raw.
     cut : callable | None
-        Function of a Recording that returns its labeled windows, or None if it has no windows. It
-        also accepts the settings of ``prepare``. None for a corpus without labels. For parallel
-        reading and for stores, ``prepare`` and ``cut`` must be module-level functions.
+        Function of a Recording that returns the labeled windows, or None if the recording has no
+        windows. The function also accepts the settings of ``prepare``. For a corpus without labels,
+        ``cut`` itself is None. For parallel reading and for stores, ``prepare`` and ``cut`` must be
+        module-level functions.
     check : callable | None
         Function that validates settings of ``prepare`` and ``cut`` before a file is opened.
     class_names : callable | None
@@ -67,7 +68,8 @@ class Recipe:
         Function of recordings and ``exclude`` that separates the recordings of excluded subjects,
         for a corpus that contains subjects of other corpora.
     overlap : str
-        Warning that is issued if such a corpus is read and ``exclude`` is empty.
+        Warning that is issued if a corpus that contains subjects of other corpora is read, and
+        ``exclude`` is empty.
 
     Examples
     --------

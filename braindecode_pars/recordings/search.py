@@ -326,8 +326,8 @@ _MAX_FOLDERS = 2
 _MIN_RECORDINGS = 10
 
 _WHERE_TO_PASS = (
-    "Pass it with --subject (in evaluate: --load subject=), or in Python as the argument subject, "
-    "which may also be a function of the path."
+    "Pass the expression with --subject (in evaluate: --load subject=), or in Python as the "
+    "argument subject, which may also be a function of the path."
 )
 
 

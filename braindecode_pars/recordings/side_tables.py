@@ -120,11 +120,13 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     path = folder / here if (folder / here).is_file() or not here.is_file() else here
     if not os.path.lexists(path):
         places = dict.fromkeys(map(str, (path, here.absolute())))
-        raise FileNotFoundError(f"The table {' or '.join(places)} does not exist.")
+        raise FileNotFoundError(
+            f"The table {' or '.join(places)} does not exist. Correct the path."
+        )
     if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
         raise ValueError(
-            f"{path} and {here.absolute()} are different tables. Pass the absolute path of one of "
-            "them."
+            f"{path} and {here.absolute()} are different tables with the same relative path. Pass "
+            "the absolute path of one of the tables."
         )
     if problem := search.why_unreadable(path):
         raise ValueError(f"{path} cannot be read: {problem}")
@@ -206,8 +208,8 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             f"{where} has the columns {checks.format_list([*map(repr, further)])}, which appear to "
             "contain times but are not read. Times are read from the columns 'onset' and "
-            "'duration', in seconds relative to the first sample. Rename or remove other columns "
-            "with times."
+            "'duration', in seconds relative to the first sample. Rename or remove all other "
+            "columns with times."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
     is_invalid = (texts != "") & ~np.isfinite(numbers)

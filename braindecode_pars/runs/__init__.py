@@ -1,4 +1,4 @@
-"""Pretraining runs on a SignalStore with one or several processes, resumable bit for bit."""
+"""Pretraining runs on a SignalStore; a resumed run is identical to an uninterrupted run."""
 
 import lazy_loader
 

@@ -85,8 +85,8 @@ class RunConfig(settings.PretrainingSettings):
     micro_batch_size : int | None
         Number of examples per forward pass. Gradients are averaged over the micro-batches of a
         step. Smaller micro-batches require less memory. They change the result only by rounding
-        and because the task makes its random draws per micro-batch. If None, all examples of a
-        process in a step.
+        and because the task makes its random draws per micro-batch. If None, a micro-batch contains
+        all examples of a process in a step.
     exclude_subjects : tuple of str
         Subjects to exclude from pretraining, such as future test subjects.
     seed : int
@@ -98,7 +98,7 @@ class RunConfig(settings.PretrainingSettings):
     Raises
     ------
     ValueError, TypeError
-        When a setting is out of range or of the wrong type.
+        If a setting is out of range or of the wrong type.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class RunConfig(settings.PretrainingSettings):
     def for_laptop(cls, **options: Any) -> Self:
         """Return a configuration whose defaults are small enough for a CPU.
 
-        The defaults are those of :class:`~braindecode_pars.PARSEmbedder`: two layers of 64
+        The defaults are the same as in :class:`~braindecode_pars.PARSEmbedder`: two layers of 64
         features, the spectral patch embedding, batches of 32 windows, and training while the
         held-out loss decreases.
 
@@ -180,7 +180,7 @@ class RunConfig(settings.PretrainingSettings):
         Raises
         ------
         ValueError, TypeError
-            When a setting is unknown, out of range or of the wrong type.
+            If a setting is unknown, out of range or of the wrong type.
         """
         from braindecode_pars.pretext.base import params_of  # takes seconds
 

@@ -87,9 +87,9 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     Raises
     ------
     ValueError
-        When the configuration is invalid for the sampling rate.
+        If the configuration is invalid for the sampling rate.
     torch.OutOfMemoryError
-        When a micro-batch does not fit into the memory of the device.
+        If a micro-batch does not fit into the memory of the device.
 
     Examples
     --------
@@ -226,7 +226,7 @@ class CorpusSize(NamedTuple):
         Raises
         ------
         TypeError, ValueError
-            When a number is not positive.
+            If a number is not positive.
         """
         checks.check_parameters(locals(), _RULES, "CorpusSize")
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
@@ -250,8 +250,8 @@ class CorpusSize(NamedTuple):
         Raises
         ------
         ValueError
-            When every recording is shorter than a window, or every recording of a corpus for which
-            the store has a proportion.
+            If every recording is shorter than a window. If the store has a proportion of a corpus,
+            and every recording of this corpus is shorter than a window.
         """
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
         n_chans = min(int(of_store.n_chans.max()), examples.MAX_CHANNELS)

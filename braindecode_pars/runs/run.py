@@ -99,20 +99,20 @@ def pretrain(
     Raises
     ------
     TypeError
-        When ``config`` is not a RunConfig.
+        If ``config`` is not a RunConfig.
     ValueError
-        When the configuration does not match the store or the number of processes, or when the
-        folder contains a different run.
+        If the configuration does not match the store or the number of processes, or if the folder
+        contains a different run.
     KeyboardInterrupt
-        When the user interrupts the training. The last checkpoint remains.
+        If the user interrupts the training. The last checkpoint remains.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
         See :func:`~braindecode_pars.pretraining.pretrain_encoder`.
     UserWarning
-        When the frequency band or reference of the recordings differs from the pretraining data of
-        the encoder with which the run continues.
+        If the run continues with a pretrained encoder, and the frequency band or reference of the
+        recordings differs from the pretraining data of this encoder.
 
     Notes
     -----
@@ -170,7 +170,7 @@ def pretrain(
     if before is not None and is_main and (differences := before.differences(store.preprocessing)):
         checks.warn_user(
             f"Preprocessing of the store differs from the pretraining data of {config.encoder}, "
-            f"with which the run continues: {'; '.join(map(str, differences))}."
+            f"the encoder with which the run continues: {'; '.join(map(str, differences))}."
         )
 
     # Train. All processes must have checked the folder before the first one writes to it.
@@ -283,13 +283,14 @@ def _sized(
     examples_per_process, remainder = divmod(config.batch_size, n_processes)
     if remainder:
         raise ValueError(
-            f"batch_size={config.batch_size} must be a multiple of the {n_processes} processes."
+            f"batch_size={config.batch_size} must be a multiple of the number of processes, "
+            f"{n_processes}."
         )
     micro_batch_size = config.micro_batch_size or examples_per_process
     if examples_per_process % micro_batch_size:
         raise ValueError(
-            f"micro_batch_size={micro_batch_size} must divide the {examples_per_process} examples "
-            "of a process."
+            f"micro_batch_size={micro_batch_size} must divide the number of examples of a process "
+            f"in a step, {examples_per_process}."
         )
 
     # Data, and the length of an epoch.
@@ -328,8 +329,8 @@ def begun_task(
 ) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
     """Return the configuration and task of a new run, and the card of ``config.encoder``.
 
-    The sizes of this encoder replace those of the configuration. Without an encoder, the card is
-    None.
+    The sizes of this encoder replace the sizes in the configuration. Without an encoder, the card
+    is None.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None

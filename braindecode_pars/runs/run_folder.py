@@ -79,8 +79,8 @@ class RunFolder:
         Raises
         ------
         ValueError
-            When the folder contains other files. Without ``resume``, when it contains a run. With
-            ``resume``, when it contains no run, or a run with a different configuration; the
+            If the folder contains other files. Without ``resume``, if it contains a run. With
+            ``resume``, if it contains no run, or a run with a different configuration; the
             message contains the differences.
         """
         is_run = self._folder.is_ours
@@ -99,7 +99,7 @@ class RunFolder:
         # A run without checkpoints has no results, so a new run may replace it.
         elif self.is_finished or any(self.checkpoints.glob("step-*")):
             raise ValueError(
-                f"{self.path} already contains a run. Resume it, or pass another folder."
+                f"{self.path} already contains a run. Resume the run, or pass another folder."
             )
 
     @contextmanager
@@ -109,7 +109,7 @@ class RunFolder:
         Raises
         ------
         BlockingIOError
-            When another process writes to the folder.
+            If another process writes to the folder.
         ValueError
             See :meth:`check`.
         """
@@ -126,7 +126,7 @@ class RunFolder:
         Warns
         -----
         UserWarning
-            When versions of packages differ from the last session.
+            If versions of packages differ from the last session.
         """
         before = self._stored() if self.resume else {"run_id": uuid4().hex, "sessions": []}
         versions = [entry.get("versions", {}) for entry in (*before["sessions"][-1:], session)]
@@ -146,7 +146,7 @@ class RunFolder:
         Raises
         ------
         ValueError
-            When the file is damaged.
+            If the file is damaged.
         """
         run = files.read_json(self.description)
         try:
@@ -165,12 +165,12 @@ class RunFolder:
         Raises
         ------
         ValueError
-            When there are checkpoints, but none is valid.
+            If there are checkpoints, but none is valid.
 
         Warns
         -----
         UserWarning
-            When a newer checkpoint is damaged, or belongs to another run. The message contains the
+            If a newer checkpoint is damaged, or belongs to another run. The message contains the
             file and the reason.
         """
         problems = []
@@ -242,13 +242,14 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            When a tensor is not finite, so that the run could not resume from this checkpoint.
+            If a tensor is not finite, so that the run could not resume from this checkpoint.
         """
         tensors = {name: t.detach().cpu().contiguous() for name, t in self.tensors.items()}
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"{name} is not finite after step {self.step}. Decrease the learning rate."
+                    f"{name} has NaN or infinite values after step {self.step}. Decrease the "
+                    "learning rate."
                 )
         run = json.dumps({name: getattr(self, name) for name in _METADATA})
         header = {"run": run, "checksum": _checksum(run, tensors)}
@@ -264,7 +265,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            When the file is damaged, was edited, or was renamed.
+            If the file is damaged, was edited, or was renamed.
         """
         try:
             with safetensors.safe_open(file, framework="pt") as content:

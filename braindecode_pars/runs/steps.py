@@ -23,9 +23,9 @@ class Steps(torch.utils.data.Dataset):
     """Training data of one process; item ``step`` contains the data of this step.
 
     A pass over the data visits each recording once per complete window, in random order. Each visit
-    draws a random crop of a random channel (section 2.5). If the store has proportions of corpora,
-    a pass visits a random part of the larger corpora, which differs between passes, so that the
-    numbers of examples have the ratio of the proportions.
+    draws a random crop of a random channel (section 2.5 of the paper). If the store has proportions
+    of corpora, a pass visits only a random part of the larger corpora, so that the numbers of
+    examples have the ratio of the proportions. The visited part differs between passes.
 
     A step may contain the end of one pass and the start of the next pass. The data of a step depend
     only on the seed and the step number, but not on earlier reads or on the number of processes or
@@ -51,8 +51,8 @@ class Steps(torch.utils.data.Dataset):
     Raises
     ------
     ValueError
-        When every recording is shorter than a crop, or every recording of a corpus for which the
-        store has a proportion.
+        If every recording is shorter than a crop. If the store has a proportion of a corpus, and
+        every recording of this corpus is shorter than a crop.
     """
 
     store: SignalStore
@@ -74,8 +74,8 @@ class Steps(torch.utils.data.Dataset):
         lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
         if min(lengths) < 1:
             raise ValueError(
-                f"At {self.sfreq:g} Hz, the crops have {min(lengths)} samples. Increase "
-                "window_seconds."
+                f"The crops have {min(lengths)} samples at {self.sfreq:g} Hz, but must have at "
+                "least one. Increase window_seconds."
             )
         self.crop_lengths, self.n_times = lengths, max(lengths)
         n_times, n_examples = self.n_times, self.batch_size // self.n_processes
@@ -156,7 +156,7 @@ class Steps(torch.utils.data.Dataset):
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
     ) -> Any:
-        """Draw a crop of a random channel of each recording, and read the crops in ``read``."""
+        """Draw a crop of a random channel of each recording, and return the crops in ``read``."""
         rng = np.random.default_rng([self.seed, *purpose])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
@@ -237,8 +237,8 @@ def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float])
     r"""Return the number of windows of each corpus in a pass over the data.
 
     The pass contains all windows of the corpus that has the fewest windows relative to its
-    proportion, and a part of the windows of the other corpora, so that the numbers have the ratio
-    of the proportions: :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
+    proportion, and a part of the windows of the other corpora. The numbers of windows then have the
+    ratio of the proportions: :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
 
     Parameters
     ----------

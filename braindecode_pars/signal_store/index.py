@@ -215,9 +215,9 @@ class Index:
         Raises
         ------
         FileNotFoundError
-            When the folder contains no index.
+            If the folder contains no index.
         ValueError
-            When the index is damaged, was edited, or has another version.
+            If the index is damaged, was edited, or has another version.
         """
         file = folder / INDEX
         if not file.is_file():
@@ -249,7 +249,7 @@ class Index:
         Raises
         ------
         OSError
-            When the index cannot be written. The previous index remains unchanged.
+            If the index cannot be written. The previous index remains unchanged.
         """
         # One line for each recording, so that the file stays readable.
         entries = {"format": FORMAT, "version": VERSION, **vars(self)}
@@ -307,9 +307,9 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     Raises
     ------
     FileNotFoundError
-        When the table is missing.
+        If the table is missing.
     ValueError
-        When the table was altered.
+        If the table was altered.
     """
     if not described:
         return b""
@@ -383,7 +383,7 @@ def label_rows(
     Raises
     ------
     ValueError
-        When a label is missing, or is neither a number nor a string.
+        If a label is missing, or is neither a number nor a string.
     """
     if not isinstance(windows, EEGWindowsDataset) or windows.targets_from != "metadata":
         return None
@@ -420,7 +420,7 @@ def labels_of_segments(
     Raises
     ------
     ValueError
-        When a window is not within a single segment. The message contains the window.
+        If a window is not within a single segment. The message contains the window.
     """
     start, stop = labels["i_start_in_trial"], labels["i_stop_in_trial"]
     inside = [(start >= first) & (stop <= last) for first, last in segments]
@@ -515,7 +515,7 @@ class StoredRaw(mne.io.BaseRaw):
 
     @property
     def _state(self) -> tuple:
-        """Properties that change if the samples or channels differ from those in the store."""
+        """Properties that change if samples or channels differ from the stored recording."""
         info = self.info
         is_projected = any(projection["active"] for projection in info["projs"])
         channels = [(ch["ch_name"], ch["kind"], ch["loc"].tobytes()) for ch in info["chs"]]

@@ -15,6 +15,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import folders, preparation, readers, recipe, search
+from braindecode_pars.recordings.braindecode_zarr import find_zarr, read_zarr
 from braindecode_pars.recordings.channel_facts import good_eeg
 from braindecode_pars.recordings.side_tables import tables_beside
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
@@ -23,7 +24,7 @@ from braindecode_pars.windows.preprocessing import Preprocessing
 
 ACCEPTED = (
     "a BaseConcatDataset of continuous recordings or of their windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}), or one or several ContinuousCorpus"
+    f"({', '.join(search.ENDINGS)}) or of a Zarr dataset, or one or several ContinuousCorpus"
 )
 
 
@@ -36,7 +37,8 @@ class StoredForm:
     sfreq : float | None
         New sampling rate in Hz. If None, the sampling rate is unchanged.
     low, high : float | None
-        Edges of the band-pass filter in Hz. If None, the edge is not used.
+        Cutoff frequencies of the band-pass filter in Hz. If None, there is no high-pass or no
+        low-pass filter.
     mains : float | None
         Line frequency for the notch filter in Hz. If None, no notch filter is applied.
     channels : list of str | None
@@ -92,7 +94,7 @@ class StoredForm:
         Raises
         ------
         ValueError
-            When the recording has no samples or none of the channels, or when it has only one
+            If the recording has no samples or none of the channels, or if it has only one
             channel and the reference is the average.
         """
         # Pick EEG channels.
@@ -193,7 +195,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     Raises
     ------
     SkippedError
-        When a channel contains NaN or infinite samples, or samples too large for single precision.
+        If a channel contains NaN or infinite samples, or samples too large for single precision.
         The message contains the channels.
     """
     # The sum overflows to inf if the values do not fit into single precision.
@@ -237,7 +239,7 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
     are smaller than a twentieth of the typical standard deviation, which is the case in typical
     recordings. Otherwise, the range is reduced to the wider of two ranges: the range with steps of
     a twentieth of the typical standard deviation, and ten times the range of the signal without the
-    5 % lowest and highest blocks. The latter retains slow drifts of an unfiltered amplifier.
+    5 % lowest and highest blocks. The second range retains slow drifts of an unfiltered amplifier.
 
     Parameters
     ----------
@@ -330,8 +332,8 @@ class Source:
         Raises
         ------
         ValueError
-            When the file is damaged, cannot be opened for the reason in ``problem``, or has no
-            labeled window although the recipe creates labeled windows.
+            If the file is damaged, or cannot be opened for the reason in ``problem``. If the
+            recording has no labeled window, although its recipe creates labeled windows.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
@@ -350,7 +352,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset, one or several corpora, or folder of files.
+        Dataset, one or several corpora, or folder of files or of a Zarr dataset of braindecode.
     subject : callable | str | None
         See :func:`~braindecode_pars.recordings.search.subject_finder`.
 
@@ -363,17 +365,21 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Raises
     ------
     TypeError
-        When ``recordings`` has an unsupported type, or contains windows without their recording.
+        If ``recordings`` has an unsupported type, or contains windows without their recording.
     FileNotFoundError
-        When the folder does not exist or contains no recording.
+        If the folder does not exist or contains no recording.
     ValueError
-        When one or two top-level folders would be the subjects of many recordings, when file names
-        apparently number the recordings of one subject, when a label is neither a number nor a
-        string, or when a recording of a dataset has a ``transform``.
+        If one or two top-level folders would be the subjects of many recordings. If file names
+        apparently number the recordings of one subject. If a label is neither a number nor a
+        string. If a recording of a dataset has a ``transform``.
     """
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
-        return _files_of(Path(recordings).expanduser(), search.subject_finder(subject))
+        folder = Path(recordings).expanduser()
+        zarr = find_zarr(folder)
+        if zarr is None:
+            return _files_of(folder, search.subject_finder(subject))
+        recordings = read_zarr(zarr, preload=False)
     if subject is not None:
         raise TypeError(
             "subject= is only supported for a folder of files. For a dataset, the subject is the "
@@ -420,7 +426,7 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     Raises
     ------
     ValueError
-        When two corpora have the same name, or when their classes differ.
+        If two corpora have the same name, or if their classes differ.
     """
     candidates = recordings if isinstance(recordings, list | tuple) else [recordings]
     corpora = [corpus for corpus in candidates if isinstance(corpus, recipe.ContinuousCorpus)]

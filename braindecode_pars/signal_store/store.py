@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
 
 from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.subjects import SubjectKeys
-from braindecode_pars.recordings import cutting, recipe, search
+from braindecode_pars.recordings import braindecode_zarr, cutting, recipe, search
 from braindecode_pars.signal_store import sources, writing
 from braindecode_pars.signal_store.index import (
     DTYPES,
@@ -54,9 +54,9 @@ class SignalStore:
     one channel of one recording. ``samples.bin`` contains all signals, one after another. It is
     mapped into memory, so that reading a crop does not read other samples, and all processes share
     one copy in the page cache. ``store.json`` describes the signals. A store that was created from
-    labeled windows also contains ``windows.csv``, a table of the windows, which
-    :meth:`labeled_windows` returns. Create a store with :meth:`create` and open it with
-    :meth:`open`.
+    labeled windows also contains ``windows.csv``, a table of the windows;
+    :meth:`labeled_windows` returns these windows. Create a store with :meth:`create` and open it
+    with :meth:`open`.
 
     ``len(store)`` is the number of signals.
 
@@ -152,19 +152,23 @@ class SignalStore:
             Recordings to store: continuous recordings, windows, one or a list of
             :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus`, or a folder.
 
-            Of windows, the complete recordings are stored; if any window has a label other than -1,
-            a table of the windows is stored as well, for :meth:`labeled_windows`.
+            For windows, the complete recordings are stored. If any window has a label other than
+            -1, a table of the windows is stored as well, for :meth:`labeled_windows`.
 
             The recordings of a corpus are read and preprocessed by its recipe, so the arguments
             from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
-            holds out for validation and test are also excluded from the other corpora; their number
-            is logged.
+            holds out for validation and test are also excluded from the other corpora. The number
+            of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
             cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
             stored as one segment between each two gaps, with the suffixes #1, #2 and so on, so that
             no crop or window contains a gap.
+
+            A folder with a Zarr dataset of braindecode, such as a download from the Hugging Face
+            Hub, is read as this dataset, with its windows and preprocessing (requires the extra
+            ``zarr``). Braindecode writes an uncompressed copy to a hidden folder next to it.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the maximum error of a sample is half of
             1/65,534 of the range of the channel in the recording. If rare artifacts are so large
@@ -174,14 +178,14 @@ class SignalStore:
             New sampling rate of the recordings in Hz. If None, the sampling rate is unchanged and
             must be the same in all recordings.
         low, high, mains : float | None
-            Edges of the band-pass filter and line frequency for the notch filter, in Hz. If None,
-            the respective filter is not applied.
+            Cutoff frequencies of the band-pass filter, and line frequency for the notch filter, in
+            Hz. If None, there is no high-pass, low-pass or notch filter, respectively.
         channels : iterable of str | None
             Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
             keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
             recording contains causes a warning. If None, all EEG channels that are not marked as
-            bad are kept. Only EEG channels are stored in either case. They are identified by their
-            MNE type and by their name: EDF, BDF and WFDB files do not store channel types, so
+            bad are kept. Only EEG channels are stored in either case. EEG channels are identified
+            by MNE type and by name: EDF, BDF and WFDB files do not store channel types, so
             ``EOG1`` or ``SpO2`` may have the type "eeg". A channel of type "eeg" is stored unless
             its name is typical of another signal type. Excluded channels are logged.
         reference : "average" | None
@@ -198,8 +202,8 @@ class SignalStore:
             Proportion of each ContinuousCorpus in the data of a pretraining run, by name. Only the
             ratios matter: ``{"tueg": 1, "ysyw": 1}`` is the mixture of the paper. The proportions
             are stored in the index of the store and used by :func:`runs.pretrain
-            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on them, so a call
-            that resumes may change them. If None, every window is drawn once per pass.
+            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on the proportions,
+            so a call that resumes may change them. If None, every window is drawn once per pass.
         n_jobs : int
             Number of processes, as in joblib.
         on_error : "raise" | "warn"
@@ -216,26 +220,27 @@ class SignalStore:
         Raises
         ------
         TypeError
-            When ``recordings`` has another type, or ``channels`` is a string.
+            If ``recordings`` has another type, or ``channels`` is a string.
         ValueError
-            When the folder is not empty and not a store, when the store was created with different
-            arguments, when a stored file has changed, when a recording cannot be stored, or when
-            sampling rates differ. The message contains the recording. Also when the folder is a
-            complete store and ``recordings`` is a dataset, when one or two top-level folders would
-            be the subjects of many recordings, when file names apparently number the recordings of
-            one subject, such as ``Subject00_1`` and ``Subject00_2``, when a recording of a dataset
-            has a ``transform``, or when an argument has an invalid value.
+            If the folder is not empty and not a store, or is a complete store and ``recordings``
+            is a dataset. If the store was created with different arguments. If a stored file has
+            changed, a recording cannot be stored, or sampling rates differ; the message contains
+            the recording. If one or two top-level folders would be the subjects of many
+            recordings. If file names apparently number the recordings of one subject, such as
+            ``Subject00_1`` and ``Subject00_2``. If a recording of a dataset has a ``transform``.
+            If an argument has an invalid value.
         OSError
-            When the folder cannot be written, for example because the disk is full, or when a
-            worker process was killed. Stored recordings remain, and the same call resumes after
-            them.
+            If the folder cannot be written, for example because the disk is full, or if a worker
+            process was killed. Stored recordings remain, and the same call resumes after the last
+            stored recording.
 
         Warns
         -----
         UserWarning
-            When recordings were skipped, when samples were clipped (``recordings["n_clipped"]``
-            contains their number), when int16 is too coarse for a signal, when the amplitude of a
-            recording is implausible for EEG in volts, and when two recordings are duplicates.
+            If recordings were skipped. If samples were clipped; ``recordings["n_clipped"]``
+            contains the number of clipped samples. If int16 is too coarse for a signal. If the
+            amplitude of a recording is implausible for EEG in volts. If two recordings are
+            duplicates.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
@@ -276,17 +281,17 @@ class SignalStore:
         Raises
         ------
         FileNotFoundError
-            When the folder is not a store.
+            If the folder is not a store.
         ValueError
-            When the store is incomplete, truncated or altered.
+            If the store is incomplete, truncated or altered.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
         index = Index.read(path)
         if not index.complete:
             raise ValueError(
-                f"{path} is an incomplete store of {len(index.recordings)} recordings. Repeat the "
-                "call or command that created it to resume."
+                f"{path} is an incomplete store of {len(index.recordings)} recordings. To resume, "
+                "repeat the call or command that created the store."
             )
         samples = path / SAMPLES
         writing.check_not_truncated(path, index)
@@ -385,9 +390,9 @@ class SignalStore:
         Raises
         ------
         IndexError
-            When a signal does not exist.
+            If a signal does not exist.
         ValueError
-            When a signal is shorter than the crop. The message contains the recording.
+            If a signal is shorter than the crop. The message contains the recording.
         """
         checks.integer(1).check("n_times", n_times)
         checks.instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
@@ -414,9 +419,9 @@ class SignalStore:
         Raises
         ------
         IndexError
-            When a signal does not exist.
+            If a signal does not exist.
         ValueError
-            When a crop exceeds its signal. The message contains the recording.
+            If a crop exceeds its signal. The message contains the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
         if starts.shape != signals.shape or starts.dtype.kind not in "iu":
@@ -465,8 +470,8 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When a subject is not in the store, when no recording remains, or when subjects are
-            excluded and the subject of a remaining recording is unknown.
+            If a subject is not in the store. If no recording remains. If subjects are excluded and
+            the subject of a remaining recording is unknown.
         """
         recordings = list(self._recordings)
         if subjects is not None:
@@ -479,7 +484,8 @@ class SignalStore:
             if unknown := sum(recording.subject is None for recording in recordings):
                 raise ValueError(
                     f"{unknown} recordings in {self.path} have no subject, so they may belong to "
-                    "an excluded subject. Create the store with subject=."
+                    "an excluded subject. Create the store again, and specify the subject of each "
+                    "file with the argument subject."
                 )
         return self._view(recordings)
 
@@ -506,7 +512,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When no recording remains.
+            If no recording remains.
         """
         held_out = [r for r in self._recordings if r.split in recipe.HELD_OUT]
         held_out_subjects = SubjectKeys(r.subject for r in held_out if r.subject is not None)
@@ -529,8 +535,8 @@ class SignalStore:
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
-                f"{self.path} contains no recording of subject {', '.join(absent)}. Its subjects "
-                f"are: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
+                f"{self.path} contains no recording of subject {', '.join(absent)}. Available "
+                f"subjects: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
             )
         return subjects
 
@@ -550,7 +556,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When all recordings are shorter than a window.
+            If all recordings are shorter than a window.
         """
         checks.integer(1).check("n_times", n_times)
         # At least one recording must have the length of a window.
@@ -608,7 +614,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When the store, or this view of it, contains no labeled windows.
+            If the store, or this view of it, contains no labeled windows.
 
         Examples
         --------
@@ -637,6 +643,46 @@ class SignalStore:
             )
         return BaseConcatDataset(recording_windows)
 
+    def to_zarr(self, path: str | Path) -> None:
+        """Write the store as a dataset of braindecode in Zarr format, without a network.
+
+        The dataset consists of the labeled windows, or of the recordings if the store has no
+        labels. :meth:`create` and :func:`datasets.load <braindecode_pars.datasets.load>` read it
+        from the folder; braindecode reads it with ``pull_from_hub`` if it was uploaded as
+        ``dataset.zarr``. Samples in volts (single precision), channels, positions, descriptions,
+        labels and positions of the windows are unchanged. The preprocessing is not written, so it
+        is unknown when the dataset is read.
+
+        Parameters
+        ----------
+        path : path
+            New folder, such as ``dataset.zarr``.
+
+        Raises
+        ------
+        ImportError
+            If zarr or huggingface_hub is missing: install the extra ``zarr``.
+        FileExistsError
+            If ``path`` exists.
+        ValueError
+            If recordings have different channels, which the format does not support, or when a
+            label is a string that would be read as a number or as a missing value.
+
+        Examples
+        --------
+        >>> SignalStore.open("store").to_zarr("dataset.zarr")  # doctest: +SKIP
+        >>> restored = SignalStore.create("other", "dataset.zarr")  # doctest: +SKIP
+        """
+        if self.n_labeled_windows:
+            dataset = self.labeled_windows()
+        else:
+            pairs = zip(self._recordings, self._first_signal.tolist(), strict=True)
+            raws = [
+                (StoredRaw(r, self.crops, i, self.sfreq), dict(r.description)) for r, i in pairs
+            ]
+            dataset = BaseConcatDataset([RawDataset(*raw) for raw in raws])
+        braindecode_zarr.write_zarr(dataset, Path(path).expanduser())
+
     def verify(self, *, verbose: int = 1) -> None:
         """Read all samples and compare them with their checksums.
 
@@ -648,7 +694,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            When samples were altered. The message contains the recordings.
+            If samples were altered. The message contains the recordings.
         """
         bar = training.ProgressBar(
             self._recordings,

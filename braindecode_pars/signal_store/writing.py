@@ -57,7 +57,7 @@ _WARNINGS = {
     "clipped": "Samples outside the range of int16 were clipped: {}. Pass dtype='float32' to store "
     "them without clipping.",
     "coarse": "The resolution of int16 is too coarse for the signal, because of large values or "
-    "drifts: {}. Remove them with a high-pass filter (low=), or pass dtype='float32'.",
+    "drifts: {}. Apply a high-pass filter (low=), or pass dtype='float32'.",
     "flat": "Channels are flat or clipped in more than a quarter of the recording: {}. Mark them "
     "as bad.",
     "amplitude": "The amplitude is implausible for EEG. {}",
@@ -84,7 +84,7 @@ def create(
     Raises
     ------
     ValueError
-        When no recording can be stored, or when the folder is not empty and not a store. Also when
+        If no recording can be stored, or if the folder is not empty and not a store. Also if
         the store was created with different arguments or from different recordings; the message
         contains the differences.
     """
@@ -150,7 +150,7 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     Raises
     ------
     TypeError, ValueError
-        When a proportion is not a positive number, or when the names are not those of all corpora.
+        If a proportion is not a positive number, or the names are not the names of all corpora.
     """
     checks.instance("a dict from names of corpora to numbers", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
@@ -168,7 +168,10 @@ def check_not_truncated(folder: Path, index: Index) -> None:
     """Check that the file of samples is not shorter than recorded in the index."""
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
-        raise ValueError(f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes.")
+        raise ValueError(
+            f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes. Copy the "
+            "store again, or create it again."
+        )
 
 
 class _Writer:
@@ -205,7 +208,7 @@ class _Writer:
         Raises
         ------
         ValueError
-            When the type of the labels differs from the type in earlier recordings.
+            If the type of the labels differs from the type in earlier recordings.
         """
         n_bytes, added = self.n_bytes, []
         for piece in pieces:
@@ -313,11 +316,14 @@ def _store(
         values = dict(n_recordings=n_recordings, reasons=skipped)
         findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
-        raise ValueError(f"None of {len(sources)} recordings could be stored.")
+        raise ValueError(
+            f"None of {len(sources)} recordings could be stored. The warning before this error "
+            "contains the reasons."
+        )
 
 
 def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
-    """Check the sampling rate of a recording, which the first recording of the store sets."""
+    """Return the recording, or Unusable if its sampling rate differs from earlier recordings."""
     if isinstance(piece, Unusable):
         return piece
     index.sfreq = piece.sfreq if index.sfreq is None else index.sfreq
@@ -375,7 +381,7 @@ def _not_default(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _not_stored(store: ResultsFolder, index: Index, sources: list[Source]) -> list[Source]:
-    """Return the recordings that are not stored yet, after checking the stored ones."""
+    """Return the recordings that are not stored yet, after checking the stored recordings."""
     store.check_settings(_not_default(index.settings))
     # Segments between gaps have names such as "night.edf#2".
     stored = {re.sub(r"#\d+$", "", recording.name): recording for recording in index.recordings}

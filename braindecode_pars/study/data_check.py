@@ -1,69 +1,45 @@
 """Check labeled recordings for confounds, duplicates and implausible amplitudes before training.
 
-A score does not reflect brain activity if the classes differ in other properties, such as the site,
-the amplifier or the time of recording, or if recordings are duplicated.
+Scores may not reflect brain activity if recordings are duplicated, or if the classes also differ in
+other properties, such as the site, the amplifier or the time of recording.
 """
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import contingency
-from sklearn.metrics import roc_auc_score
-from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.checks import choice, format_list
 from braindecode_pars._common.findings import Finding
-from braindecode_pars.windows import Windows, amplitudes, convert, duplicates, labels, table
+from braindecode_pars.evaluation import confounds
+from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.windows import amplitudes, duplicates, labels
 from braindecode_pars.windows.preprocessing import agreed
 
 #: Minimum number of subjects of each class, if each subject has one class.
 _MIN_SUBJECTS_PER_CLASS = 4
 #: Minimum number of subjects with several classes, if classes vary within subjects.
 _MIN_SUBJECTS = 6
-#: Maximum number of windows that are read per recording.
-_MAX_READ_PER_RECORDING = 8
-#: Approximate maximum number of windows that are read over all recordings.
-_MAX_READ = 2000
-#: AUC above which a single variable is considered to separate two classes.
-_SEPARATING_AUC = 0.95
-#: Balanced accuracy above which a property of the recordings alone identifies the classes.
-_CONFOUNDED = 0.9
-#: Kind of findings that can be overridden with ``in_spite_of``.
-CONFOUNDS = "confounds"
-#: Properties of recordings that may be confounded with the classes, with their names in messages.
-_PROPERTIES = {
-    "site": "site",
-    "recorded_sfreq": "recorded sampling rate",
-    "recorded_reference": "recorded reference",
-    "channels": "set of channels",
-    "recorded_channels": "set of channels in the files",
-    "corpus": "corpus",
-}
-#: Columns by which recordings are ordered, with their names in messages.
-_ORDERS = {"date": "recording dates", "file": "file names", None: "order in the dataset"}
-#: Optional properties in the description of a recording.
-_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
 
 
 @dataclass(frozen=True, eq=False)
 class DataCheck:
-    """Result of the data check.
+    """Result of :func:`check_data`: properties of the dataset, and findings.
 
     Attributes
     ----------
     facts : dict of str to str
         Properties of the dataset, such as the numbers of subjects, recordings, hours and windows.
     classes : pandas.DataFrame
-        One row per class: ``class``, ``windows``, ``recordings``, ``subjects``.
+        One row per class: ``class``, and the numbers of ``windows``, ``recordings`` and
+        ``subjects``.
     by_subject : bool
         Whether at least 90 % of the labeled subjects have one class, such as a diagnosis. Otherwise
         classes vary within subjects.
     findings : list of Finding
-        Findings in order of severity, stops first.
+        Findings in order of severity: stops, warnings, notes.
     """
 
     facts: dict[str, str]
@@ -73,61 +49,25 @@ class DataCheck:
 
     @property
     def stops(self) -> list[str]:
-        """Messages of the findings that stop a study; empty if it can be run."""
+        """Messages of the findings that stop a study; empty if the study can be run."""
         return [finding.text for finding in self.findings if finding.level == "stop"]
 
 
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Tables that the checks use.
-
-    Attributes
-    ----------
-    windows : Windows
-        All windows.
-    recordings : DataFrame
-        One row per recording.
-    labeled : DataFrame
-        One row per labeled window.
-    sampled : DataFrame
-        One row per window that was read, with its ``log_amplitude`` (decimal logarithm of the
-        standard deviation, median over channels) and the array ``channel_log_amplitudes``.
-    by_subject : bool
-        Whether each subject has one class.
-    """
-
-    windows: Windows
-    recordings: pd.DataFrame
-    labeled: pd.DataFrame
-    sampled: pd.DataFrame
-    by_subject: bool
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the classes, in the order of their labels."""
-        return list(self.labeled["class"].cat.categories)
-
-    @property
-    def has_one_class_per_recording(self) -> bool:
-        """Whether every labeled recording has one class."""
-        return bool((self.labeled.groupby("recording")["class"].nunique() == 1).all())
-
-
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
-    """Check labeled windows for confounds, duplicates, amplitudes and order of recording.
+    """Check labeled windows for confounds, duplicates, unusual amplitudes and order effects.
 
-    At most eight windows per recording and class are read. Checks of unknown properties, such as
-    the site, are skipped; :func:`braindecode_pars.datasets.folder.load` stores the known properties
-    in the descriptions of the recordings.
+    At most eight windows per recording and class are read. Properties of the recordings, such as
+    the site, are checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores
+    them in the descriptions of the recordings.
 
     Parameters
     ----------
-    windows_ds : BaseConcatDataset
-        Labeled windows, or any other source of windows that the estimators accept. The label -1
-        means unlabeled, unless a class name is assigned to -1.
+    windows_ds : BaseConcatDataset | StudyData
+        As in :meth:`StudyData.of <braindecode_pars.study.study_data.StudyData.of>`.
     in_spite_of : collection of str
-        Kinds of findings whose stops become warnings. Supported: ``("confounds",)``, for classes
-        that are confounded with the site, sampling rate, reference or channels of the recordings.
+        Kinds of findings that are warnings instead of stops. Supported: ``("confounds",)``, if the
+        classes are confounded with the site, corpus, sampling rate, reference or channels of the
+        recordings.
 
     Returns
     -------
@@ -136,7 +76,7 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     Raises
     ------
     ValueError
-        If ``in_spite_of`` contains another kind, there are no windows, or a window contains
+        If ``in_spite_of`` contains an unknown kind, there are no windows, or a window contains
         samples that are not finite.
 
     Examples
@@ -150,42 +90,43 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     [('warning', 'order_of_recordings')]
     """
     for kind in in_spite_of:
-        choice(CONFOUNDS).check("in_spite_of", kind)
-    windows = convert.as_windows(windows_ds)
-    windows.check_not_empty()
-    recordings = _recordings(windows, windows_ds)
-    labeled = _labeled(windows, recordings)
-    several = labeled["class"].nunique() > 1
-    by_subject = several and labels.one_class_each(labeled["class"], labeled["subject"])
-    data = _Data(windows, recordings, labeled, _sampled(windows, labeled), by_subject)
+        choice(confounds.CONFOUNDS).check("in_spite_of", kind)
+    data = StudyData.of(windows_ds)
+    data.windows.check_not_empty()
     findings = [
         *_too_few(data),
-        *_confounds(recordings, labeled, in_spite_of),
+        *confounds.confounded_properties(data.recordings, data.labeled, in_spite_of),
         *_copies(data),
         *_amplitudes(data),
-        *_order_of_recordings(data),
-        *_order_within_recordings(data),
+        *confounds.order_of_recordings(data.recordings, data.labeled),
+        *confounds.order_within_recordings(data.labeled),
     ]
-    if finding := labels.similar_classes(data.names):
+    if finding := labels.similar_classes(data.class_names):
         findings.append(finding)
-    if n := len(windows) - len(labeled):
-        findings.append(Finding("unlabeled_windows", dict(n=n, n_windows=len(windows)), "note"))
+    n_windows = len(data.windows)
+    if n := n_windows - len(data.labeled):
+        findings.append(Finding("unlabeled_windows", dict(n=n, n_windows=n_windows), "note"))
     findings.sort(key=lambda finding: ("stop", "warning", "note").index(finding.level))
-    of_class = labeled.groupby("class", observed=False)[["window", "recording", "subject"]]
+    of_class = data.labeled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
-    return DataCheck(_facts(data), classes, by_subject, findings)
+    return DataCheck(_facts(data), classes, data.by_subject, findings)
 
 
 def check_confounds(windows_ds: Any) -> list[Finding]:
-    """Check whether classes are confounded with site, sampling rate, reference or channels.
+    """Check whether classes are confounded with properties of the recordings, such as the site.
 
     This part of :func:`check_data` does not read samples. Use it before training a classifier
-    without a study. All findings are warnings.
+    without a study.
 
     Parameters
     ----------
-    windows_ds : BaseConcatDataset
+    windows_ds : BaseConcatDataset | StudyData
         As in :func:`check_data`.
+
+    Returns
+    -------
+    list of Finding
+        Findings of the kind "confounds". All of them are warnings.
 
     Examples
     --------
@@ -194,75 +135,15 @@ def check_confounds(windows_ds: Any) -> list[Finding]:
     >>> check_confounds(datasets.mental_arithmetic())
     []
     """
-    windows = convert.as_windows(windows_ds)
-    recordings = _recordings(windows, windows_ds)
-    return [*_confounds(recordings, _labeled(windows, recordings), (CONFOUNDS,))]
+    data = StudyData.of(windows_ds)
+    accepted = (confounds.CONFOUNDS,)
+    return [*confounds.confounded_properties(data.recordings, data.labeled, accepted)]
 
 
-# The tables -------------------------------------------------------------------------------------
+# Properties of the dataset ----------------------------------------------------------------------
 
 
-def _recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
-    """Return the properties of each recording; unknown values are None."""
-    rows = windows.recordings
-    has_name = table.is_name(rows["subject"].to_numpy())
-    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
-    parts = [part for part in parts if len(part)]  # as in the table of Windows
-    parts = parts if len(parts) == len(rows) else [None] * len(rows)
-    metadata = [getattr(part, "description", None) for part in parts]
-    infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
-    recordings = pd.DataFrame(
-        {
-            "subject": rows["subject"].astype(object).where(has_name, None),
-            "corpus": rows["corpus"],
-            "channels": [", ".join(sorted(montage.names)) or None for montage in rows["channels"]],
-            "date": [info.get("meas_date") for info in infos],
-            **{name: [None if d is None else d.get(name) for d in metadata] for name in _DESCRIBED},
-        },
-        index=rows.index,
-        dtype=object,
-    )
-    numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(recordings["subject"])]
-    recordings["name"] = recordings["file"].where(recordings["file"].notna(), numbers)
-    return recordings
-
-
-def _labeled(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
-    """Return the labeled windows, with their recording, subject, class and position."""
-    targets = pd.Series(windows.y, range(len(windows)), dtype=object)
-    if -1 not in (windows.label_names or {}).values():
-        targets = targets.mask(targets == -1)
-    targets = targets.dropna()
-    classes = np.array(sorted(set(targets), key=lambda y: (str(type(y)), y)), object)
-    names = labels.names_of_classes(classes, windows.label_names) or {}
-    texts = [str(names.get(label, label)) for label in classes]
-    rows = windows.table[["recording", "start"]].iloc[targets.index]
-    rows = rows.assign(subject=recordings["subject"].reindex(rows["recording"]).to_numpy())
-    of_class = pd.Categorical(targets, classes).rename_categories(texts)
-    return rows.assign(**{"window": targets.index, "class": of_class})
-
-
-def _sampled(windows: Windows, labeled: pd.DataFrame) -> pd.DataFrame:
-    """Read windows of each recording and class, at equal intervals, and add their amplitudes."""
-    chosen = []
-    n_classes = labeled.groupby("recording")["class"].nunique()
-    n_max = min(_MAX_READ_PER_RECORDING, _MAX_READ // max(1, len(n_classes)))
-    for (recording, _), rows in labeled.groupby(["recording", "class"], observed=True):
-        n = max(2, n_max // n_classes[recording])
-        chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
-    table = pd.concat(chosen) if chosen else labeled
-    # Only one window is in memory at a time.
-    of_channels = [
-        amplitudes.log_amplitudes_of(windows[i].astype(float)) for i in table["window"].tolist()
-    ]
-    log_amplitudes = [np.log10(pd.Series(10 ** values[0]).median()) for values in of_channels]
-    return table.assign(
-        log_amplitude=np.array(log_amplitudes, float),
-        channel_log_amplitudes=pd.Series(of_channels, table.index, object),
-    )
-
-
-def _facts(data: _Data) -> dict[str, str]:
+def _facts(data: StudyData) -> dict[str, str]:
     windows, recordings, labeled = data.windows, data.recordings, data.labeled
     sfreq, length = windows.sfreq or np.nan, windows[0].shape[1]
     names = [montage.names for montage in windows.montages]
@@ -282,8 +163,8 @@ def _facts(data: _Data) -> dict[str, str]:
         "channels": channels,
         "reference": _counted(_reference(step.reference) for step in steps),
         **{
-            what: _counted(map(_shown, recordings[column].dropna()))
-            for column, what in _PROPERTIES.items()
+            what: _counted(map(confounds.shown, recordings[column].dropna()))
+            for column, what in confounds.PROPERTIES.items()
             if not column.endswith("channels")
         },
         "amplitude": f"{1e6 * 10**log_amplitude:.3g} µV (median standard deviation)",
@@ -297,10 +178,6 @@ def _reference(reference: str | None) -> str | None:
     return f"average of {n} channels" if n > 3 else reference
 
 
-def _shown(value: Any) -> str:
-    return f"{value:g} Hz" if isinstance(value, float) else str(value)
-
-
 def _counted(values: Any) -> str:
     """Return the distinct values, with numbers of recordings if there is more than one value."""
     counts = pd.Series(list(values), dtype=object).dropna().value_counts()
@@ -312,9 +189,9 @@ def _counted(values: Any) -> str:
 # The checks -------------------------------------------------------------------------------------
 
 
-def _too_few(data: _Data) -> Iterator[Finding]:
-    """Yield stops for too few classes or subjects."""
-    labeled, names = data.labeled, data.names
+def _too_few(data: StudyData) -> Iterator[Finding]:
+    """Yield findings that stop a study: too few classes or subjects, or unknown subjects."""
+    labeled, names = data.labeled, data.class_names
     if len(names) < 2:
         yield Finding("too_few_classes", dict(classes=names), "stop")
         return
@@ -332,48 +209,7 @@ def _too_few(data: _Data) -> Iterator[Finding]:
             yield Finding("too_few_subjects", values, "stop")
 
 
-def _confounds(
-    recordings: pd.DataFrame, labeled: pd.DataFrame, in_spite_of: Collection[str]
-) -> Iterator[Finding]:
-    """Yield properties of recordings that classes are confounded with."""
-    # Channels of each recording that are not shared by all recordings
-    sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
-    shared = set.intersection(*sets) if len(sets) else set()
-    further = sets.map(lambda channels: ", ".join(sorted(channels - shared)))
-    further = further.map(lambda text: f"with {text}" if text else "shared channels only")
-    recordings = recordings.assign(recorded_channels=further.reindex(recordings.index))
-    for column, property_name in _PROPERTIES.items():
-        values = recordings[column].reindex(labeled["recording"]).to_numpy()
-        table = labeled[["subject", "class"]].assign(value=values).drop_duplicates()
-        n_values = table["value"].nunique()
-        # A distinct value for each subject only identifies the subject, not the class.
-        if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
-            continue
-        counts = pd.crosstab(table["value"], table["class"])
-        if counts.shape[1] < 2:
-            continue
-        strength = contingency.association(counts, method="cramer")
-        p = contingency.chi2_contingency(counts, correction=False).pvalue
-        # Balanced accuracy of the best prediction of the class from the value
-        accuracy = (counts / counts.sum()).max(axis=1).sum() / counts.shape[1]
-        is_stop = round(accuracy, 6) >= _CONFOUNDED and p < 0.05
-        if not is_stop and (strength <= 0.5 or p >= 0.01):
-            continue
-        is_stop = is_stop and CONFOUNDS not in in_spite_of
-        is_hidden = column == "recorded_channels" and recordings["channels"].nunique() == 1
-        values = dict(
-            property=property_name,
-            accuracy=accuracy,
-            strength=strength,
-            p=p,
-            counts=[(_shown(value), row.to_dict()) for value, row in counts.iterrows()],
-            is_same_selection=is_hidden,
-            is_stop=is_stop,
-        )
-        yield Finding(CONFOUNDS, values, "stop" if is_stop else "warning")
-
-
-def _copies(data: _Data) -> Iterator[Finding]:
+def _copies(data: StudyData) -> Iterator[Finding]:
     """Yield findings for duplicate recordings."""
     pairs: dict[bool, list[str]] = {True: [], False: []}
     for numbers in duplicates.find_duplicates(data.windows):
@@ -385,13 +221,8 @@ def _copies(data: _Data) -> Iterator[Finding]:
         yield Finding("copies_within_subject", dict(pairs=pairs[False]))
 
 
-def _auc(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the AUC of a value for one class against all others; NaN without two classes."""
-    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
-
-
-def _amplitudes(data: _Data) -> Iterator[Finding]:
-    """Yield findings for separating, outlying and implausible amplitudes."""
+def _amplitudes(data: StudyData) -> Iterator[Finding]:
+    """Yield findings for amplitudes that separate classes, are outliers, or are implausible."""
     sampled = data.sampled.dropna(subset="log_amplitude")
     by_recording = sampled.groupby("recording")["log_amplitude"].median()
     # Amplitude of a recording, or of a window relative to its recording
@@ -402,20 +233,20 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
     )
     if data.has_one_class_per_recording:
         rows = rows.drop_duplicates("recording")
-    for name in data.names:
+    for name in data.class_names:
         is_class = rows["class"] == name
-        auc = _auc(is_class, rows["log_amplitude"])
-        if max(auc, 1 - auc) > _SEPARATING_AUC:
+        auc = confounds.auc_of_class(is_class, rows["log_amplitude"])
+        if max(auc, 1 - auc) > confounds.SEPARATING_AUC:
             medians = rows.groupby(is_class)["log_amplitude"].median()
             factor = 10 ** abs(medians[True] - medians[False])
             direction = "larger" if auc > 0.5 else "smaller"
             values = dict(name=name, factor=factor, direction=direction)
             yield Finding("separating_amplitude", values)
-            if len(data.names) == 2:
+            if len(data.class_names) == 2:
                 break
     checked = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
     scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
-    if problem := amplitudes.amplitude_problem((data.windows[int(i)] for i in checked), scale):
+    if problem := amplitudes.amplitude_problem(data.windows[checked], scale):
         yield problem
     name = data.recordings["name"]
     if len(outliers := amplitudes.find_outlier_recordings(by_recording)):
@@ -426,45 +257,3 @@ def _amplitudes(data: _Data) -> Iterator[Finding]:
         channels += [(name[number], outliers)] if outliers else []
     if channels:
         yield amplitudes.outlier_channels_finding(channels)
-
-
-def _order_of_recordings(data: _Data) -> Iterator[Finding]:
-    """Yield a finding if the recordings of all subjects have the same order of classes."""
-    if not data.has_one_class_per_recording:
-        return
-    classes = data.labeled.drop_duplicates("recording")[["recording", "subject", "class"]]
-    rows = classes.merge(data.recordings[["file", "date"]], left_on="recording", right_index=True)
-    orders, sources = [], set()
-    for _, files in rows.groupby("subject"):
-        if files["class"].nunique() < 2:
-            continue
-        column = next(
-            (c for c in ("date", "file") if files[c].notna().all() and files[c].is_unique), None
-        )
-        sources.add(_ORDERS[column])
-        ordered = files if column is None else files.sort_values(column)
-        orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
-    # An order with repeated classes, such as A B A, partly balances the effects of time.
-    if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
-        values = dict(n_subjects=len(orders), classes=[*orders[0]], sources=sorted(sources))
-        yield Finding("order_of_recordings", values)
-
-
-def _order_within_recordings(data: _Data) -> Iterator[Finding]:
-    """Yield classes that are early, or late, in at least 90 % of recordings."""
-    table = data.labeled[data.labeled["start"] >= 0]
-    for name in data.names:
-        rows = table.assign(is_class=table["class"] == name)
-        aucs = np.array(
-            [
-                _auc(recording_windows["is_class"], recording_windows["start"])
-                for _, recording_windows in rows.groupby("recording")
-                if 2 <= recording_windows["is_class"].sum() <= len(recording_windows) - 2
-            ]
-        )
-        is_late, is_early = aucs > _SEPARATING_AUC, aucs < 1 - _SEPARATING_AUC
-        for position, is_separate in (("late", is_late), ("early", is_early)):
-            if len(aucs) >= 3 and is_separate.mean() >= 0.9:
-                counts = dict(n=int(is_separate.sum()), n_recordings=len(aucs))
-                values = {**counts, "name": name, "position": position}
-                yield Finding("order_within_recordings", values)

@@ -1,67 +1,37 @@
-"""Design of a study: folds, draws of labeled subjects, methods and steps."""
+"""Design of a study: settings, test subjects, draws of labeled subjects, and the plan."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
-from braindecode_pars import pretrained
-from braindecode_pars._common import checks, names, subjects
-from braindecode_pars.baselines import make_methods
-from braindecode_pars.estimators import PARSClassifier, PARSEmbedder, transformers
-from braindecode_pars.evaluation import cache, splitting
+from braindecode_pars.estimators import transformers
+from braindecode_pars.evaluation import splitting
 from braindecode_pars.evaluation.controls import CONTROLS, UNCHANGED
-from braindecode_pars.pretext import base
-from braindecode_pars.pretrained import cards
-from braindecode_pars.study import data_check
+from braindecode_pars.study.data_check import DataCheck
+from braindecode_pars.study.study_methods import GROUPS, N_FOLDS, TASKS, Method, StudyStep
+from braindecode_pars.windows import labels
 
-#: Pretext tasks of a study. The first task is used in the primary comparison.
-TASKS = ("pars", "features")
-#: Number of folds of subjects. Each subject is tested once in every draw.
-N_FOLDS = 2
 #: Number of draws (random subsets of labeled subjects) in each fold.
 DRAWS = 12
 #: Maximum number of labeled subjects in a draw.
 MAX_LABELED = 4
 #: Maximum proportion of subjects that are excluded so that the remaining subjects can be centered.
 MAX_LEFT_OUT = 0.2
-#: Minimum number of channels for the tangent space to be the baseline specified in advance.
-MIN_CHANNELS_OF_TANGENT_SPACE = 8
-#: Minimum duration of a window for which the bundled sleep encoder is included, in seconds.
-SLEEP_SECONDS = 20
-#: Maximum number of steps of the task "features", whose loss falls from the first step.
+#: Maximum number of pretraining steps of the task "features". Its loss decreases from the first
+#: step on, so that few steps suffice.
 FEATURES_STEPS = 200
-#: Number of epochs of published networks. With fewer epochs, they do not learn.
-PUBLISHED_EPOCHS = 15
-#: Smallest relevant improvement, in balanced accuracy.
-RELEVANT_DIFFERENCE = 0.02
 #: Metric of all scores, as computed by ``study_scores.count_predictions``.
 METRIC = "balanced_accuracy"
 #: Format version in study.json.
 FORMAT = {"study": 2}
-#: Name of the pretraining with the targets of other windows.
-SHAM = "sham pretraining"
-#: Name of the encoder without pretraining.
-RANDOM = "random initialization"
-#: Name of the baseline specified in advance for few channels.
-HAND_CRAFTED = "hand-crafted features"
-#: Name of the baseline specified in advance for many channels.
-TANGENT = "Riemannian tangent space"
-#: Additional data of methods that are pretrained on this dataset.
-UNLABELED = "unlabeled windows of all subjects except the test subjects"
-#: Additional data of encoders that were pretrained on other data.
-OTHER_SUBJECTS = "recordings of other subjects"
-#: Additional data of subject-centered features.
-TEST_SUBJECT = "unlabeled windows of the test subject"
 
 
 @dataclass(frozen=True)
@@ -89,8 +59,11 @@ class Effort:
     n_pretrainings: int = 3
     controls: tuple[str, ...] = ("slow", "phase", "order", "labels")
 
+    def step_limit(self, task: str) -> int:
+        """Return the maximum number of steps of a pretraining with a task."""
+        return min(self.max_steps, FEATURES_STEPS) if task == "features" else self.max_steps
 
-GROUPS = ("baselines", "primary", "tasks", "bundled", "ensemble", "networks", "controls")
+
 EFFORTS = {
     "quick": Effort(400, 5.0, GROUPS[:2]),
     "default": Effort(1_000, 8.0, GROUPS),
@@ -111,85 +84,14 @@ class Settings:
     only: Sequence[str] = ()
     without: Sequence[str] = ()
 
-
-@dataclass(frozen=True)
-class Method:
-    """Method that is scored in a study.
-
-    Attributes
-    ----------
-    name : str
-        Name in tables and figures. It is unique together with ``pretraining``.
-    kind : str
-        "pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network".
-    views : tuple of str
-        Feature sets of :class:`~braindecode_pars.FewLabelsClassifier`, each with a linear
-        classifier. Empty if the method has an ``estimator``.
-    encoder : str | None
-        Encoder pretrained on other data. None for an encoder that is trained in the study.
-    task : str | None
-        Pretext task of an encoder that is pretrained on this dataset.
-    pretraining : int
-        Seed of the pretraining or of the random initialization.
-    estimator : estimator | None
-        Classifier of windows, which is trained in every draw.
-    references : tuple of str
-        Names of the methods with which the method is compared.
-    additional_data : str
-        Data that the method uses in addition to the labeled subjects.
-    """
-
-    name: str
-    kind: str
-    views: tuple[str, ...] = ()
-    encoder: str | None = None
-    task: str | None = None
-    pretraining: int = 0
-    estimator: BaseEstimator | None = field(default=None, compare=False)
-    references: tuple[str, ...] = ()
-    additional_data: str = ""
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the classifier, encoder or pretext task.
-
-        It is random if the estimator cannot be described, so that its scores are never reused.
-        """
-        estimator: Any = self.estimator
-        if estimator is None:
-            estimator = PARSEmbedder(self.task, encoder=self.encoder)
-        try:
-            return cache.digest(cache.describe_estimator(estimator))
-        except ValueError as error:
-            checks.warn_user(
-                f"The scores of method {self.name!r} cannot be reused in later calls: {error}."
-            )
-            return secrets.token_hex(6)
-
-
-@dataclass(frozen=True)
-class StudyStep:
-    """Unit of work of a study: it runs in one process, and is repeated if it was interrupted.
-
-    If ``fold`` is None, the step scores all folds. ``control`` names the control signal; the
-    default is the recorded signal.
-    """
-
-    name: str
-    group: str
-    methods: tuple[Method, ...]
-    fold: int | None = None
-    control: str = UNCHANGED
-
     @property
-    def slug(self) -> str:
-        """Name of the step in file names."""
-        return "".join(c if c.isalnum() else "-" for c in self.name.lower())
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the methods of the step."""
-        return cache.digest([method.digest for method in self.methods])
+    def limits(self) -> Effort:
+        """Effort with the chosen maximum duration, and only with selected control analyses."""
+        effort = EFFORTS[self.effort]
+        chosen = {name.lower() for name in self.only or effort.groups}
+        has_controls = "controls" in chosen - {name.lower() for name in self.without}
+        minutes = self.minutes or effort.minutes
+        return replace(effort, minutes=minutes, controls=effort.controls if has_controls else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +109,7 @@ class Design:
     n_sets : int
         Number of disjoint sets of labeled subjects in one shuffle of the training subjects.
     n_draws : int
-        Number of draws of labeled subjects.
+        Number of draws of labeled subjects in each fold.
     by_subject : bool
         Whether each subject has one class.
     is_centered : bool
@@ -225,6 +127,22 @@ class Design:
     is_centered: bool
     left_out: dict[str, int]
 
+    @property
+    def n_chans(self) -> int:
+        """Number of channels."""
+        return len(self.corpus.X[0])
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Sorted labels of the classes."""
+        return np.unique(self.corpus.y[self.corpus.labeled])
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes in the order of their labels."""
+        names = labels.names_of_classes(self.classes, self.corpus.X.label_names) or {}
+        return [str(names.get(label, label)) for label in self.classes.tolist()]
+
     @cached_property
     def class_of(self) -> pd.Series:
         """Class of each labeled subject, or 0 if classes vary within subjects."""
@@ -232,7 +150,7 @@ class Design:
         return classes if self.by_subject else pd.Series(0, classes.index)
 
     def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
-        """Return the windows of the labeled subjects of a draw."""
+        """Return the indices of the labeled windows in a draw of labeled subjects."""
         train, _ = self.folds[fold]
         labeled = train[self.corpus.labeled[train]]
         pool = self.corpus.subjects_of(labeled)
@@ -250,9 +168,12 @@ def make_design(
 ) -> Design:
     """Divide the subjects into two folds, and choose the number of labeled subjects.
 
-    The training subjects of a fold are divided into disjoint sets, so that draws are independent.
-    If ``n_labeled`` is None, there are at least three sets of at most four subjects. If each
-    subject has one class, a set has two subjects of each class, or one.
+    The training subjects of a fold are shuffled, and divided into disjoint sets of ``n_labeled``
+    subjects. Each set is one draw, so that the draws of a shuffle have no subject in common.
+
+    If ``n_labeled`` is None, a set has four subjects, or fewer so that there are three sets. If
+    each subject has one class, a set has two subjects of each class, or one if there are too few
+    subjects.
 
     Raises
     ------
@@ -293,7 +214,11 @@ def main_classes(corpus: splitting.Corpus) -> pd.Series:
 
 
 def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the labeled subjects into folds. Unlabeled windows are in every training set."""
+    """Divide the labeled subjects into folds, and return training and test windows of each fold.
+
+    The test windows are the labeled windows of the test subjects. The training windows are all
+    windows of all other subjects, including the unlabeled windows.
+    """
     labeled = np.flatnonzero(corpus.labeled)
     _, codes = np.unique(corpus.groups[labeled].astype(str), return_inverse=True)
     kind = StratifiedGroupKFold if by_subject else GroupKFold
@@ -303,223 +228,6 @@ def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.nda
         tested = corpus.rows_of(corpus.groups[labeled[test]].tolist())
         folds.append((np.setdiff1d(np.arange(len(corpus.y)), tested), labeled[test]))
     return folds
-
-
-def task_label(task: str) -> str:
-    """Return the name of a pretext task in tables: PARS, MAE, features, or its class name."""
-    name = base.find_task(task).__name__
-    return name if name.lower() == task.lower() else task.rpartition(":")[2]
-
-
-def usable_encoders(
-    encoders: Mapping[str, Any] | None, corpus: splitting.Corpus
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the usable encoders, and the reasons for which encoders were excluded.
-
-    An encoder is excluded if it requires another sampling rate, or if its pretraining data include
-    subjects of this dataset. If ``encoders`` is None, they are ``small`` and, for windows as long
-    as in sleep staging, ``pars-sleep``. If a corpus is unknown, a warning lists the subjects on
-    which an encoder may have been pretrained.
-    """
-    if encoders is None:
-        is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
-        rows = names.ENCODERS.items()
-        encoders = {name: name for name, row in rows if is_sleep or not row.is_for_sleep}
-    usable, reasons, usable_cards = {}, [], {}
-    for name, encoder in encoders.items():
-        card = pretrained.load_encoder(encoder).card
-        seen = subjects.SeenSubjects(card.seen_subjects)
-        n_seen = sum(subject in seen for subject in corpus.corpus_subjects.values())
-        if card.sfreq not in (None, corpus.X.sfreq):
-            reasons.append(
-                f"Encoder {name!r} requires a sampling rate of {card.sfreq:g} Hz, but the windows "
-                f"have {corpus.X.sfreq:g} Hz. Load the recordings with sfreq={card.sfreq:g}."
-            )
-        elif n_seen:
-            reasons.append(
-                f"Encoder {name!r} was pretrained on {n_seen} of the subjects of this dataset "
-                "(data leakage)."
-            )
-        else:
-            usable[name], usable_cards[name] = encoder, [card]
-    cards.warn_unknown_corpora(usable_cards, corpus.corpus_subjects.values())
-    return usable, reasons
-
-
-def step_limit(task: str, max_steps: int) -> int:
-    """Return the maximum number of steps of a pretraining with a task."""
-    return min(max_steps, FEATURES_STEPS) if task == "features" else max_steps
-
-
-def baseline_name(n_chans: int) -> str:
-    """Return the baseline that is specified in advance for a number of channels."""
-    return TANGENT if n_chans >= MIN_CHANNELS_OF_TANGENT_SPACE else HAND_CRAFTED
-
-
-def make_steps(
-    n_chans: int,
-    tasks: Sequence[str],
-    encoders: Mapping[str, Any],
-    further: Mapping[str, BaseEstimator],
-    n_pretrainings: int = 3,
-) -> list[StudyStep]:
-    """Return all steps of a study in the order in which they are run.
-
-    The baselines are first, because they take seconds, followed by the primary comparison.
-
-    Parameters
-    ----------
-    n_chans : int
-        Number of channels. With one channel, the tangent space is omitted.
-    tasks : sequence of str
-        Pretext tasks. The first task is used in the primary comparison and by the networks.
-    encoders : mapping of str to encoder
-        Encoders pretrained on other data.
-    further : mapping of str to estimator
-        Additional baselines of the user.
-    n_pretrainings : int
-        Number of pretrainings of the first task in each fold. Further tasks have one less.
-
-    Raises
-    ------
-    ValueError
-        If two methods have the same name.
-    """
-    steps = [
-        *_baseline_steps(n_chans, further),
-        *_pretraining_steps(tasks[0], "primary", n_pretrainings),
-        *(step for t in tasks[1:] for step in _pretraining_steps(t, "tasks", n_pretrainings - 1)),
-        *_bundled_steps(n_chans, encoders),
-        *_network_steps(n_chans, tasks[0]),
-    ]
-    names = [step.methods[0].name.lower() for step in steps if step.fold is None]
-    if repeated := [name for name in further if names.count(name.lower()) > 1]:
-        raise ValueError(
-            f"methods contains the name {repeated[0]!r}, which another method of the study has. "
-            "Rename it."
-        )
-    return steps
-
-
-def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
-    """Yield steps of a pretraining and its sham, and a random encoder in the primary group."""
-    name = f"{task_label(task)} pretraining"
-    sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
-    for seed in range(n_pretrainings):
-        shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
-        trained = shared | dict(task=task, additional_data=UNLABELED)
-        methods = [
-            Method(name, "pretrained", references=(sham, RANDOM), **trained),
-            Method(sham, "sham", **trained),
-        ]
-        if group == "primary":
-            methods.append(Method(RANDOM, "random", **shared))
-        for fold in range(N_FOLDS):
-            yield StudyStep(f"{name} {seed + 1}, fold {fold + 1}", group, tuple(methods), fold)
-
-
-def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Iterator[StudyStep]:
-    views = {"log band power": "band_power", HAND_CRAFTED: "hand_crafted"}
-    if n_chans > 1:
-        views[TANGENT] = "tangent_space"
-    for name, view in views.items():
-        yield StudyStep(name, "baselines", (Method(name, "baseline", (view,)),))
-    for name, estimator in further.items():
-        yield StudyStep(name, "baselines", (Method(name, "baseline", estimator=estimator),))
-
-
-def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
-    for name, encoder in encoders.items():
-        has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
-        method = Method(
-            f"{name} (pretrained on other data)",
-            "bundled",
-            views=("encoder",),
-            encoder=encoder,
-            references=(RANDOM,),
-            additional_data="" if has_no_subjects else OTHER_SUBJECTS,
-        )
-        yield StudyStep(method.name, "bundled", (method,))
-    if "small" in encoders:
-        ensemble = Method(
-            "feature ensemble",
-            "ensemble",
-            views=("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
-            encoder=encoders["small"],
-            references=(baseline_name(n_chans),),
-            additional_data=OTHER_SUBJECTS,
-        )
-        yield StudyStep(ensemble.name, "ensemble", (ensemble,))
-
-
-def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
-    """Yield steps of networks: from scratch, fine-tuned with equal settings, and published."""
-    settings: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
-    scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **settings))
-    fine_tuned = Method(
-        f"{task_label(task)}, fine-tuned",
-        "network",
-        task=task,
-        estimator=PARSClassifier(None, **settings),
-        references=(scratch.name,),
-        additional_data=UNLABELED,
-    )
-    for fold in range(N_FOLDS):
-        yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, fine_tuned), fold)
-    names = ["eegnet", *["shallow"] * (n_chans > 1)]
-    for name, estimator in make_methods(names, finetune_epochs=PUBLISHED_EPOCHS).items():
-        yield StudyStep(name, "published", (Method(name, "network", estimator=estimator),))
-
-
-def choose_steps(
-    steps: Sequence[StudyStep],
-    groups: Collection[str],
-    only: Collection[str] = (),
-    without: Collection[str] = (),
-) -> list[StudyStep]:
-    """Return the steps with the selected methods.
-
-    Parameters
-    ----------
-    steps : sequence of StudyStep
-        All steps.
-    groups : collection of str
-        Groups of the effort, which are used if ``only`` is empty.
-    only : collection of str
-        Groups or names of methods to run, case-insensitive.
-    without : collection of str
-        Groups or names of methods to exclude, case-insensitive.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, no method is selected, or a sham is selected without its pretraining.
-    """
-    known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
-    lower = {name.lower(): name for name in known}
-    if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
-        raise ValueError(
-            f"only and without got unknown names: {checks.format_list(unknown)}. Use names of "
-            f"groups or methods: {', '.join(sorted(known))}."
-        )
-    wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
-    chosen = []
-    for step in steps:
-        names = {method: {step.group, method.name} for method in step.methods}
-        methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
-        chosen += [replace(step, methods=tuple(methods))] if methods else []
-    if not chosen:
-        raise ValueError(
-            "No method is selected by only and without. Select at least one method; the group "
-            "'controls' requires the group 'primary'."
-        )
-    for kinds in ([method.kind for method in step.methods] for step in chosen):
-        if "sham" in kinds and "pretrained" not in kinds:
-            raise ValueError(
-                f"The method {SHAM!r} requires the pretraining of which it is the control, because "
-                "both have the same number of steps. Select both, or neither."
-            )
-    return chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -547,7 +255,7 @@ class StudyPlan:
     """
 
     dataset: str
-    check: data_check.DataCheck
+    check: DataCheck
     design: Design
     effort: Effort
     steps: list[StudyStep]
@@ -563,10 +271,29 @@ class StudyPlan:
         return table.assign(minutes=self.minutes)
 
     @property
+    def methods(self) -> list[Method]:
+        """Methods of all steps. A method with several steps occurs several times."""
+        return [method for step in self.steps for method in step.methods]
+
+    @property
+    def primary_methods(self) -> list[Method]:
+        """Pretrainings and sham pretrainings of the primary comparison."""
+        methods = (m for step in self.steps if step.group == "primary" for m in step.methods)
+        return list(dict.fromkeys(m for m in methods if m.kind in ("pretrained", "sham")))
+
+    @property
     def primary(self) -> Method | None:
         """The pretraining of the primary comparison, or None if it is not selected."""
-        methods = (m for step in self.steps if step.group == "primary" for m in step.methods)
-        return next((method for method in methods if method.kind == "pretrained"), None)
+        return next((m for m in self.primary_methods if m.kind == "pretrained"), None)
+
+    @property
+    def control_steps(self) -> list[StudyStep]:
+        """Control analyses of the primary comparison."""
+        methods = tuple(self.primary_methods)
+        return [
+            StudyStep(f"control {name}", "controls", methods, control=name)
+            for name in (UNCHANGED, *self.effort.controls)
+        ]
 
     @property
     def digest(self) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from timeit import timeit
@@ -16,25 +15,26 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars._common import checks, files, model_files, names
+from braindecode_pars._common import checks, files, names
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.baselines import linear_probe
 from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
-from braindecode_pars.study import data_check, study_design, study_scores
-from braindecode_pars.study.study_design import (
-    Design,
-    Effort,
+from braindecode_pars.study import study_design, study_model, study_scores
+from braindecode_pars.study.data_check import DataCheck
+from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.study.study_design import Design, Effort, Settings, StudyPlan
+from braindecode_pars.study.study_methods import (
     Method,
-    Settings,
-    StudyPlan,
     StudyStep,
+    choose_steps,
+    make_steps,
+    usable_encoders,
 )
 
 
 def plan_study(
     windows_ds: Any,
-    check: data_check.DataCheck,
+    check: DataCheck,
     settings: Settings,
     methods: Mapping[str, BaseEstimator] | None = None,
     *,
@@ -45,44 +45,51 @@ def plan_study(
     """Choose the design and the methods of a study, and estimate its duration.
 
     The estimate takes about half a minute. The arguments are those of
-    :func:`~braindecode_pars.evaluation.study`; ``check`` must have no stops.
+    :func:`~braindecode_pars.evaluation.study`; ``windows_ds`` may also be a StudyData. ``check``
+    must not contain findings that stop a study.
     """
-    effort = study_design.EFFORTS[settings.effort]
-    effort = replace(effort, minutes=settings.minutes or effort.minutes)
-    corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
+    corpus = splitting.Corpus.of(StudyData.of(windows_ds).windows, dataset, unlabeled_label)
+    effort = settings.limits
     design = study_design.make_design(
         corpus,
         by_subject=check.by_subject,
         n_labeled=settings.n_train_subjects,
         n_draws=settings.draws,
     )
-    encoders, reasons = study_design.usable_encoders(settings.encoders, corpus)
-    all_steps = study_design.make_steps(
-        len(corpus.X[0]), settings.tasks, encoders, methods or {}, effort.n_pretrainings
+    encoders, excluded = usable_encoders(settings.encoders, corpus)
+    all_steps = make_steps(
+        design.n_chans, settings.tasks, encoders, methods or {}, effort.n_pretrainings
     )
-    steps = study_design.choose_steps(all_steps, effort.groups, settings.only, settings.without)
-    chosen = {name.lower() for name in settings.only or effort.groups}
-    if "controls" not in chosen - {name.lower() for name in settings.without}:
-        effort = replace(effort, controls=())
+    steps = choose_steps(all_steps, effort.groups, settings.only, settings.without)
+    about = _describe(settings, design, effort, steps)
+    about["left_out"] = [*excluded, *_excluded_from_centering(design)]
+    folder = Path(out).expanduser()
+    files.replace_file(folder / "study.json", files.to_json(study_design.FORMAT))
+    minutes = estimate_minutes(steps, design, effort)
+    return StudyPlan(dataset, check, design, effort, steps, minutes, folder, about)
+
+
+def _describe(
+    settings: Settings, design: Design, effort: Effort, steps: Sequence[StudyStep]
+) -> dict[str, Any]:
+    """Return the entries of ``Study.about`` that are known before the study runs."""
     # All settings that the scores of a step depend on, so that a folder never mixes two settings
     limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
     dependencies = (
-        settings.draws,
-        design.n_labeled,
-        design.left_out,
-        limits,
+        *(settings.draws, design.n_labeled, design.left_out, limits),
         study_design.FEATURES_STEPS,
     )
+    data = cache.describe_corpus(design.corpus)
     is_network = [method.kind == "network" for step in steps for method in step.methods]
     networks = f". Networks use {design.n_sets} draws" if any(is_network) else ""
     labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
-    about: dict[str, Any] = dict(
-        digest=cache.digest(cache.describe_corpus(corpus), dependencies, cache.versions()),
+    return dict(
+        digest=cache.digest(data, dependencies, cache.versions()),
         n_labeled_subjects=design.n_labeled,
         design=(
-            f"{len(design.folds)} folds of subjects; {settings.draws} draws of {labeled} from "
-            f"{design.n_sets} disjoint sets; {effort.n_pretrainings} pretrainings per fold"
-            f"{networks}"
+            f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
+            f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
+            f"and {effort.n_pretrainings} pretrainings{networks}"
         ),
         pretraining=(
             "until the held-out loss stops decreasing; maximum "
@@ -96,30 +103,30 @@ def plan_study(
         seeds="0, 1, ... for draws and pretrainings; 0 for the folds",
         versions=cache.versions(),
         date=time.strftime("%Y-%m-%d"),
-        left_out=reasons,
     )
+
+
+def _excluded_from_centering(design: Design) -> Iterator[str]:
+    """Yield the reason why subjects are excluded, or why subject-wise centering is skipped."""
     if design.left_out:
         counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
-        reasons.append(
+        yield (
             f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
-            "per subject. These subjects have fewer and are not scored; their windows are used "
-            f"without labels: {checks.format_list(counts, max_items=20)}."
+            "per subject. These subjects have fewer labeled windows, and are not scored: "
+            f"{checks.format_list(counts, max_items=20)}. Their windows are used for pretraining, "
+            "without labels."
         )
     elif not (design.is_centered or design.by_subject):
-        reasons.append(
+        yield (
             "Subject-wise centering was skipped: too many subjects have fewer than "
             f"{transformers.MIN_WINDOWS} labeled windows."
         )
-    folder = Path(out).expanduser()
-    files.replace_file(folder / "study.json", files.to_json(study_design.FORMAT))
-    minutes = estimate_minutes(steps, design, effort)
-    return StudyPlan(dataset, check, design, effort, steps, minutes, folder, about)
 
 
 def check_settings(
     settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
 ) -> None:
-    """Check the arguments of a study, and that its folder contains no other files."""
+    """Raise an error if an argument of a study is invalid, or its folder contains other files."""
     checks.choice(*study_design.EFFORTS).check("effort", settings.effort)
     # Each shuffle yields the same number of disjoint sets, so that their variance can be estimated
     is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
@@ -128,19 +135,12 @@ def check_settings(
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
     # With several channels and all bundled encoders, the list contains every possible method.
     encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
-    all_steps = study_design.make_steps(2, settings.tasks, encoders, methods or {})
-    groups = study_design.EFFORTS[settings.effort].groups
-    study_design.choose_steps(all_steps, groups, settings.only, settings.without)
+    all_steps = make_steps(2, settings.tasks, encoders, methods or {})
+    choose_steps(all_steps, settings.limits.groups, settings.only, settings.without)
     if out is not None:
         folder = Path(out).expanduser()
         ResultsFolder(folder, "a study", marks=("study.json",)).check()
-        kinds = model_files.kinds_in(model := folder / "model")
-        description: Any = model_files.read_model(model).description if kinds else {}
-        if kinds and "expected_score" not in description.get(model_files.ENTRIES.get(kinds[0]), ()):
-            raise ValueError(
-                f"{model} contains a {kinds[0]} that was not saved by a study, and would be "
-                "overwritten. Move it to another folder, or choose another output folder."
-            )
+        study_model.check_model_folder(folder)
 
 
 # Duration -----------------------------------------------------------------------------------------
@@ -152,10 +152,11 @@ TIMED_TRAINING_WINDOWS = 96
 
 
 def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
-    """Return the expected duration of each step on one core in minutes; NaN for networks.
+    """Return the expected duration of each step on one core, in minutes.
 
-    Pretraining steps, feature extraction and a linear fit are timed on a few windows, and
-    multiplied by their numbers in the study.
+    Some pretraining steps, the extraction of features from a few windows, and one linear fit are
+    timed. The durations are multiplied by the numbers of steps, windows and fits in the study. The
+    duration is NaN for networks and for classifiers of the user.
     """
     seconds: dict[tuple, float] = {}
     minutes = []
@@ -185,7 +186,7 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
         ]
         _, short, long = (timeit(fit, number=1) for fit in fits)
         seconds_per_step = max(0.0, long - short) / (3 * n_steps)
-        max_steps = study_design.step_limit(method.task, effort.max_steps)
+        max_steps = effort.step_limit(method.task)
         pretraining = min(seconds_per_step * max_steps, 60 * effort.minutes)
     encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(timed_windows)
     features = study_scores.features_of(method, timed_windows, encoder)
@@ -194,9 +195,8 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
     n_features = sum(math.prod(values.shape[1:]) for values in features.values())
     labels = corpus.y[rows]
     noise = np.random.default_rng(0).normal(size=(len(rows), n_features))
-    folds = linear_probe.folds_by_subject(pd.factorize(corpus.groups[rows])[0], labels)
-    unfitted = linear_probe.logistic_regression(None, "balanced")
-    fit = timeit(partial(linear_probe.fit_searched, unfitted, noise, labels, folds), number=1)
+    subjects = pd.factorize(corpus.groups[rows])[0]
+    fit = timeit(partial(study_scores.fit_classifier, noise, labels, subjects), number=1)
     n_fits = design.n_draws * (1 + design.is_centered) * len(design.folds)
     if method.encoder is None and "encoder" in method.views:  # an encoder for each fold
         n_fits //= len(design.folds)

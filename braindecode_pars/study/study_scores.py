@@ -12,20 +12,16 @@ import pandas as pd
 import skorch
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
 
 from braindecode_pars._common import files, held_out, tables
 from braindecode_pars._common.names import extra_module
 from braindecode_pars.baselines import linear_probe, window_features
-from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
+from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.controls import UNCHANGED, changed_windows
-from braindecode_pars.study.study_design import (
-    Design,
-    Method,
-    StudyPlan,
-    StudyStep,
-    step_limit,
-)
+from braindecode_pars.study.study_design import Design, StudyPlan
+from braindecode_pars.study.study_methods import Method, StudyStep
 from braindecode_pars.windows import Windows
 
 #: Transformers of the feature sets without an encoder.
@@ -42,8 +38,11 @@ def run_step(step: StudyStep, plan: StudyPlan, report: Report = lambda text: Non
     """Score the methods of a step, and write the scores to its file.
 
     The file has one row per method (with and without subject-wise centering), pretraining, fold,
-    draw and subject. The columns are those of ``Study.scores``; ``n_I_J``, the number of windows of
-    class I that were predicted as class J; and ``p_J``, the mean probability of class J.
+    draw and subject. The columns are:
+
+    - the columns of ``Study.scores``, except ``stratum`` and ``shuffle``,
+    - ``n_I_J``: number of windows of class I that were predicted as class J,
+    - ``p_J``: mean probability of class J.
     """
     rows = [row for method in step.methods for row in score_method(method, step, plan, report)]
     files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
@@ -111,11 +110,12 @@ def needs_encoder(method: Method) -> bool:
 
 
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report) -> Any:
-    """Return the encoder of a method; if necessary, pretrain it without the test subjects.
+    """Return the encoder of a method. An encoder that does not exist yet is pretrained and saved.
 
-    A sham pretraining has the same number of steps as the pretraining with the same seed. If
-    ``fold`` is None, all windows are used. A JSON file next to the encoder contains the number of
-    steps, the held-out loss, and the reason for which the pretraining ended.
+    It is pretrained on the training windows of the fold, or on all windows if ``fold`` is None. A
+    sham pretraining has the same number of steps as the pretraining with the same seed. A JSON file
+    next to the encoder contains the number of steps, the held-out loss, and the reason why the
+    pretraining ended.
     """
     if method.encoder is not None:
         return method.encoder
@@ -126,7 +126,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
     options: dict[str, Any] = dict(random_state=method.pretraining, pooling="channels", verbose=0)
     if method.task is not None:
         limits: dict[str, Any] = dict(
-            pretrain_max_steps=step_limit(method.task, plan.effort.max_steps),
+            pretrain_max_steps=plan.effort.step_limit(method.task),
             pretrain_minutes=plan.effort.minutes,
         )
         if method.kind == "sham":
@@ -148,9 +148,10 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None, report: Report
 
 
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
-    """Return the JSON file of a pretraining; the folder of the same name contains the encoder.
+    """Return the JSON file of a pretraining. The folder of the same name contains the encoder.
 
-    A network starts from the encoder of the primary comparison.
+    For a network, return the file of the pretraining in the primary comparison, whose encoder the
+    network starts from.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -178,7 +179,11 @@ class Progress(skorch.callbacks.Callback):
 
 
 def features_of(method: Method, windows: Windows, encoder: Any) -> dict[str, np.ndarray]:
-    """Return the feature sets of a method: (n_windows, n_features), or covariance matrices."""
+    """Return the feature sets of a method by name, computed from windows.
+
+    An array has the shape (n_windows, n_features). The feature set "tangent_space" contains
+    covariance matrices.
+    """
     features = {}
     for view in method.views:
         transformer: Any = PARSEmbedder(encoder=encoder, pooling="channels", verbose=0)
@@ -196,9 +201,9 @@ def predict_linear(
     *,
     is_centered: bool,
 ) -> np.ndarray:
-    """Return class probabilities, averaged over logistic regressions on the feature sets.
+    """Return class probabilities: the mean over one logistic regression per feature set.
 
-    The probabilities equal those of :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None``.
+    :class:`~braindecode_pars.FewLabelsClassifier` with ``C=None`` returns the same probabilities.
 
     Parameters
     ----------
@@ -207,7 +212,7 @@ def predict_linear(
     design : Design
         Design of the study.
     train, test : ndarray
-        Labeled windows for training, and windows to predict.
+        Indices of the windows for training and of the windows to predict, all of them labeled.
     is_centered : bool
         Whether to subtract the mean of each subject.
 
@@ -217,25 +222,29 @@ def predict_linear(
     """
     labeled = np.flatnonzero(design.corpus.labeled)
     train, test = np.searchsorted(labeled, train), np.searchsorted(labeled, test)
-    classes, codes = np.unique(design.corpus.y[labeled], return_inverse=True)
+    codes = np.searchsorted(design.classes, design.corpus.y[labeled])
     subjects = pd.factorize(design.corpus.groups[labeled])[0]
     present, labels = np.unique(codes[train], return_inverse=True)
-    probabilities = np.zeros((len(test), len(classes)))
+    probabilities = np.zeros((len(test), len(design.classes)))
     if len(present) == 1:  # a single class in the training set
         probabilities[:, present] = 1.0
         return probabilities
-    folds = linear_probe.folds_by_subject(subjects[train], labels)
     for view, values in features.items():
         if view == "tangent_space":
             tangentspace = extra_module("pyriemann.tangentspace")
-
             values = tangentspace.TangentSpace().fit(values[train]).transform(values)
         if is_centered:
             values = transformers.subtract_means(values, subjects)
-        unfitted = linear_probe.logistic_regression(None, "balanced")
-        classifier = linear_probe.fit_searched(unfitted, values[train], labels, folds)
+        classifier = fit_classifier(values[train], labels, subjects[train])
         probabilities[:, present] += classifier.predict_proba(values[test]) / len(features)
     return probabilities
+
+
+def fit_classifier(features: np.ndarray, labels: np.ndarray, subjects: np.ndarray) -> Pipeline:
+    """Fit a logistic regression, with C selected by cross-validation over the subjects."""
+    unfitted = linear_probe.logistic_regression(None, "balanced")
+    folds = linear_probe.folds_by_subject(subjects, labels)
+    return linear_probe.fit_searched(unfitted, features, labels, folds)
 
 
 def predict_with(
@@ -245,10 +254,9 @@ def predict_with(
     corpus = design.corpus
     estimator: BaseEstimator = splitting.with_seed(clone(method.estimator), seed)
     if encoder is not None:
-        names = windows_estimator.parameters_called("encoder", estimator)
-        estimator.set_params(**dict.fromkeys(names, encoder))
+        estimator.set_params(encoder=encoder)
     fitted: Any = estimator.fit(corpus.X[train], corpus.y[train])
-    classes, windows = np.unique(corpus.y[corpus.labeled]), corpus.X[test]
+    classes, windows = design.classes, corpus.X[test]
     if not hasattr(fitted, "predict_proba"):
         return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(windows))]
     probabilities = np.zeros((len(test), len(classes)))
@@ -264,8 +272,7 @@ def count_predictions(
     The score is the balanced accuracy over the classes of the subject. The chance level is 1
     divided by the number of these classes.
     """
-    classes = np.unique(design.corpus.y[design.corpus.labeled])
-    n, true = len(classes), np.searchsorted(classes, design.corpus.y[test])
+    n, true = len(design.classes), np.searchsorted(design.classes, design.corpus.y[test])
     predicted, subjects = probabilities.argmax(axis=1), design.corpus.groups[test].astype(str)
     for subject in np.unique(subjects):
         is_subject = subjects == subject

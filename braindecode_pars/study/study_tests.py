@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -10,27 +12,122 @@ from scipy import stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
-from braindecode_pars.study.study_design import RELEVANT_DIFFERENCE
-from braindecode_pars.study.study_results import (
-    Comparison,
-    Recommendation,
-)
 
 #: Significance level of all tests.
 ALPHA = 0.05
+#: Smallest relevant improvement, in balanced accuracy.
+RELEVANT_DIFFERENCE = 0.02
 #: Number of random splits of the subjects to estimate the score of the recommended method.
 N_SPLITS = 200
 #: Kinds of methods in order of complexity. Of equivalent methods, the simplest is recommended.
 SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
 
 
+class Outcome(StrEnum):
+    """Outcome of a comparison.
+
+    - ``GAIN``, ``WORSE``: the difference is significant.
+    - ``NO_GAIN``: not significant, and an improvement of 0.02 or more is ruled out.
+    - ``UNCLEAR``: not significant, but an improvement of 0.02 or more is not ruled out.
+    """
+
+    GAIN = "gain"
+    NO_GAIN = "no gain worth having"
+    UNCLEAR = "unclear"
+    WORSE = "worse"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Paired comparison of two methods on the same subjects, draws and pretrainings.
+
+    Attributes
+    ----------
+    method, reference : str
+        Names of the methods. The difference is the score of ``method`` minus the score of
+        ``reference``.
+    score, reference_score : float
+        Mean scores of ``method`` and ``reference``. If features are scored with and without
+        subject-wise centering, both scores are averaged.
+    difference, ci_low, ci_high : float
+        Mean difference and its uncorrected 95 % confidence interval.
+    p : float
+        Uncorrected p-value of a two-sided t-test with subjects, draws and pretrainings as crossed
+        random effects; NaN if the comparison was not tested.
+    upper : float
+        Upper limit of the one-sided 95 % confidence interval. Larger improvements are ruled out.
+    detectable : float
+        Minimum detectable difference: the true difference that this test detects with 80 % power.
+    n_subjects : int
+        Number of test subjects.
+    n_better : int
+        Number of test subjects whose mean score is higher with ``method``.
+    subjects_needed : float
+        Number of subjects required to detect a difference of 0.02 with 80 % power; infinity if more
+        subjects alone do not suffice.
+    """
+
+    method: str
+    reference: str
+    score: float
+    reference_score: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    upper: float
+    detectable: float
+    n_subjects: int
+    n_better: int
+    subjects_needed: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """Outcome: whether the difference is significant, and whether a gain is ruled out."""
+        if self.p < ALPHA:
+            return Outcome.GAIN if self.difference > 0 else Outcome.WORSE
+        return Outcome.NO_GAIN if self.upper < RELEVANT_DIFFERENCE else Outcome.UNCLEAR
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Method recommended for new subjects, and its expected score.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    is_centered : bool
+        Whether features are subject-centered (transductive: unlabeled windows of the test subject
+        are used).
+    score : float
+        Expected score on a new subject. The method is chosen and scored on different subjects, so
+        that the choice does not bias the score.
+    low, high : float
+        95 % prediction interval of the score of one new subject, clipped to 0 and 1.
+    equivalent : tuple of str
+        Names of the other methods whose mean score is at most 0.02 below the highest mean, and not
+        significantly lower.
+    folder : str | None
+        Folder of the saved classifier, which was trained with the labels of all subjects.
+    """
+
+    method: str
+    is_centered: bool
+    score: float
+    low: float
+    high: float
+    equivalent: tuple[str, ...] = ()
+    folder: str | None = None
+
+
 class Scores:
-    """Scores of a study as arrays.
+    """Scores of a study, with the tests of their means and differences.
 
     Parameters
     ----------
     table : DataFrame
-        ``Study.scores``.
+        Table of scores, as in ``Study.scores``.
     """
 
     def __init__(self, table: pd.DataFrame):
@@ -42,8 +139,9 @@ class Scores:
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
     ) -> list[pd.Series]:
-        """Return the scores of a method in each fold, by subject, draw and pretraining.
+        """Return the scores of a method, with one series per fold.
 
+        The series are indexed by subject, draw and pretraining.
         If ``is_centered`` is None, scores are averaged over features with and without subject-wise
         centering. With a single pretraining, the index has no level ``pretraining``, so that the
         scores align with each pretraining of another method.
@@ -67,16 +165,16 @@ class Scores:
         return crossed_mean_of_folds(folds, strata)
 
     def weights(self, subjects: pd.Index) -> np.ndarray:
-        """Return weights of subjects, with equal total weight for each class. They sum to 1."""
+        """Return weights of subjects that sum to 1, with the same total weight for each class."""
         classes = self.class_of[subjects]
         return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
 
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
-        """Test the difference of two methods on their common draws; return subject means, too.
+        """Return a test of the difference of two methods, and the mean scores of each subject.
 
-        Scores are averaged over features with and without subject-wise centering. The scores of a
-        method without pretraining are repeated for each pretraining of the other method. If both
-        methods have pretrainings, the pretrainings that both share are used.
+        Only common draws are used. Scores are averaged over features with and without subject-wise
+        centering. If one method has no pretraining, its scores are repeated for each pretraining of
+        the other method. If both methods have pretrainings, only common pretrainings are used.
         """
         differences, means = [], []
         for a, b in zip(self.values(method), self.values(reference), strict=True):
@@ -178,10 +276,10 @@ class Scores:
 def _choose(
     scores: np.ndarray, weights: np.ndarray, complexity: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Choose the best of the simplest methods that are equivalent to the method with highest mean.
+    """Choose the simplest method that is equivalent to the method with the highest mean score.
 
-    Equivalent methods have a mean at most 0.02 below the highest mean, and are not significantly
-    lower in a paired t-test.
+    A method is equivalent if its mean is at most 0.02 below the highest mean, and not significantly
+    lower in a paired t-test. Among equally simple methods, the highest mean decides.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Windows of EEG with labels and subjects, for scikit-learn and for pretraining.
 
-``table`` defines :class:`Windows`, and ``convert`` converts every supported input to it.
+``table`` defines the class :class:`Windows`, and ``convert`` converts every supported input to it.
 ``picking`` picks channels, ``labels`` finds unlabeled windows and holds out validation windows, and
 ``examples`` defines the torch datasets.
 """

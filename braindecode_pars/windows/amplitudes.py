@@ -136,15 +136,15 @@ def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
-    """Check the amplitudes and the flat channels of at most 32 windows.
+    """Warn of implausible amplitudes and of flat channels, from at most 32 windows.
 
     The amplitudes of a SignalStore are not checked, because they were checked when it was written.
 
     Warns
     -----
     UserWarning
-        If the amplitudes are implausible for EEG in volts and in microvolts, or if channels are
-        flat.
+        If the amplitudes are implausible for EEG both in volts and in microvolts, or if channels
+        are flat.
     """
     is_stored = windows.shapes is not None
     checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}
@@ -227,14 +227,14 @@ def log_amplitudes_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     window : ndarray, shape (n_chans, n_times)
         Window.
     both : bool
-        Whether to return the second row. It takes most of the computing time.
+        Whether to also return the second row, which takes most of the computing time.
 
     Returns
     -------
     ndarray, shape (1, n_chans) or (2, n_chans)
-        Log amplitudes, NaN for flat channels. In the second row, the median over channels was
-        subtracted from the signals, so the values do not depend on the reference: an average
-        reference spreads a channel with a wrong unit to all channels.
+        Log amplitudes, NaN for flat channels. First row: from the signals as they are. Second row:
+        after subtracting the median over channels, so that the values do not depend on the
+        reference. (An average reference would spread a channel with a wrong unit to all channels.)
     """
     window = window.astype(float)
     rows = np.stack([window, window - np.median(window, axis=0)]) if both else window[None]
@@ -242,9 +242,11 @@ def log_amplitudes_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     return np.where(flat, np.nan, np.log10(np.where(flat, 1.0, rows.std(axis=-1))))
 
 
-#: Factor from the median amplitude of all recordings above which a recording is an outlier.
+#: A recording is an outlier if its amplitude differs from the median of all recordings by more than
+#: this factor.
 _RECORDING_FACTOR = 20.0
-#: Factor from the median amplitude of a recording's channels above which a channel is an outlier.
+#: A channel is an outlier if its amplitude differs from the median of the channels of its recording
+#: by more than this factor.
 _CHANNEL_FACTOR = 30.0
 #: Entry of a dataset description: names of channels that are flat or clipped in a large part of the
 #: recording, separated by commas.
@@ -261,7 +263,8 @@ def find_outlier_recordings(
     log_amplitudes : Series
         Decimal logarithm of the amplitude of each recording; minus infinity for a flat recording.
     factor : float
-        Maximum accepted factor from the median of the recordings that are not flat.
+        Maximum accepted factor between a recording and the median of the recordings that are not
+        flat.
 
     Examples
     --------
@@ -284,7 +287,7 @@ def find_outlier_channels(
     log_amplitudes : sequence of ndarray, shape (2, n_chans)
         Result of :func:`log_amplitudes_of` for some windows of the recording.
     ch_names : sequence of str
-        Names of the channels. If empty, the channels are named by their rows.
+        Names of the channels. If empty, channels are named "row 0", "row 1", ...
     """
     recorded, referenced = (
         pd.DataFrame([values[row] for values in log_amplitudes]) for row in (0, 1)
@@ -315,7 +318,7 @@ def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Findi
 def warn_of_amplitude_outliers(
     windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
 ) -> None:
-    """Warn of recordings and channels whose amplitudes are outliers, which suggests a wrong unit.
+    """Warn of recordings and channels with outlying amplitudes, which suggest a wrong unit.
 
     A recording for which a warning was issued when it was loaded is not reported again.
 
@@ -330,9 +333,10 @@ def warn_of_amplitude_outliers(
     Warns
     -----
     UserWarning
-        If recordings differ in amplitude from the median of all recordings by a factor of more than
-        20, if channels differ from the median of the channels of their recording by a factor of
-        more than 30, or if channels are flat, in the windows or in the recorded file.
+        If the amplitude of a recording differs from the median of all recordings by a factor of
+        more than 20. Also if the amplitude of a channel differs from the median of the channels of
+        its recording by a factor of more than 30, or if a channel is flat, in the windows or in the
+        recorded file.
     """
     by_recording = _log_amplitudes_by_recording(windows, log_amplitudes)
     recording_amplitudes: dict[int, float] = {}
@@ -391,7 +395,7 @@ def _log_amplitudes_by_recording(
 def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | None) -> None:
     """Warn if the amplitudes of arrays are far outside the range of the training data.
 
-    Only arrays are checked: datasets and recordings are in volts, and would have to be read twice.
+    Only arrays are checked. Datasets and recordings are in volts, and would have to be read twice.
 
     Parameters
     ----------

@@ -49,14 +49,14 @@ def as_windows(
         list of windows or tuples, an array of shape (n_windows, n_chans, n_times), or a SignalStore
         or its windows.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
-        Labels and subjects, which replace the labels and subjects of ``X``. If None, the labels of
-        an mne.Epochs are its event codes, and its subjects are the column ``subject`` of its
-        metadata if this column exists.
+        Labels and subjects, which replace the labels and subjects of ``X``. If None, they are taken
+        from ``X``. The labels of an mne.Epochs are its event codes, and its subjects are the column
+        ``subject`` of its metadata, if this column exists.
     sfreq : float | None
         Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
     n_times : int | None
-        Number of samples per window, for a SignalStore, which is cut into windows for pretraining.
-        Subjects of its validation and test splits are excluded.
+        Number of samples per window. Only for a SignalStore, which is cut into windows for
+        pretraining; its validation and test subjects are excluded.
 
     Returns
     -------
@@ -89,8 +89,9 @@ def as_windows(
     if y is not None:
         labels, names = _column(y, len(windows), "y"), windows.label_names
         if names is not None and windows.y is not None:
-            # Keep the class names only if every window whose new label has a name has the same
-            # label in the dataset. Other windows may be marked as unlabeled in y.
+            # Keep the class names only if y agrees with the labels of the dataset in all windows
+            # whose label in y has a name. In other windows, the labels may differ: y may mark
+            # windows as unlabeled.
             named_labels = [*names.values()]
             pairs = zip(windows.y.tolist(), labels.tolist(), strict=True)
             names = names if all(old == new for old, new in pairs if new in named_labels) else None
@@ -114,7 +115,7 @@ def is_continuous(X: Any) -> bool:
 
 
 class _Part(NamedTuple):
-    """Some recordings with their windows.
+    """Recordings of one input, with their windows.
 
     Attributes
     ----------
@@ -318,7 +319,7 @@ def _read_list(X: Sequence) -> _Part:
 
 
 def _joined(parts: list[_Part]) -> _Part:
-    """Concatenate parts. If a part has no such column, its windows get None in the column."""
+    """Concatenate parts. If a part lacks a column, its windows get None in this column."""
     if len(parts) == 1:
         return parts[0]
     lengths = [len(part.columns["item"]) for part in parts]
@@ -403,7 +404,7 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
 
 
 def subject_column(groups: Any, n_windows: int) -> np.ndarray:
-    """Return the subject of each window, with Unicode names normalized, shape (n_windows,).
+    """Return the subject of each window, shape (n_windows,), with normalized Unicode names.
 
     Raises
     ------
@@ -434,7 +435,7 @@ def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str
                 checks.warn_user(
                     f"The class name {name!r} has the label {joined[name]!r} in some recordings "
                     f"and {label!r} in other recordings, so class names are not used. Create the "
-                    "windows of all recordings with the same mapping."
+                    "windows of all recordings with the same mapping of class names to labels."
                 )
                 return None
     return joined or None

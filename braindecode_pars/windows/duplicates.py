@@ -1,13 +1,16 @@
-"""Find duplicate recordings by their signals, regardless of names, formats and labels.
+"""Find duplicate recordings and shared samples by signals, regardless of names and labels.
 
-Duplicates may differ by rounding (two file formats), or by filters and reference (raw and
-preprocessed versions). Therefore, signals are compared by their correlation.
+Duplicate recordings may differ by rounding (two file formats), or by filters and reference (raw and
+preprocessed versions). Therefore, signals are compared by their correlation. Windows share samples
+if a part of their samples is equal except for a factor and an offset.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from scipy.signal import argrelmax
+from scipy.spatial import cKDTree
 
 from braindecode_pars._common import channel_names, checks
 from braindecode_pars.windows.amplitudes import evenly_spaced
@@ -47,13 +50,24 @@ MIN_REST = 0.05
 FLAT = 1e-9
 #: Number of recordings per block in the comparison with all recordings.
 BLOCK = 256
+#: Number of changes between adjacent samples in a segment that is compared at any shift.
+N_CHANGES = 64
+#: Number of random projections of a segment.
+N_PROJECTIONS = 8
+#: Change in a segment that is a step or a pulse, in medians of the absolute changes.
+MAX_STEP = 20.0
+#: Maximum distance of the normalized projections of segments with the same samples.
+MAX_DISTANCE = 0.01
+#: Minimum absolute correlation of all samples that two windows share, without artifacts.
+MIN_SHARED_CORRELATION = 0.99
 
 
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     """Find pairs of duplicate recordings.
 
-    At most four windows per recording are read. Two recordings are duplicates if their signals are
-    correlated in more than half of the compared windows at the same position.
+    At most four windows per recording are read, at positions that are the same in all recordings.
+    Two recordings are duplicates if their windows are correlated at more than half of the positions
+    at which both recordings have a window.
 
     Parameters
     ----------
@@ -88,6 +102,57 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     )
 
 
+def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tuple[int, int]]:
+    """Find test windows that contain samples of training windows, at any shift.
+
+    All windows are read. The first channel of each window that is not flat is compared. Windows of
+    fewer than 65 samples are not compared.
+
+    Parameters
+    ----------
+    windows : Windows
+        Training and test windows.
+    is_test : ndarray of bool, shape (n_windows,)
+        Whether a window is a test window.
+
+    Returns
+    -------
+    dict of int to (int, int)
+        For the row of each test window with shared samples: the row of a training window, and the
+        number of samples by which the training window begins earlier.
+
+    Notes
+    -----
+    Segments of 65 samples are compared: at the beginning of each window, and where a filter has a
+    local maximum, which does not depend on the beginning of the window. A segment is described by
+    eight normalized random projections of its changes between samples, which do not depend on a
+    factor or an offset. If two segments match, all samples that the windows share are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from braindecode_pars.windows.convert import as_windows
+    >>> from braindecode_pars.windows.duplicates import find_shared_samples
+    >>> recording = np.random.default_rng(0).normal(size=(2, 1000))
+    >>> windows = as_windows(np.stack([recording[:, :600], -3 * recording[:, 200:800] + 1]))
+    >>> find_shared_samples(windows, np.array([False, True]))
+    {1: (0, 200)}
+    """
+    starts, projections = zip(*(_segments(_varied_channel(x)) for x in windows), strict=True)
+    rows = np.repeat(np.arange(len(windows)), [len(values) for values in starts])
+    places, segments = np.concatenate(starts), np.concatenate(projections)
+    of_train, of_test = (np.flatnonzero(is_test[rows] == side) for side in (False, True))
+    tree = cKDTree(segments[of_train])
+    distances, nearest = tree.query(segments[of_test], distance_upper_bound=MAX_DISTANCE)
+    shared: dict[int, tuple[int, int]] = {}
+    is_near = distances < np.inf
+    for i, j in zip(of_test[is_near], of_train[nearest[is_near]], strict=True):
+        test, train, shift = int(rows[i]), int(rows[j]), int(places[j] - places[i])
+        if test not in shared and _are_equal(windows[train], windows[test], shift):
+            shared[test] = train, shift
+    return shared
+
+
 def warn_of_duplicates(windows: Windows, names: Sequence[str]) -> None:
     """Warn of duplicate recordings. ``names`` contains the name of each recording."""
     if pairs := find_duplicates(windows):
@@ -102,7 +167,8 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
     """Yield the recording, row and position index of the windows to compare.
 
     The window with position index k is the first window that begins after 2^k - 1 window lengths.
-    Most of these windows remain the same if a file is longer, or if some windows are missing.
+    If one of two duplicate files is longer, or lacks some windows, most of these windows are still
+    the same in both files.
     """
     starts, stops = (windows.table[name].to_numpy() for name in ("start", "stop"))
     for recording, rows in windows.table.groupby("recording").indices.items():
@@ -174,3 +240,37 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
         for i, j in np.argwhere((INDEPENDENT * n > 3) & (correlation > minimum)).tolist():
             if first + i < j:
                 yield recordings[first + i], recordings[j]
+
+
+def _varied_channel(window: np.ndarray) -> np.ndarray:
+    """Return the first channel that is not flat; zeros if all are flat, or the window is short."""
+    is_varied = np.median(np.abs(np.diff(window)), axis=1) > 0
+    if is_varied.any() and window.shape[1] > N_CHANGES:
+        return window[is_varied.argmax()].astype(float)
+    return np.zeros(N_CHANGES + 1)
+
+
+def _segments(channel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first samples of segments, and projections of shape (n_segments, N_PROJECTIONS).
+
+    Segments in which most samples do not change, and segments with a step or a pulse, are omitted.
+    """
+    changes = np.diff(channel)
+    kernels = np.random.default_rng(0).normal(size=(N_PROJECTIONS, N_CHANGES))
+    filtered = np.abs(np.correlate(changes, kernels[0], "valid"))
+    starts = np.union1d([0], argrelmax(filtered, order=N_CHANGES // 2)[0])
+    segments = changes[starts[:, None] + np.arange(N_CHANGES)]
+    sizes = np.abs(segments)
+    is_usable = sizes.max(axis=1) < MAX_STEP * np.median(sizes, axis=1)
+    projections = segments[is_usable] @ kernels.T
+    projections *= np.sign(projections[:, :1])  # also equal if the signal is inverted
+    return starts[is_usable], projections / np.linalg.norm(projections, axis=1, keepdims=True)
+
+
+def _are_equal(window: np.ndarray, other_window: np.ndarray, shift: int) -> bool:
+    """Return whether shared samples are equal, except for a factor, an offset and artifacts."""
+    first = _varied_channel(window)[max(0, shift) :]
+    other = _varied_channel(other_window)[max(0, -shift) :]
+    n = min(len(first), len(other))
+    correlation = (_without_artifacts(first[:n]) * _without_artifacts(other[:n])).mean()
+    return bool(abs(correlation) > MIN_SHARED_CORRELATION)

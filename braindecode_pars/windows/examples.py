@@ -215,8 +215,8 @@ class AllChannelWindows(SingleChannelWindows):
     """Dataset of random multi-channel crops for pretraining.
 
     Each window gives one example. Reading an item draws one crop of the window, and a random subset
-    of its channels (at least 8, if the window has as many) in random order. An item is a tuple of a
-    dict and 0. The dict contains
+    of its channels in random order. The subset contains at least 8 channels, or all channels if the
+    window has fewer. An item is a tuple of a dict and 0. The dict contains
 
     - ``x``, float32 of shape (n_chans, n_times): the signals;
     - ``positions``, float32 of shape (n_chans, 3): the electrode positions in meters in the head

@@ -1,4 +1,4 @@
-"""Validate labels and targets, find unlabeled windows, hold out validation windows, weight classes.
+"""Validate labels, find unlabeled windows, hold out validation windows, compute class weights.
 
 Validation windows are used for internal validation only, and are excluded from pretraining. Their
 subjects are drawn at random, or fixed by the entry ``split`` of the dataset description.
@@ -22,7 +22,7 @@ from braindecode_pars.windows.table import Windows, as_column
 
 
 def labels_of(windows: Windows) -> np.ndarray:
-    """Return the label of every window, and check that no label is missing, shape (n_windows,).
+    """Return the label of every window, shape (n_windows,), and check that no label is missing.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def labels_of(windows: Windows) -> np.ndarray:
 
 
 def _check_distinct(labels: Iterable[Any]) -> None:
-    """Check that labels are hashable, and that no two labels look the same.
+    """Check that labels are hashable, and that no two different labels look the same.
 
     Examples of labels that look the same are 1 and "1", two Unicode forms of "é", and texts that
     differ only in zero-width characters.
@@ -218,7 +218,7 @@ def are_equal(numbers: np.ndarray) -> bool:
 
 
 def label_of_unlabeled(unlabeled_label: Any) -> tuple[Any, bool]:
-    """Return the label of unlabeled windows, which is -1 for "auto", and whether it is "auto"."""
+    """Return the label of unlabeled windows (-1 for "auto"), and whether the argument is "auto"."""
     # ``label == "auto"`` would be an array if the label were an array.
     is_auto = isinstance(unlabeled_label, str) and unlabeled_label == checks.AUTO
     return (-1 if is_auto else unlabeled_label), is_auto
@@ -238,8 +238,8 @@ def find_unlabeled(
         scikit-learn, and a warning is issued if a window has this label. If None, all windows are
         labeled.
     classes : iterable
-        Classes of a fitted classifier. If they contain values other than -1 and +1, then -1 is not
-        a class.
+        Classes of a fitted classifier. If they include values other than -1 and +1, -1 is not a
+        class, so windows with the labels -1 and +1 raise no error.
 
     Returns
     -------
@@ -324,7 +324,7 @@ def to_score(
     Warns
     -----
     UserWarning
-        If windows have labels that are not classes of ``fit``.
+        If labels of windows did not occur in ``fit``.
     """
     known = classes.tolist()
     labeled = np.flatnonzero(where_labeled(windows, unlabeled_label, known))
@@ -445,8 +445,8 @@ def similar_classes(names: Iterable[str]) -> Finding | None:
     Examples
     --------
     >>> from braindecode_pars.windows.labels import similar_classes
-    >>> print(similar_classes(["Math", "math ", "rest"]).text)
-    The classes 'Math' and 'math ' look the same. If they are the same class, use the same name.
+    >>> similar_classes(["Math", "math ", "rest"]).values["names"]
+    ["'Math' and 'math '"]
     """
     by_appearance: dict[str, list[str]] = {}
     for name in names:
@@ -458,7 +458,7 @@ def similar_classes(names: Iterable[str]) -> Finding | None:
 def warn_of_similar_classes(
     classes: Iterable[Any], label_names: Mapping[str, Any] | None = None
 ) -> None:
-    """Warn of classes whose names, or labels without names, look the same."""
+    """Warn of classes that look the same, by their names or, without names, by their labels."""
     classes = np.fromiter(classes, object)
     names = names_of_classes(classes, label_names) or {}
     if finding := similar_classes(str(names.get(label, label)) for label in classes.tolist()):
@@ -535,8 +535,8 @@ def hold_out(
     Warns
     -----
     UserWarning
-        If the subjects of windows are unknown, if there is only one subject, if two names may be
-        the same subject, or if no windows can be held out.
+        If the subjects of windows are unknown, if there is only one subject, if two names may
+        belong to the same subject, or if no windows can be held out.
     """
     if isinstance(proportion, str):
         is_valid = are_validation(windows.splits, windows.subjects, len(windows))
@@ -685,10 +685,10 @@ def are_validation(
     counts = Counter(None if pd.isna(name) else name for name in names.tolist())
     if set(counts) != {"train", "valid"}:
         raise ValueError(
-            f"validation='split' requires the split 'train' or 'valid' for all {n_windows} labeled "
-            f"windows, and both splits must occur, got {dict(counts)} (number of windows per "
-            "split). Add 'split' to the description of every recording, or hold out a random "
-            "proportion, for example validation=0.2."
+            f"validation='split' requires that all {n_windows} labeled windows have the split "
+            "'train' or 'valid', and that both splits occur. The number of windows per split is "
+            f"{dict(counts)}. Add 'split' to the description of every recording, or hold out a "
+            "random proportion, for example validation=0.2."
         )
     is_valid = names == "valid"
     if groups is not None:

@@ -89,10 +89,10 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     """Split a recording at its gaps.
 
     Gaps are marked by annotations: "EDGE boundary" or "BAD boundary"
-    (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or
-    "New Segment/" (BrainVision), see :func:`kind_of_text`. Only gap annotations that begin with
-    "BAD" contain samples. In EEGLAB files, the duration of a gap is the duration of the removed
-    data.
+    (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or "New
+    Segment/" (BrainVision), see :func:`kind_of_text`. Gaps whose annotation begins with "BAD"
+    contain samples. All other gaps lie between two samples, and the duration of the annotation is
+    ignored: in EEGLAB files, it is the duration of the removed data.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
 
 def usable_segments(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tuple[int, int]]:
-    """Return the segments of a recording without gaps and bad segments.
+    """Return the segments of a recording that contain neither gaps nor bad segments.
 
     Parameters
     ----------

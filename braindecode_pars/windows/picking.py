@@ -39,7 +39,7 @@ def pick_eeg(windows: Windows) -> Windows:
     Raises
     ------
     ValueError
-        If a montage has no good EEG channel.
+        If a montage has no EEG channel, or if all of its EEG channels are marked as bad.
 
     Warns
     -----
@@ -57,7 +57,7 @@ def pick_eeg(windows: Windows) -> Windows:
     picked = [_eeg_of(montage) for montage in montages]
     if non_eeg:
         checks.warn_user(
-            f"{_channels(non_eeg)} not EEG, by channel type or name, and excluded. To include "
+            f"{_channels(non_eeg)} not EEG (by channel type or name) and excluded. To include "
             "channels of other types, list all channels to use in channels=."
         )
     if bads:
@@ -93,13 +93,14 @@ def pick_for_fit(
     TypeError
         If ``channels`` is a string.
     ValueError
-        If a montage has no good EEG channel, if a channel in ``channels`` is missing or listed
-        twice, or if only some of the windows have channel names.
+        If a montage has no EEG channel, or if all of its EEG channels are marked as bad. Also if a
+        channel in ``channels`` is missing or listed twice, or if only some of the windows have
+        channel names.
 
     Warns
     -----
     UserWarning
-        As in :func:`pick_eeg`, if the recordings have different channels, so that only their
+        As in :func:`pick_eeg`. Also if the recordings have different channels, so that only their
         shared channels are used, or if the names of matched channels contain different references.
     """
     if channels is not None:
@@ -162,7 +163,8 @@ def pick_as_fitted(
     Raises
     ------
     ValueError
-        If a channel of ``fit`` is missing. The message names the channel.
+        If a channel of ``fit`` is missing and ``any_montage`` is False. The message names the
+        channel.
 
     Warns
     -----
@@ -224,7 +226,8 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     names = list(channels)
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            f"channels={names} is empty or contains a name twice. List each channel once."
+            f"channels must contain at least one name, and no name twice, got {names}. List each "
+            "channel once."
         )
     return names
 
@@ -327,7 +330,8 @@ def _warn_of_differences(
     checks.warn_user(
         f"The recordings have different channels. Only the {len(shared)} channels shared by all "
         f"recordings are used ({_list(shared)}). Excluded, because they are missing in some "
-        f"recordings: {not_shared}."
+        f"recordings: {not_shared}. To use these channels, interpolate or add them where they are "
+        "missing."
     )
 
 

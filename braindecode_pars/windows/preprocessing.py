@@ -68,15 +68,15 @@ FIELDS = tuple(_RULES)
 class Preprocessing:
     """Preprocessing of the recordings that a model was trained on.
 
-    All entries are None if they are unknown.
+    An entry is None if it is unknown.
 
     Parameters
     ----------
     sfreq : float | None
         Sampling rate in Hz, after resampling.
     band : tuple of (float | None) | None
-        Lower and upper cutoff frequency of the band-pass filter in Hz. A cutoff is None if no
-        high-pass or low-pass filter was applied.
+        Lower and upper cutoff frequency of the band-pass filter in Hz. The lower cutoff is None if
+        no high-pass filter was applied, and the upper cutoff if no low-pass filter was applied.
     notch : tuple of float | None
         Frequencies of the notch filter in Hz; empty if no notch filter was applied.
     reference : str | None
@@ -352,17 +352,17 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
     Returns
     -------
     list of Difference
-        Entries that differ. A difference can be repaired if
+        Entries that differ. Their ``repair`` is None, except for
 
-        - the sampling rate differs (``"resample"``);
-        - the band of the recording is wider than the band of the training data (``"filter"``), and
-          no cutoff is narrower;
-        - a notch filter of the training data is missing (``"notch_filter"``). Notch filters above
+        - another sampling rate (``"resample"``);
+        - a band that is wider than the band of the training data, with no cutoff that is narrower
+          (``"filter"``);
+        - a missing notch filter of the training data (``"notch_filter"``). Notch filters above
           either band are ignored;
-        - the reference of the training data can be computed from the channels of the recording
-          (``"set_eeg_reference"``);
-        - the scale (``"rescale"``), the order of the channels (``"pick"``), or the window length
-          (``"cut"``) differs.
+        - another reference, if the reference of the training data can be computed from the channels
+          of the recording (``"set_eeg_reference"``);
+        - another scale (``"rescale"``), order of the channels (``"pick"``), or window length
+          (``"cut"``).
 
     Examples
     --------
@@ -408,7 +408,7 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
     -------
     Preprocessing
         ``trained`` without the cutoff frequencies, notch filters and reference that were already
-        applied to the recording. ``scale`` is the remaining factor.
+        applied to the recording. ``scale`` is the factor that remains to be applied.
 
     Examples
     --------

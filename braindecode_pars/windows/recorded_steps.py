@@ -1,7 +1,7 @@
 """Read the preprocessing of a recording from its MNE info and from steps recorded by braindecode.
 
-The MNE info does not contain all preprocessing steps, so the functions of this package add the
-steps that they apply to it.
+The MNE info does not contain all preprocessing steps. The functions of this package therefore also
+record in the info which steps they applied.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ _SCALING = ("multiply", "scale")
 def _step_of(record: Any) -> Step | None:
     """Return a step recorded by braindecode or by this package; None if its effect is unknown.
 
-    Functions are returned as the method of MNE with the same effect: a function that multiplies a
-    signal as ``rescale``, with the factor of EEG as ``scalings``.
+    A function is returned as the MNE method with the same effect. A function that multiplies the
+    signal by a factor is returned as ``rescale``, with the factor for EEG in ``scalings``.
     """
     try:
         if isinstance(record, Mapping):
@@ -137,8 +137,9 @@ def _band(
     """Return the lower and upper cutoff frequency of all filters; None if no filter was applied.
 
     The cutoffs of recorded filters are used if there are any, otherwise the cutoffs in the info.
-    Readers also store the filters of the amplifier in the info, which may differ between files with
-    the same preprocessing. In MNE, cutoffs of 0 and half the sampling rate mean no filter.
+    The cutoffs in the info may belong to the filters of the amplifier, because readers store them
+    there, and may therefore differ between files with the same preprocessing. In MNE, cutoffs of 0
+    and half the sampling rate mean no filter.
     """
     # An upper edge below the lower one is a band-stop filter.
     filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
@@ -184,10 +185,10 @@ def _reference(
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
     """Return "average", or the names of the channels that were averaged.
 
-    The names are required if channels were excluded from the average, because a recording to
-    predict may contain them, and if MNE averaged channels that do not form an average reference:
-    readers of EDF files give the type EEG to every signal, such as an ECG, and channels may have
-    different references, such as C3-M2 and A2-A1.
+    Names are returned in two cases. First, channels were excluded from the average: a recording to
+    predict may contain these channels. Second, MNE averaged channels that do not form an average
+    reference: readers of EDF files give the type EEG to every signal, such as an ECG, and channels
+    may have different references, such as C3-M2 and A2-A1.
     """
     selections = [step for step in before if _selects_channels(*step)]
     if any(_selects_channels(*step) or step[0] == "drop_channels" for step in after):
@@ -249,10 +250,10 @@ _EDGES = "braindecode_pars_edges"
 
 
 def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Record the preprocessing steps that were applied to a recording in its info.
+    """Record in the info of a recording which preprocessing steps were applied to it.
 
-    The MNE info contains the cutoff frequencies of the band-pass filter, but no notch filter and no
-    reference.
+    Without this record, the info contains the cutoff frequencies of the band-pass filter, but no
+    notch filter and no reference.
 
     Parameters
     ----------
@@ -277,7 +278,7 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
 
 
 def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> None:
-    """Record the cutoff frequencies of the amplifier for each channel in the info of a recording.
+    """Record in the info of a recording the cutoff frequencies of the amplifier for each channel.
 
     The MNE info has only one pair of cutoff frequencies for all channels, including channels that
     are not EEG.
@@ -294,7 +295,7 @@ def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> No
 
 
 def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
-    """Rename channels of a recording, and in the recorded cutoff frequencies of its info."""
+    """Rename channels of a recording, also in the cutoff frequencies stored in its info."""
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]

@@ -111,10 +111,11 @@ class ItemReader:
 
 @dataclass(frozen=True, eq=False)
 class SignalReader:
-    """Reader of windows of continuous signals in a SignalStore, which were checked when written.
+    """Reader of windows of the continuous signals in a SignalStore, which checked the signals.
 
-    The base of a recording is the index of the signal of its first channel. The signals of its
-    other channels have the following indices. The item of a window is its first sample.
+    ``read`` receives, for each window, the base of its recording and its item. The base is the
+    index of the signal of the first channel; the signals of the other channels have the following
+    indices. The item is the first sample of the window.
 
     Attributes
     ----------
@@ -208,22 +209,23 @@ class Montage:
 class Windows(Sequence):
     """Windows of EEG with labels, subjects and other metadata, read from their source on access.
 
-    It can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, float32 of
-    shape (n_chans, n_times). Indexing with a slice, a boolean mask or an array of integers returns
-    a subset of the windows without reading samples.
+    Windows can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, float32
+    of shape (n_chans, n_times). Indexing with a slice, a boolean mask or an array of integers
+    returns a subset of the windows without reading samples.
 
     Attributes
     ----------
     recordings : pandas.DataFrame
-        One row per recording: ``corpus``, ``subject``, ``session``, ``split`` (None or NaN if
-        unknown; subjects of several corpora begin with the corpus), ``sfreq`` in Hz (NaN if
-        unknown), ``channels`` (a :class:`Montage`), ``preprocessing`` (a
+        One row per recording, with the columns ``corpus``, ``subject``, ``session`` and ``split``
+        (None or NaN if unknown), ``sfreq`` in Hz (NaN if unknown), ``channels`` (a
+        :class:`Montage`), ``preprocessing`` (a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader``, and ``base``
-        (index of the recording in its reader).
+        (index of the recording in its reader). If there are several corpora, the names of the
+        subjects begin with the corpus.
     table : pandas.DataFrame
-        One row per window: ``recording`` (row in ``recordings``), ``item`` (index in the reader),
-        ``start`` and ``stop`` in samples of the recording (-1 if unknown), ``label`` if there are
-        labels, and other metadata of the dataset.
+        One row per window, with the columns ``recording`` (row in ``recordings``), ``item`` (index
+        in the reader), ``start`` and ``stop`` in samples of the recording (-1 if unknown),
+        ``label`` if there are labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
         Data type of labels that are strings, which are stored as objects in the table.
     label_names : mapping of str to label | None
@@ -329,7 +331,7 @@ class Windows(Sequence):
 
     @cached_property
     def subjects(self) -> np.ndarray | None:
-        """Subject of each window, None or NaN if unknown; None if all subjects are unknown."""
+        """Subject of each window (None or NaN if unknown). None if all subjects are unknown."""
         return self._repeat_for_windows(self.recordings["subject"].tolist())
 
     @property
@@ -551,7 +553,7 @@ def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None
 
 
 def factorize_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return an integer code of each combination of column values, and where each code is first.
+    """Return the integer code of each row's combination of values, and the first row of each code.
 
     Codes are assigned in the order of first occurrence.
     """

@@ -21,8 +21,8 @@ class Transitions:
         the previous window (row). Estimated from pairs of consecutive windows of the same
         recording, with one added to each count.
     shares : ndarray, shape (n_classes,)
-        Proportion of each class in the training windows, with one added to each count. It is used
-        as the probability of the first window, because a recording may begin at any time.
+        Proportion of each class in the training windows, with one added to each count. It is the
+        probability of each class in the first window, because a recording may begin at any time.
     prior : ndarray, shape (n_classes,)
         Prior class probabilities that are implicit in the classifier, see Notes.
 
@@ -39,8 +39,8 @@ class Transitions:
     is uniform; without class weights, it is the proportion of each class in the training windows.
     Therefore, :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that is the same for all
     classes (Bourlard and Morgan 1994). Smoothed predictions always use the class proportions of the
-    training data as prior, even if the classifier has balanced class weights. In this case,
-    smoothing reduces the number of windows that are predicted as rare classes.
+    training data as prior, even if the classifier has balanced class weights. With balanced class
+    weights, smoothing therefore predicts rare classes for fewer windows.
 
     References
     ----------

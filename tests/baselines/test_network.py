@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset
 from braindecode.models import ShallowFBCSPNet
+from braindecode.models.util import models_dict
 from sklearn.metrics import balanced_accuracy_score
 from support.montages import recording, windows_of
 from torch.utils.data import Subset
@@ -42,7 +45,7 @@ def tones():
 
 def test_a_network_learns_to_classify_two_frequencies(tones):
     X, y, groups = tones
-    clf = network(sfreq=100, finetune_epochs=12, finetune_batch_size=16)
+    clf = network(sfreq=100, finetune_epochs=30, finetune_batch_size=16)
     clf.fit(X[:72], y[:72], groups=groups[:72])
     assert balanced_accuracy_score(y[72:], clf.predict(X[72:])) > 0.9
     assert clf.classes_.tolist() == ["fast", "slow"]
@@ -136,6 +139,11 @@ def test_fit_does_not_change_the_labels_of_the_caller(recordings):
 def test_windows_that_patches_do_not_divide_are_refused(network, n_times):
     X = 1e-5 * np.random.default_rng(0).normal(size=(8, 3, n_times)).astype(np.float32)
     clf = NetworkClassifier(network, sfreq=100.0, finetune_epochs=1, verbose=0)
+    # After version 1.8, these networks of braindecode pad the windows.
+    if "on_non_divisible" in inspect.signature(models_dict[network]).parameters:
+        with pytest.warns(UserWarning, match=rf"{n_times}.* padded"):
+            clf.fit(X, np.arange(8) % 2)
+        return
     with pytest.raises(ValueError, match=f"{network} does not accept .* {n_times} samples.*patch"):
         clf.fit(X, np.arange(8) % 2)
 

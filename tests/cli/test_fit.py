@@ -177,14 +177,6 @@ def test_ctrl_c_leaves_no_model(recordings, tmp_path, monkeypatch):
     assert not (tmp_path / "model").exists()
 
 
-def test_a_class_without_recordings_is_an_error(recordings, tmp_path):
-    given = ("--class", "asleep", *SHORT, "--subject", r"(P\d+)")
-    result = invoke("fit", recordings, "--out", tmp_path / "model", *given)
-    assert result.exit_code == 1
-    assert "no requested label" in " ".join(result.output.split())
-    assert not (tmp_path / "model").exists()
-
-
 @pytest.mark.filterwarnings("ignore:Every class has one recording only")
 def test_a_single_subject_cannot_be_held_out(recordings, tmp_path):
     given = ("--subject", "(P01)")

@@ -11,7 +11,7 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
-from support.small_estimators import classifier, embedder
+from support.small_estimators import classifier, save_ensemble
 from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
@@ -19,14 +19,13 @@ from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.files import write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.baselines.new_subject import first_of_each_class
 from braindecode_pars.cli import app, predicting
 from braindecode_pars.cli.predicting import find_recordings, predict_recordings, show_summary
 from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night_figures, sleep_statistics
+from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
 from braindecode_pars.predictions.recording import class_texts
 from braindecode_pars.predictions.results import summary_row, write_summary
-from braindecode_pars.windows.convert import as_windows
 
 
 def touch(root, *names):
@@ -557,93 +556,36 @@ def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_pat
     assert not list(tmp_path.glob("*/summary.csv"))
 
 
-@pytest.fixture(scope="module")
-def few_labels_model(nights, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ensemble")
-    donor = embedder(pretext=None).fit(nights)
-    donor.save(folder / "encoder")
-    ensemble = FewLabelsClassifier(str(folder / "encoder"), device="cpu", verbose=0).fit(nights)
-    ensemble.save(folder / "ensemble")
-    return folder / "ensemble"
-
-
-def annotated_night(nights, file, names, duration, *, one_class=False):
-    """A night with the stage of its first windows, two of each or of one, as annotations."""
-    raw = nights.datasets[0].raw.copy()
-    y = nights.datasets[0].metadata["target"].to_numpy()
-    first = np.flatnonzero(first_of_each_class(y, 2))
-    first = first[y[first] == y[0]] if one_class else first
-    texts = [names[code] for code in y[first]]
-    raw.set_annotations(mne.Annotations(30.0 * first, duration, texts))
-    raw.save(file, verbose="error")
-    return first, texts
-
-
-@pytest.mark.parametrize(
-    "labels_from", ["annotations", "marks", "other names", "table", "none", "one class"]
-)
-def test_a_model_is_adapted_to_each_recording(
-    nights, few_labels_model, undrawn, tmp_path, labels_from
-):
-    with pytest.warns(UserWarning, match="not saved"):  # parameters that only matter for fit
-        ensemble = FewLabelsClassifier.load(few_labels_model)
-    names = dict(enumerate(class_texts(ensemble)))
-    written = {code: f"stage {text}" for code, text in names.items()}
-    file = tmp_path / "P09_raw.fif"
-    known = written if labels_from in ("other names", "table", "none") else names
-    # A label without a duration applies to the window that starts at its onset, as in fit. Windows
-    # that a label covers partly are unlabeled.
-    duration = {"marks": 0.0, "annotations": 44.0}.get(labels_from, 30.0)
-    has_one_class = labels_from == "one class"
-    first, texts = annotated_night(nights, file, known, duration, one_class=has_one_class)
-    options = ["predict", str(few_labels_model), str(file), "--out", str(tmp_path / "out")]
-    options += ["--adapt"]
-    if labels_from == "marks":
-        options += [f"--class={name}" for name in names.values()]
-    if labels_from == "other names":
-        options += [f"--class={written[code]}={name}" for code, name in names.items()]
-    if labels_from == "table":
-        for other in ("P10", "P11"):  # not predicted, and P11 is not in the table
-            nights.datasets[1].raw.save(tmp_path / f"{other}_raw.fif", verbose="error")
-        rows = dict(file=file.name, onset=30.0 * first, duration=30.0)
-        wanted = [text.removeprefix("stage ") for text in texts]
-        both = pd.DataFrame(rows).assign(stage=wanted)
-        both = pd.concat([both, both.assign(file="P10_raw"), both.assign(file="disk2/P01.edf")])
-        both.to_csv(tmp_path / "labels.csv", index=False)
-        options += ["--labels", str(tmp_path / "labels.csv"), "--label-column", "stage"]
-    result = CliRunner().invoke(app, options)
+@pytest.mark.filterwarnings("ignore:.*not saved")  # parameters that only matter for fit
+def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
+    """With the labels of a table, and rescaled signals."""
+    model = save_ensemble(nights, tmp_path)
+    clf = FewLabelsClassifier.load(model)
+    stages = [class_texts(clf)[code] for code in nights.datasets[0].metadata["target"]]
+    table, (file, further) = tmp_path / "labels.csv", (tmp_path / f"P{i}_raw.fif" for i in (8, 9))
+    for recording in (file, further):  # the table has no rows of the further recording
+        save(nights.datasets[0].raw, recording)
+    columns = dict(onset=30.0 * np.arange(len(stages)), duration=30.0, stage=stages)
+    rows = pd.DataFrame({"file": file.name, **columns})
+    others = [rows.assign(file=name) for name in ("P10_raw", "disk2/P01.edf")]  # not predicted
+    pd.concat([rows, *others]).to_csv(table, index=False)
+    arguments = (model, file, further, "--out", tmp_path / "out", "--rescale")
+    adapting = ("--adapt", "--labels", table, "--label-column", "stage")
+    result = predict(*arguments, *adapting)
     assert result.exit_code == 0, result.output
-    windows = as_windows(nights.datasets[0])
-    labels = None
-    if labels_from not in ("none", "one class"):  # calibration requires two classes
-        labels = np.where(np.isin(np.arange(len(windows)), first), windows.labels, -1)
-        assert f"2 {names[0]}" in result.output
-    else:
-        assert "unlabeled windows" in result.output
-    table = pd.read_csv(tmp_path / "out" / "P09_raw_predictions.csv")
-    columns = [f"probability_{name}" for name in names.values()]
-    expected = ensemble.adapt(windows, labels).predict_proba(windows)
-    np.testing.assert_allclose(table[columns], expected, atol=2e-4)
-    if labels_from == "table":  # with another label, it is another result
-        changed = pd.DataFrame(rows).assign(stage=wanted[::-1])
-        changed.to_csv(tmp_path / "labels.csv", index=False)
-        again = CliRunner().invoke(app, options)
+    assert f"{stages.count('W')} W" in result.output
+    assert f"{further.name}: adapted to its unlabeled windows" in result.output
+    segments = labeled_segments(str(table), "stage", [file])[file]
+    adapted, _ = adapted_to(clf, file, {}, segments, rescale=True)
+    written = pd.read_csv(tmp_path / "out" / "P8_raw_predictions.csv")["entropy"]
+    expected = adapted.predict_raw(file, rescale=True)["entropy"]
+    np.testing.assert_allclose(written, expected, atol=1e-5)
+    # Without adaptation, or with other labels, the results are other results.
+    rows.assign(stage=stages[::-1]).to_csv(table, index=False)
+    for changed in (adapting, ()):
+        again = predict(*arguments, *changed)
         assert again.exit_code == 1
         assert "adapt" in again.output
-    if labels_from == "none":  # so it is without --adapt
-        again = CliRunner().invoke(app, options[:5])
-        assert again.exit_code == 1
-        assert "adapt" in again.output
-
-
-def test_the_windows_to_adapt_to_are_rescaled_too(nights, few_labels_model, tmp_path):
-    nights.datasets[0].raw.save(tmp_path / "P09_raw.fif", verbose="error")
-    options = [str(few_labels_model), str(tmp_path / "P09_raw.fif"), "--adapt", "--rescale"]
-    adapted_to = mock.patch.object(predicting, "adapted_to", wraps=predicting.adapted_to)
-    with adapted_to as adapted:
-        result = CliRunner().invoke(app, ["predict", *options, "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
-    assert adapted.call_args.kwargs == {"rescale": True}
 
 
 def test_a_network_is_not_adapted(model, tmp_path):

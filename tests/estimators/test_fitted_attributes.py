@@ -17,7 +17,7 @@ OTHER_OBJECTS = {
         "self.tangent_space_",
     },
     "braindecode_pars.baselines.new_subject": {"scaler", "linear"},
-    "braindecode_pars.study.study": {"estimator"},
+    "braindecode_pars.study.study_model": {"estimator"},
 }
 
 

@@ -143,8 +143,8 @@ def test_validation_subjects_are_scored_by_default(tmp_path, monkeypatch, n_vali
     named = ["train", "test", *["valid"] * n_valid]
     split = dict(zip(range(1, 9), [*named, *["train"] * (8 - len(named))], strict=True))
     clf = LoggingClassifier(tmp_path)
-    given = dict(test_subjects=None, n_train_subjects=None, metrics=["accuracy"])
-    scores = run(with_split(windows, split), {"a": {}}, clf=clf, **given)
+    arguments = dict(test_subjects=None, n_train_subjects=None, metrics=["accuracy"])
+    scores = run(with_split(windows, split), {"a": {}}, clf=clf, **arguments)
     tested = set(scores["subject"]) - {"all"}
     assert len(tested) == 3
     assert {split[subject] for subject in tested} == {"valid"}
@@ -234,8 +234,8 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
     train = nights.split([[0, 1, 2]])["0"]
     encoder = embedder(pretext_params=params).fit(train)
     tuning = dict(freeze_encoder=False, head_epochs=0, encoder_lr_factor=1.0, head="attention")
-    given = classifier(validation=0, pretext_params=params, encoder=encoder, **tuning)
-    expected = run(nights, {"lr": {"finetune_lr": 1e-3}}, clf=given, **arguments)
+    pretrained = classifier(validation=0, pretext_params=params, encoder=encoder, **tuning)
+    expected = run(nights, {"lr": {"finetune_lr": 1e-3}}, clf=pretrained, **arguments)
     assert scores["value"].tolist() == expected["value"].tolist()
 
 
@@ -254,9 +254,9 @@ def test_a_shared_encoder_is_not_frozen(short_nights):
 
 
 def test_the_encoder_is_that_of_the_classifier(short_nights):
-    given = dict(embed_dim=8, tokenizer="linear", pretext="mae")
-    fitted = classifier(**given).pretrained(short_nights)
-    assert same_weights(fitted.encoder_, embedder(**given).fit(short_nights).encoder_)
+    settings = dict(embed_dim=8, tokenizer="linear", pretext="mae")
+    fitted = classifier(**settings).pretrained(short_nights)
+    assert same_weights(fitted.encoder_, embedder(**settings).fit(short_nights).encoder_)
 
 
 def test_other_settings_are_refused_before_pretraining(short_nights, pretrained, tmp_path):

@@ -69,8 +69,8 @@ def test_settings_can_be_added_but_not_changed(tmp_path):
     file = save_one_fold(tmp_path).file_of(FOLD)  # without a fold, they may change
     assert {f.name for f in file.parent.iterdir()} == {file.name, "settings.json"}
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
-    kept = json.loads((tmp_path / "cache/settings.json").read_text())
-    assert kept["methods"] == {"A/ä b": {"C": 1}, "B": {"C": 2}}
+    settings = json.loads((tmp_path / "cache/settings.json").read_text())
+    assert settings["methods"] == {"A/ä b": {"C": 1}, "B": {"C": 2}}
     with pytest.raises(ValueError, match=r"methods\.B\.C .* 5, .* 2"):
         FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 5}}})
     with pytest.raises(ValueError, match=r"protocol .*'transfer'.*'compare'"):
@@ -103,7 +103,7 @@ def test_file_names_are_readable_and_unique(tmp_path):
         ("cache/settings.json", "[]", r"settings\.json"),
         ("cache/settings.json", "{}", "protocol"),
         ("cache/settings.json", json.dumps(FORMAT | {"version": 3}), "version is 4, was 3"),
-        # Version 0.2.0 wrote the settings beside the scores. The scores are of another program.
+        # Version 0.2.0 wrote the settings next to the scores. The scores are of another program.
         ("settings.json", json.dumps(FORMAT | {"version": 2}), r"settings\.json"),
         ("scores.csv", "mine", r"scores\.csv"),
     ],
@@ -140,8 +140,8 @@ def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         for name in "BCDEFGHIJKLM":
             pool.submit(FoldStore.open, tmp_path, SETTINGS | {"methods": {name: {"C": 1}}})
-    kept = json.loads((tmp_path / "cache/settings.json").read_text())
-    assert sorted(kept["methods"]) == ["A/ä b", *"BCDEFGHIJKLM"]
+    settings = json.loads((tmp_path / "cache/settings.json").read_text())
+    assert sorted(settings["methods"]) == ["A/ä b", *"BCDEFGHIJKLM"]
 
 
 def test_a_description_has_class_and_parameters_but_no_seeds():
@@ -361,10 +361,10 @@ def test_what_follows_a_frozen_encoder_and_the_classes_count(nights, fit):
 
 
 def test_all_estimators_get_the_seed_except_a_pretrained_encoder():
-    given = PARSEmbedder(random_state=1)
-    pipe = with_seed(make_pipeline(PARSEmbedder(encoder=given), LogisticRegression()), 7)
+    embedder = PARSEmbedder(random_state=1)
+    pipe = with_seed(make_pipeline(PARSEmbedder(encoder=embedder), LogisticRegression()), 7)
     assert [part.random_state for _, part in pipe.steps] == [7, 7]
-    assert given.random_state == 1
+    assert embedder.random_state == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64])

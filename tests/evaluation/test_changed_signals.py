@@ -136,8 +136,8 @@ def test_labels_are_permuted_within_subjects():
     result = permuted_labels(y, subjects)
     assert not np.array_equal(result, y)
     for subject in "abc":
-        own = subjects == subject
-        np.testing.assert_array_equal(np.sort(result[own]), np.sort(y[own]))
+        rows = subjects == subject
+        np.testing.assert_array_equal(np.sort(result[rows]), np.sort(y[rows]))
     # A subject's own permutation, not that of another one
     assert not np.array_equal(result[:20], result[20:40])
 
@@ -188,8 +188,8 @@ def test_the_aperiodic_part_is_divided_out_as_in_the_equation(sfreq):
 def test_the_exponent_is_that_of_the_feature():
     X = colored(1.0)
     feature = features.aperiodic(torch.from_numpy(X[:, 0] / X[:, 0].std(axis=1)[:, None]), SFREQ)
-    own = [plain_line(x)[1] for x in X[:, 0]]
-    np.testing.assert_allclose(feature, own, atol=1e-3)
+    slopes = [plain_line(x)[1] for x in X[:, 0]]
+    np.testing.assert_allclose(feature, slopes, atol=1e-3)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 2.0])
@@ -283,8 +283,8 @@ def test_each_subject_has_one_regression_over_all_recordings():
     joined = BaseConcatDataset([part.datasets[0] for part in parts])
     changed = ControlSignals("eyes").transform(joined)
     signals = [part.datasets[0].raw.get_data() for part in parts]
-    for own, which in (([0, 2], 2), ([1], 1)):
-        flat = np.concatenate([signals[i] for i in own], axis=1)
+    for recordings, which in (([0, 2], 2), ([1], 1)):
+        flat = np.concatenate([signals[i] for i in recordings], axis=1)
         eyes = pairs_of(flat)
         coefficients = eye_coefficients(flat[None], eyes[None])
         others = pairs_of(signals[which]) - eyes.mean(axis=1, keepdims=True)

@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from braindecode_pars import datasets
 from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import (
     ControlSignals,
@@ -126,23 +125,22 @@ def test_permuted_labels_reveal_data_leakage():
     assert "chance with 3" not in sentence
 
 
-def test_scores_are_those_of_the_protocols():
-    windows = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(4)])
+def test_scores_are_those_of_the_protocols(nights):
     probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     methods = {"probe": probe, "chance": METHODS["chance"]}
     settings = dict(cv=2, n_train_subjects=[2], seeds=[1], metrics=["kappa"], verbose=0)
-    result = controls(methods, windows, controls=["slow"], dataset="d", **settings)
+    result = controls(methods, nights, controls=["slow"], dataset="d", **settings)
     for control, rows in result.groupby("control", sort=False):
-        changed = windows if control == "none" else ControlSignals(control).transform(windows)
+        changed = nights if control == "none" else ControlSignals(control).transform(nights)
         expected = label_efficiency(methods, changed, dataset="d", **settings)
         rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
     [note] = result["note"].dropna().unique()
-    assert note.startswith("8 of 8 recordings")
+    assert note.startswith("4 of 4 recordings")
     assert "separately" not in note
     # Without numbers of training subjects: one held-out subject at a time
-    once = controls(methods, windows, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
-    expected = compare(methods, windows, metrics=["kappa"], verbose=0)
+    once = controls(methods, nights, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
+    expected = compare(methods, nights, metrics=["kappa"], verbose=0)
     result = once[once["control"] == "none"].drop(columns="control")
     pd.testing.assert_frame_equal(result.reset_index(drop=True), expected)
     gains = control_gains(once, against="chance")
@@ -240,8 +238,8 @@ def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
         scores.loc[scores["subject"] < 4, "n_train_subjects"] = 3
     [row] = control_gains(scores, against="B").to_dict("records")
     for name, control in (("gain", "none"), ("without", "slow")):
-        own = scores[scores["control"] == control].drop(columns="control")
-        [test] = paired_tests(own, against="B").to_dict("records")
+        control_scores = scores[scores["control"] == control].drop(columns="control")
+        [test] = paired_tests(control_scores, against="B").to_dict("records")
         result = [row[name], row[f"{name}_low"], row[f"{name}_p"]]
         assert result == pytest.approx([test["mean_difference"], test["ci_low"], test["p"]])
     if protocol == "compare":
@@ -282,9 +280,11 @@ def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
     scores = scores_of(values)
     pooled = scores[scores["subject"] == 0].assign(subject="all", value=9.0)
     [row] = control_gains(pd.concat([scores, pooled]), against="B").to_dict("records")
-    kept = [0, 1, 3, 4, 5, 6, 7]
+    selected = [0, 1, 3, 4, 5, 6, 7]
     assert row["n_subjects"] == 7
-    assert row["gain"] == pytest.approx((values["none", "A"] - values["none", "B"])[kept].mean())
+    assert row["gain"] == pytest.approx(
+        (values["none", "A"] - values["none", "B"])[selected].mean()
+    )
 
 
 @pytest.mark.parametrize("shift", [-0.2, -0.4], ids=["not significant", "worse"])

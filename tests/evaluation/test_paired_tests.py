@@ -324,9 +324,9 @@ def test_each_number_of_labeled_subjects_has_a_test():
     alone = few[few["method"] == "A"].assign(n_train_subjects=1)
     tests = paired_tests(pd.concat([few, alone, many]), against="B")
     assert tests["n_train_subjects"].tolist() == [5, 5, 9, 9]
-    for n, own in ((5, few), (9, many)):
+    for n, rows in ((5, few), (9, many)):
         of_n = tests[tests["n_train_subjects"] == n].reset_index(drop=True)
-        expected = paired_tests(own, against="B")
+        expected = paired_tests(rows, against="B")
         columns = [name for name in expected if name != "p_holm"]
         pd.testing.assert_frame_equal(of_n[columns], expected[columns])
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())

@@ -137,8 +137,12 @@ def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, 
     (log_folder / "fail").write_text("4")
     where = "A on nights, subject 2, 3 training subjects, seed 1"
     methods, out = {"A": LoggingClassifier(log_folder)}, tmp_path / "out"
-    with pytest.raises(FoldError, match=f"{where} .* ValueError: on purpose.* 3 of 8 .*out"):
+    message = f"{where} .* ValueError: on purpose.* 3 of 8 .*out"
+    with pytest.raises(FoldError, match=message) as caught:
         run(nights, log_folder, estimators=methods, dataset="nights", out=out)
+    error = pickle.loads(pickle.dumps(caught.value))  # as in a process of the user
+    assert (error.method, error.key["subject"], error.key["seed"]) == ("A", 2, 1)
+    assert error.reason.startswith("ValueError: on purpose")
     assert len(list((tmp_path / "out/cache").glob("*_*.json"))) == 3
 
 

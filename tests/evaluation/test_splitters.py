@@ -146,8 +146,8 @@ def test_labeled_windows_are_the_first_of_each_class_and_the_test_is_the_same():
     result = pairs(LabeledWindows([0, 1, 2], gap=1, test_subjects=[2]), y)
     others = [*range(24), *range(48, 96)]
     # Of subject 2, rows 24, 25 and 26 are of class 0, and row 27 is the first of class 1.
-    own = [sorted({*train} - {*others}) for train, _ in result]
-    assert own == [[], [24, 27], [24, 25, 27, 31]]
+    added = [sorted({*train} - {*others}) for train, _ in result]
+    assert added == [[], [24, 27], [24, 25, 27, 31]]
     assert all({*others} <= {*train} for train, _ in result)
     # Windows 26, 28, 30 and 32 are neighbors of labeled ones; 29 is not.
     expected = [29, *range(33, 48)]
@@ -486,9 +486,9 @@ def test_only_labeled_windows_are_tested(nights):
     corpus = Corpus.of(masked, "nights", -1)
     assert corpus.subjects == corpus.subjects_of(corpus.labeled) == [1, 2, 3, 4]
     (fold,) = folds_of(corpus, LabeledSubjects(test_subjects=[2]))
-    own = np.arange(24, 48)
-    np.testing.assert_array_equal(corpus.rows_of([2]), own)
-    assert fold.test.tolist() == own[corpus.y[own] != -1].tolist()
+    rows = np.arange(24, 48)
+    np.testing.assert_array_equal(corpus.rows_of([2]), rows)
+    assert fold.test.tolist() == rows[corpus.y[rows] != -1].tolist()
 
 
 def test_names_of_subjects_are_checked(nights):

@@ -81,20 +81,24 @@ def test_recordings_are_not_mistaken_for_subjects(untrained):
 def test_permuted_explained_variances_match_a_plain_permutation():
     X, classes, subjects, recordings = simulated()
     one_class = classes == 0  # of each third recording
-    kept = np.flatnonzero(one_class | (recordings % 3 > 0))
-    X, classes, subjects, recordings = (each[kept] for each in (X, classes, subjects, recordings))
+    selected = np.flatnonzero(one_class | (recordings % 3 > 0))
+    X, classes, subjects, recordings = (
+        each[selected] for each in (X, classes, subjects, recordings)
+    )
     X[recordings % 3 == 0] += 10  # an offset shared by recordings of all subjects
     result = permuted_explained_variances(X, subjects, recordings, classes, n_permutations=40)
     rng = np.random.default_rng(0)
     plain = []
     for _ in range(400):
-        given = subjects.copy()
+        permuted = subjects.copy()
         for wanted in ({0}, {0, 1}):
-            own = [r for r in range(2 * N_SUBJECTS) if {*classes[recordings == r]} == wanted]
-            of = [subjects[recordings == r][0] for r in own]
-            for recording, one in zip(own, rng.permutation(of), strict=True):
-                given[recordings == recording] = one
-        plain.append(explained_variance(X, given))
+            same_classes = [
+                r for r in range(2 * N_SUBJECTS) if {*classes[recordings == r]} == wanted
+            ]
+            of = [subjects[recordings == r][0] for r in same_classes]
+            for recording, one in zip(same_classes, rng.permutation(of), strict=True):
+                permuted[recordings == recording] = one
+        plain.append(explained_variance(X, permuted))
     assert result.mean() == pytest.approx(np.mean(plain), rel=0.03)
     assert result.std() == pytest.approx(np.std(plain), rel=0.4)
 
@@ -115,7 +119,7 @@ def test_p_is_one_if_nothing_can_be_permuted(untrained):
     """No two recordings have the same classes, so recordings cannot be permuted."""
     subjects, recordings = np.repeat([0, 1], 40), np.repeat(range(4), 20)
     # The classes a; b, c; a, b; c of the recordings
-    classes = np.concatenate([np.resize(own, 20) for own in ([0], [1, 2], [0, 1], [2])])
+    classes = np.concatenate([np.resize(values, 20) for values in ([0], [1, 2], [0, 1], [2])])
     X = np.random.default_rng(0).normal(size=(80, 3)) + 5 * subjects[:, None]
     result = number(
         audit_subjects(X, classes, subjects, recordings, n_permutations=19), "subject", EXPLAINED
@@ -164,9 +168,9 @@ def test_missing_values_are_refused(measure):
         unknown[:5] = missing
         with pytest.raises(ValueError, match="5 of 480 rows"):
             measure(X, unknown)
-        for given in ((unknown, classes, recordings), (subjects, unknown, recordings)):
+        for arrays in ((unknown, classes, recordings), (subjects, unknown, recordings)):
             with pytest.raises(ValueError, match="5 of 480"):
-                audit_subjects(X, given[1], given[0], given[2])
+                audit_subjects(X, arrays[1], arrays[0], arrays[2])
         with pytest.raises(ValueError, match=r"5 of 480 .* recording"):
             permuted_explained_variances(X, subjects, unknown)
     with pytest.raises(ValueError, match="inconsistent"):
@@ -248,8 +252,8 @@ def test_after_erasure_subjects_are_at_chance_level_and_classes_are_not():
 
 def test_cosine_is_high_if_subjects_have_the_same_direction(untrained):
     for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
-        given = simulated(class_effect=3.0 * (own_way == 0), own_way=own_way)
-        result = number(audit_subjects(*given, n_permutations=50), "class", COSINE)
+        arrays = simulated(class_effect=3.0 * (own_way == 0), own_way=own_way)
+        result = number(audit_subjects(*arrays, n_permutations=50), "class", COSINE)
         assert low < result["value"] < high
         assert (result["p"] < 0.05) == (own_way == 0)
 
@@ -259,17 +263,17 @@ def test_the_cosine_matches_a_plain_computation(untrained):
     X = (X - X.mean(0)) / X.std(0)
     ways = []
     for one in range(N_SUBJECTS - 1):
-        own = [X[(subjects == one) & (classes == k)].mean(0) for k in (0, 1)]
-        ways.append((own[1] - own[0]) / np.linalg.norm(own[1] - own[0]))
+        means = [X[(subjects == one) & (classes == k)].mean(0) for k in (0, 1)]
+        ways.append((means[1] - means[0]) / np.linalg.norm(means[1] - means[0]))
     cosines = []
     for i, way in enumerate(ways):
         others = np.mean([w for j, w in enumerate(ways) if j != i], axis=0)
         cosines.append(way @ others / np.linalg.norm(others))
     # The last subject has one class, and no direction.
-    kept = (subjects < N_SUBJECTS - 1) | (classes == 0)
-    X = np.concatenate([X[kept], X[~kept] * 0])[: kept.sum()]
-    given = [each[kept] for each in (classes, subjects, recordings)]
-    result = number(audit_subjects(X, *given, n_permutations=5), "class", COSINE)
+    selected = (subjects < N_SUBJECTS - 1) | (classes == 0)
+    X = np.concatenate([X[selected], X[~selected] * 0])[: selected.sum()]
+    arrays = [each[selected] for each in (classes, subjects, recordings)]
+    result = number(audit_subjects(X, *arrays, n_permutations=5), "class", COSINE)
     assert result["value"] == pytest.approx(np.mean(cosines), abs=0.02)
 
 
@@ -316,8 +320,8 @@ def test_several_features_have_one_table(untrained):
 )
 def test_invalid_arguments_raise(change, message):
     X, classes, subjects, _ = simulated()
-    given = dict(features=X, classes=classes, subjects=subjects)
+    arguments = dict(features=X, classes=classes, subjects=subjects)
     for name, value in change.items():
-        given[name] = X[1:] if value is None else given[name] * value
+        arguments[name] = X[1:] if value is None else arguments[name] * value
     with pytest.raises(ValueError, match=message):
-        audit_subjects(**given)
+        audit_subjects(**arguments)

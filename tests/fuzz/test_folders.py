@@ -16,7 +16,7 @@ from braindecode_pars.study.study_plan import check_settings
 from fuzz import folders, small
 from fuzz.outcomes import CLEAR_ERRORS
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.slow
 
 #: Files that other programs may have in a folder.
 FOREIGN = {
@@ -69,6 +69,7 @@ def contents(path: Path) -> dict[Path, bytes]:
     return {file: (path / file).read_bytes() for file in folders._files(path)}
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("writer", WRITERS)
 def test_files_of_other_programs_are_not_written_over(writer, tmp_path):
     for i, names in enumerate([[name] for name in FOREIGN] + [["README.md", "thesis.docx"]]):
@@ -82,6 +83,7 @@ def test_files_of_other_programs_are_not_written_over(writer, tmp_path):
         assert before.items() <= contents(path).items()
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("writer", WRITERS)
 def test_results_of_another_kind_are_not_written_over(writer, tmp_path):
     kind, write = WRITERS[writer]
@@ -97,6 +99,7 @@ def test_results_of_another_kind_are_not_written_over(writer, tmp_path):
 ROLES = {"classifier": {"net", "encoder"}, "net": {"encoder"}, "embedder": {"encoder"}}
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("written", [kind for kind in folders.KINDS if "encoder" not in kind])
 def test_a_folder_of_one_kind_is_not_read_as_another(written, tmp_path):
     for used, (_, open_folder) in folders.KINDS.items():

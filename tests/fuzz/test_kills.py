@@ -158,14 +158,14 @@ def test_storing_resumes(tmp_path):
         shutil.rmtree(path, ignore_errors=True)
         if killer.kills(_store, path):
             try:
-                found = folders._open_store(path)
+                store = folders._open_store(path)
             except (FileNotFoundError, ValueError):
                 _store(path)  # the same call resumes, and cleans up
-                found = folders._open_store(path)
+                store = folders._open_store(path)
                 assert leftovers(path) == []
         else:
-            found = folders._open_store(path)
-        assert same(found, expected), f"another store after a kill at {killer.delay:.4f} s"
+            store = folders._open_store(path)
+        assert same(store, expected), f"another store after a kill at {killer.delay:.4f} s"
     assert killer.n_killed >= N_KILLS // 4
 
 
@@ -180,10 +180,10 @@ def test_evaluating_resumes(tmp_path):
         path = tmp_path / "folds"
         shutil.rmtree(path, ignore_errors=True)
         killer.kills(folders._run_folds, path)
-        kept = times_of_folds(path)
+        times = times_of_folds(path)
         assert same(folders._run_folds(path), expected), (
             f"other scores, killed at {killer.delay:.4f} s"
         )
         # Finished folds are not computed again.
-        assert kept.items() <= times_of_folds(path).items()
+        assert times.items() <= times_of_folds(path).items()
     assert killer.n_killed >= N_KILLS // 4

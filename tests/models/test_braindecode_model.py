@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import json
 import pickle
 import subprocess
@@ -15,7 +16,6 @@ import numpy as np
 import pytest
 import torch
 from braindecode import EEGClassifier
-from braindecode.models.util import _get_possible_signal_params, _get_signal_params
 from safetensors.torch import load_file
 from support.model_files import change_description
 from support.small_estimators import same_weights
@@ -27,10 +27,11 @@ from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 
 WB = ("weight", "bias")
 SIZES = paper.MODEL | dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=24)
-#: Signal of braindecode's own tests: three channels, 4 s at 250 Hz, two outputs.
-SIGNAL = _get_signal_params(None)
 INFO = mne.create_info(["C3", "C4", "Cz"], 100.0, "eeg")
 CHS_INFO = INFO.set_montage(template_montage())["chs"]
+#: Signal of braindecode's own tests: three channels, 4 s at 250 Hz, two outputs.
+TIMES = dict(n_times=1000, input_window_seconds=4.0, sfreq=250.0)
+SIGNAL = dict(n_outputs=2, n_chans=3, chs_info=CHS_INFO, **TIMES)
 
 
 def make(**arguments) -> PARSNet:
@@ -38,15 +39,15 @@ def make(**arguments) -> PARSNet:
     return PARSNet(**{**signal, **SIZES, **arguments})
 
 
-COMBINATIONS = _get_possible_signal_params(SIGNAL, ["n_outputs"])
+#: At most two of the arguments for the time, because two determine the third.
+PASSED_TIMES = [list(names) for n in range(3) for names in itertools.combinations(TIMES, n)]
 
 
-@pytest.mark.parametrize("number", range(len(COMBINATIONS)))
-def test_every_valid_combination_of_signal_arguments(number):
+@pytest.mark.parametrize("channels", [["chs_info"], ["n_chans"], []], ids=" ".join)
+@pytest.mark.parametrize("passed", PASSED_TIMES, ids=" ".join)
+def test_every_valid_combination_of_signal_arguments(passed, channels):
     """The patch size needs sfreq or n_times, passed or inferred from the other arguments."""
-    arguments = COMBINATIONS[number]
-    names = ("n_times", "input_window_seconds", "sfreq")
-    passed = [name for name in names if arguments[name] is not None]
+    arguments = {name: SIGNAL[name] for name in ["n_outputs", *channels, *passed]}
     if passed in ([], ["input_window_seconds"]):
         with pytest.raises(ValueError, match="sfreq"):
             PARSNet(**arguments, **SIZES)
@@ -68,6 +69,16 @@ def test_the_signature_is_that_of_a_braindecode_model():
     assert parameters["activation"].default is nn.GELU
     assert parameters["drop_prob"].default == 0.0
     assert issubclass(PARSNet, braindecode.models.base.EEGModuleMixin)
+
+
+def test_only_the_native_channel_strategy_is_accepted():
+    """Braindecode after version 1.8 passes both arguments to pretrained models."""
+    net = make(channel_strategy="native", channel_strategy_kwargs=None)
+    assert net.get_config() == make().get_config()
+    assert not {"channel_strategy", "channel_strategy_kwargs"} & net.get_config().keys()
+    for name, value in (("channel_strategy", "spline"), ("channel_strategy_kwargs", {"reg": 0.1})):
+        with pytest.raises(ValueError, match=rf"PARSNet: {name} .*any channels"):
+            make(**{name: value})
 
 
 def test_nothing_learnable_comes_after_the_final_layer():

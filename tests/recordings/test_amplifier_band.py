@@ -28,8 +28,8 @@ def test_an_edge_is_that_of_the_eeg_channels():
     remember_edges(info, {"C3": (0.1, 100.0), "C4": (0.2, 70.0), "Airflow": (5.0, 10.0)})
     assert recorded(info).amplifier == recorded(info).band == (0.2, 70.0)
     step = ("filter", dict(l_freq=0.5, h_freq=35.0))
-    found = recorded(info, [dict(fn=step[0], kwargs=step[1])])
-    assert (found.band, found.amplifier) == ((0.5, 35.0), (0.2, 70.0))
+    steps = recorded(info, [dict(fn=step[0], kwargs=step[1])])
+    assert (steps.band, steps.amplifier) == ((0.5, 35.0), (0.2, 70.0))
     assert recorded(mne.pick_info(info, [0])).amplifier == (0.1, None)  # 100 Hz is no filter
 
 
@@ -51,8 +51,8 @@ def night(file, prefiltering, seed):
 @pytest.mark.filterwarnings("ignore:The model was trained on the classes W, N2")
 def test_files_of_the_training_have_no_findings_of_their_amplifier(tmp_path):
     """From files to a saved model and its predictions; the asked band is wider than the files'."""
-    own = dict(prefiltering="HP:0.5Hz LP:70Hz")
-    files = [night(tmp_path / "data" / f"P0{i}.edf", own, i) for i in range(2)]
+    header = dict(prefiltering="HP:0.5Hz LP:70Hz")
+    files = [night(tmp_path / "data" / f"P0{i}.edf", header, i) for i in range(2)]
     filters = dict(sfreq=200, low=0.3, high=75, mains=None)
     windows = folder.load(
         tmp_path / "data", labels=["W", "N2"], window_seconds=10, verbose=0, **filters
@@ -60,11 +60,11 @@ def test_files_of_the_training_have_no_findings_of_their_amplifier(tmp_path):
     classifier(pretext=None).fit(windows).save(tmp_path / "model")
     clf = PARSClassifier.load(tmp_path / "model")
     assert clf.preprocessing_.amplifier == (0.5, 70.0)
-    new = night(tmp_path / "new" / "X1.edf", own, 8)
+    new = night(tmp_path / "new" / "X1.edf", header, 8)
     for file in (*files, new):
-        found = clf.predict_raw(file).attrs["findings"]
+        kinds = clf.predict_raw(file).attrs["findings"]
         expected = {"windows", "windows_not_predicted", "absent_stages"}
-        assert found.keys() - {"subject_in_training"} == expected
+        assert kinds.keys() - {"subject_in_training"} == expected
     other = night(tmp_path / "new" / "X2.edf", dict(prefiltering="HP:1Hz LP:70Hz"), 9)
     with pytest.warns(UserWarning, match=r"band 1-70 Hz, but 0\.3-75 Hz in training"):
         clf.predict_raw(other)

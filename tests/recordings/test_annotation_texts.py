@@ -29,7 +29,7 @@ def test_the_kinds_of_texts(kind, texts):
 
 
 def bids(root, rows, columns="onset\tduration\ttrial_type"):
-    """Write a recording of 30 s beside a table of events."""
+    """Write a recording of 30 s next to a table of events."""
     eeg = root / "sub-01" / "eeg"
     eeg.mkdir(parents=True)
     noise = 1e-5 * np.random.default_rng(0).normal(size=(2, 3000))

@@ -22,12 +22,12 @@ from braindecode_pars.windows.picking import Derivation, find_channels
 from braindecode_pars.windows.preprocessing import Preprocessing, missing_steps
 
 
-def formulas(wanted, found, **arguments):
-    return [d and d.formula for d in find_channels(wanted, found, **arguments)]
+def formulas(wanted, names, **arguments):
+    return [d and d.formula for d in find_channels(wanted, names, **arguments)]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "expected"),
+    ("wanted", "names", "expected"),
     [
         # The same electrode under another name.
         ("Fpz-Cz", ["EEG Pz-Oz", "EEG Fpz-Cz"], "EEG Fpz-Cz"),
@@ -57,17 +57,17 @@ def formulas(wanted, found, **arguments):
         ("O1", ["C3", "C4"], None),
     ],
 )
-def test_one_channel(wanted, found, expected):
-    assert formulas([wanted], found) == [expected]
+def test_one_channel(wanted, names, expected):
+    assert formulas([wanted], names) == [expected]
 
 
 def test_without_computing_channels_are_only_found():
-    found = ["C3", "M2", "Cz-Fpz"]
-    assert formulas(["C3-M2", "Fpz-Cz"], found, compute=False) == ["C3", None]
+    names = ["C3", "M2", "Cz-Fpz"]
+    assert formulas(["C3-M2", "Fpz-Cz"], names, compute=False) == ["C3", None]
 
 
 @pytest.mark.parametrize(
-    ("channel", "reference", "found", "expected"),
+    ("channel", "reference", "names", "expected"),
     [
         ("C3", None, ["C3", "C4"], "C3"),
         ("C3", "as recorded", ["C3", "C4"], "C3"),
@@ -94,18 +94,18 @@ def test_without_computing_channels_are_only_found():
         ("C3", "M2", ["C3", "M2-M1"], None),
     ],
 )
-def test_reference(channel, reference, found, expected):
-    changed = rereferenced(Derivation("C3", channel), reference, found, found)
+def test_reference(channel, reference, names, expected):
+    changed = rereferenced(Derivation("C3", channel), reference, names, names)
     assert (changed and changed.formula) == expected
 
 
 def test_the_average_of_named_channels_has_any_of_them():
     """MNE averages what has the type EEG, also an ECG and a channel with another reference."""
-    eeg, found = ["C3", "A2-A1"], ["C3", "A2-A1", "ECG"]
+    eeg, names = ["C3", "A2-A1"], ["C3", "A2-A1", "ECG"]
     c3 = Derivation("C3", "C3")
-    changed = rereferenced(c3, "C3, A2-A1, ECG", eeg, found)
+    changed = rereferenced(c3, "C3, A2-A1, ECG", eeg, names)
     assert changed.formula == "C3 - mean of C3, A2-A1, ECG"
-    assert rereferenced(c3, "C3, A2-A1, EOG", eeg, found) is None
+    assert rereferenced(c3, "C3, A2-A1, EOG", eeg, names) is None
 
 
 def test_other_signals_and_computed_channels_keep_their_reference():
@@ -118,7 +118,7 @@ TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("actual", "expected"),
     [
         ({}, TRAINED),
         (dict(band=(0.3, 35.0), scale=1.0), dict(TRAINED, band=(None, None))),
@@ -133,8 +133,8 @@ TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=
         (dict(scale=1e3), dict(TRAINED, scale=1e3)),
     ],
 )
-def test_steps(found, expected):
-    assert missing_steps(Preprocessing(**TRAINED), Preprocessing(**found)) == Preprocessing(
+def test_steps(actual, expected):
+    assert missing_steps(Preprocessing(**TRAINED), Preprocessing(**actual)) == Preprocessing(
         **expected
     )
 
@@ -153,8 +153,8 @@ def test_it_is_the_resampling_of_mne(old, new):
     for n_times in (3, 50, 99, 300, 1000, 1023, 1024, 25_601):
         signal = 5000 + np.random.default_rng(0).standard_normal(n_times).cumsum()
         expected = mne.filter.resample(signal, new, old, npad="auto", pad="auto", verbose="error")
-        found, atol = resampled(signal, new, old), 3e-6 * signal.std()
-        np.testing.assert_allclose(found, expected, rtol=0, atol=atol, err_msg=str(n_times))
+        actual, atol = resampled(signal, new, old), 3e-6 * signal.std()
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=atol, err_msg=str(n_times))
 
 
 @pytest.mark.parametrize(("old", "new"), [(256, 100), (128, 100), (100, 128)])
@@ -187,11 +187,19 @@ def same_names(raw):
 def test_signals_are_those_of_filter_and_resample(sfreq):
     raw = noise(sfreq=sfreq)
     before = raw.get_data()
-    found = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
-    assert found.dtype == np.float32
+    actual = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
+    assert actual.dtype == np.float32
     np.testing.assert_array_equal(raw.get_data(), before)
     filter_and_resample(raw, sfreq=100.0, low=0.3, high=35.0, mains=40.0)
-    np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-10)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.3, None), (None, 35.0), (None, None)])
+def test_a_missing_cutoff_is_no_filter(low, high):
+    raw = noise()
+    actual = preprocessed_signals(raw, same_names(raw), 100.0, Preprocessing(band=(low, high)))
+    filter_and_resample(raw, sfreq=100.0, low=low, high=high, mains=None)
+    np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-10)
 
 
 def test_filters_end_at_gaps_as_in_training():
@@ -201,9 +209,9 @@ def test_filters_end_at_gaps_as_in_training():
         mne.Annotations([20.03, 25, 30], [0, 2, 1], marks, ch_names=[[], [], ["C4"]])
     )
     raw._data[:, round(20.03 * 256) :] += 1e-4
-    found = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
+    actual = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
     filter_and_resample(raw, sfreq=100.0, low=0.3, high=35.0, mains=40.0)
-    np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-9)
 
 
 def test_sums_references_and_scale():
@@ -213,9 +221,9 @@ def test_sums_references_and_scale():
         Derivation("C3-M2", "C3", ("M2",)),
         Derivation("C4", "C4", ("C3", "C4", "M2")),
     ]
-    found = preprocessed_signals(raw, derivations, 256.0, Preprocessing(scale=1e6))
+    actual = preprocessed_signals(raw, derivations, 256.0, Preprocessing(scale=1e6))
     expected = np.stack([c3 - m2, c4 - (c3 + c4 + m2) / 3]) * 1e6
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("sfreq", [127.3, 99.7, 256.0, 500 / 3])
@@ -225,10 +233,10 @@ def test_the_time_of_a_sample_is_right_to_one_sample(sfreq):
     times = np.arange(round(sfreq * seconds)) / sfreq
     signal = sum(np.exp(-0.5 * ((times - at) / 0.05) ** 2) for at in pulses)
     raw = mne.io.RawArray(signal[None], mne.create_info(["C3"], sfreq, "eeg"), verbose="error")
-    found = preprocessed_signals(raw, same_names(raw), new, Preprocessing())[0]
+    actual = preprocessed_signals(raw, same_names(raw), new, Preprocessing())[0]
     for at in pulses:
         near = slice(round(at * new) - 100, round(at * new) + 100)
-        center = (np.arange(len(found)) * found)[near].sum() / found[near].sum() / new
+        center = (np.arange(len(actual)) * actual)[near].sum() / actual[near].sum() / new
         assert abs(center - at) < 1 / new
 
 
@@ -242,9 +250,9 @@ def test_nan_is_an_error():
 def test_an_iir_filter_of_the_training_is_not_replaced_by_another():
     raw = noise()
     trained = Preprocessing(band=(4.0, 38.0), filter="iir")
-    found = preprocessed_signals(raw, same_names(raw), 256.0, trained)
+    actual = preprocessed_signals(raw, same_names(raw), 256.0, trained)
     raw.filter(4.0, 38.0, method="iir", verbose="error")
-    np.testing.assert_allclose(found, raw.get_data(), rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-10)
 
 
 def recording(*signals, sfreq=100.0):
@@ -272,12 +280,16 @@ def test_runs_of_equal_samples(sfreq):
     coarse = (drift / 5).round()
     held = np.where(np.arange(20_000) % 5_000 < 700, coarse[0], coarse)
     signals = drift, coarse, coarse.clip(-3, 5), held, np.full(20_000, 2.0)
-    found = flat_clipped_durations(recording(*signals, sfreq=sfreq), [f"E{i}" for i in range(5)])
-    assert list(found.values()) == [counted(signal, sfreq) for signal in signals]
-    assert found["E0"] == FlatClippedDuration(0.0, 0.0)
-    assert found["E2"].clipped > 1
-    assert found["E3"].flat > 4 * 700 / sfreq - 3
-    assert found["E4"] == FlatClippedDuration(20_000 / sfreq, 0.0)  # not clipped: it has no range
+    durations = flat_clipped_durations(
+        recording(*signals, sfreq=sfreq), [f"E{i}" for i in range(5)]
+    )
+    assert list(durations.values()) == [counted(signal, sfreq) for signal in signals]
+    assert durations["E0"] == FlatClippedDuration(0.0, 0.0)
+    assert durations["E2"].clipped > 1
+    assert durations["E3"].flat > 4 * 700 / sfreq - 3
+    assert durations["E4"] == FlatClippedDuration(
+        20_000 / sfreq, 0.0
+    )  # not clipped: it has no range
 
 
 def test_a_peak_and_a_short_pause_are_none():

@@ -212,7 +212,7 @@ def test_a_column_that_looks_like_a_time_is_read_or_named(names):
     "names", [["sample", "response_time", "time", "value"], ["gender", "weekend", "tone"]]
 )
 def test_other_columns_are_ignored(names, onset):
-    """Tables of BIDS have the sample beside the onset, and may have no durations."""
+    """Tables of BIDS have the sample next to the onset, and may have no durations."""
     times = {} if onset is None else dict(onset=onset, duration=None)
     others = dict.fromkeys(names if onset else names[-1:], 1)
     table = pd.DataFrame({"file": ["a", "b"], "label": "W", **times, **others})

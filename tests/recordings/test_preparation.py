@@ -37,11 +37,11 @@ def test_the_pass_band_and_the_notch(sfreq):
     sines = {f: np.sin(2 * np.pi * f * t) for f in (0.05, 1.0, 10.0, 30.0, 50.0, 60.0)}
     raw = filter_and_resample(recording(np.stack(list(sines.values())), sfreq), mains=60.0)
     assert raw.info["sfreq"] == 200.0
-    kept = {f: amplitude(x, f, 200.0) for f, x in zip(sines, raw.get_data(), strict=True)}
+    amplitudes = {f: amplitude(x, f, 200.0) for f, x in zip(sines, raw.get_data(), strict=True)}
     for f in (1.0, 10.0, 30.0, 50.0):
-        assert kept[f] == pytest.approx(1, abs=0.02)
-    assert kept[60.0] < 0.02
-    assert kept[0.05] < 0.1
+        assert amplitudes[f] == pytest.approx(1, abs=0.02)
+    assert amplitudes[60.0] < 0.02
+    assert amplitudes[0.05] < 0.1
 
 
 def test_frequencies_above_the_band_are_removed():
@@ -58,7 +58,7 @@ def test_filters_end_at_gaps_as_in_a_prediction(text, first_samp, duration):
     raw = mne.io.RawArray(signals, info, first_samp, verbose="error")
     marks = [0, 15.005, 15.005], [0, duration, 3], [text, text, "N2"]
     raw.set_annotations(mne.Annotations(*marks))
-    found = prepare_as_trained(
+    prepared = prepare_as_trained(
         raw, "", Preprocessing(band=(0.5, 40), notch=(60.0,)), 200.0, info["chs"]
     )
     before = raw.annotations.copy()
@@ -66,7 +66,7 @@ def test_filters_end_at_gaps_as_in_a_prediction(text, first_samp, duration):
     assert raw.annotations == before
     for start, stop in continuous_segments(raw):
         expected = raw.get_data(start=start, stop=stop)
-        np.testing.assert_allclose(found.signals[:, start:stop], expected, atol=1e-5)
+        np.testing.assert_allclose(prepared.signals[:, start:stop], expected, atol=1e-5)
 
 
 def test_the_average_of_one_good_channel_is_refused():

@@ -56,8 +56,8 @@ def _recordings(**folders):
 
 
 def test_division_by_subject():
-    found = _recordings(train=[*"abcdefghij", *"abcdefghij"], eval="xyz")
-    divided = temple.divide(found, {"eval": "test"}, seed=0)
+    recordings = _recordings(train=[*"abcdefghij", *"abcdefghij"], eval="xyz")
+    divided = temple.divide(recordings, {"eval": "test"}, seed=0)
     splits: dict[str, set] = {}
     for recording in divided:
         splits.setdefault(recording.subject, set()).add(recording.description["split"])
@@ -67,8 +67,8 @@ def test_division_by_subject():
     assert of_train.count({"train"}) == 8
     assert of_train.count({"valid"}) == 2
     others = [
-        [r.description["split"] for r in temple.divide(found, {"eval": "test"}, seed)]
+        [r.description["split"] for r in temple.divide(recordings, {"eval": "test"}, seed)]
         for seed in range(5)
     ]
     assert any(other != others[0] for other in others)
-    assert "split" not in found[0].description
+    assert "split" not in recordings[0].description

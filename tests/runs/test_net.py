@@ -13,15 +13,12 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 from support.small_runs import (
-    import_in_advance,
     last_checkpoint,
     make_store,
     run,
     small_config,
     start_processes,
 )
-
-import_in_advance()
 
 
 @pytest.fixture

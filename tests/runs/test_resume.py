@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 from support.small_runs import (
-    import_in_advance,
     make_store,
     run_until_killed,
     same_checkpoint,
@@ -19,7 +18,7 @@ from support.small_runs import (
 from braindecode_pars.runs import pretrain
 from braindecode_pars.runs.run_folder import Checkpoint
 
-import_in_advance()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -31,7 +30,6 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_run_killed_repeatedly_ends_bit_identical(tmp_path):
     store = make_store(tmp_path / "store").path

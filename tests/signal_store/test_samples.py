@@ -6,47 +6,34 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
+from support.encoded_samples import (
+    assert_error_of_int16_is_half_a_step,
+    assert_float32_is_exact,
+    decoded,
+)
 
 from braindecode_pars.signal_store.index import DTYPES, SampleFile
 from braindecode_pars.signal_store.sources import SkippedError, encode
 
-#: Multiples of 1e-6; the range of float64 is much wider than that of EEG.
-MILLIONTHS = st.integers(-(10**6), 10**6).map(lambda i: np.float32(i / 1e6))
-SIGNALS = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=MILLIONTHS)
+
+def drawn_signals(n_times: int) -> np.ndarray:
+    """Return six channels of multiples of 1e-6 up to 1, of which one is constant."""
+    signals = np.random.default_rng(n_times).integers(-(10**6), 10**6, (6, n_times)) / 1e6
+    signals[0] = signals[0, 0]
+    return signals.astype("float32").astype(float)
 
 
-def decoded(stored, scale, offset):
-    """Decode with the documented formula, in double precision."""
-    return offset[:, None].astype(float) + scale[:, None].astype(float) * stored.astype(float)
+@pytest.mark.parametrize("n_times", [1, 2, 6, 500])
+def test_the_error_of_int16_is_at_most_half_a_step(n_times):
+    """``tests/fuzz/test_samples.py`` draws more signals."""
+    for unit in (1e-9, 1e-6, 1.0, 1e3):
+        for drift in (-1.0, 0.0, 0.3):
+            assert_error_of_int16_is_half_a_step(drift + unit * drawn_signals(n_times))
 
 
-@settings(max_examples=60, deadline=None)
-@given(SIGNALS, st.floats(1e-9, 1e3), MILLIONTHS)
-def test_the_error_of_int16_is_at_most_half_a_step(signals, unit, drift):
-    signals = drift + unit * signals
-    stored, scale, offset, *_ = encode(signals, ["E"] * len(signals), "int16")
-    assert stored.dtype == np.int16
-    error = np.abs(decoded(stored, scale, offset) - signals).max(axis=1)
-    largest = np.abs(signals).max(axis=1)
-    # A constant channel is exact in single precision, in which it is read. The other channels have
-    # the rounding errors of double precision.
-    rounding = largest * np.where(scale > 0, 1e-15, 2.0**-24)
-    assert (error <= scale.astype(float) / 2 + rounding).all()
-    # No step is larger than the range requires, apart from rounding to single precision.
-    reach = np.ptp(signals, axis=1) / 65534
-    assert (scale <= reach * 1.000001 + largest * 2.0**-23 / 32767).all()
-
-
-@settings(max_examples=25, deadline=None)
-@given(SIGNALS)
-def test_float32_is_exact(signals):
-    stored, scale, offset, *_ = encode(signals, ["E"] * len(signals), "float32")
-    np.testing.assert_array_equal(stored, signals)
-    assert (scale == 1).all()
-    assert (offset == 0).all()
+@pytest.mark.parametrize("n_times", [1, 2, 6, 500])
+def test_float32_is_exact(n_times):
+    assert_float32_is_exact(drawn_signals(n_times))
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float32"])

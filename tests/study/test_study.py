@@ -29,21 +29,22 @@ from braindecode_pars.study import (
     study_plan,
     study_report,
     study_scores,
+    study_tables,
     study_tests,
 )
 from braindecode_pars.study.data_check import check_data
 from braindecode_pars.study.study import run_study, study
-from braindecode_pars.study.study_design import (
+from braindecode_pars.study.study_design import Settings, folds_of, make_design
+from braindecode_pars.study.study_methods import (
     HAND_CRAFTED,
     RANDOM,
     SHAM,
     TANGENT,
     Method,
+    StepStatus,
     StudyStep,
     baseline_name,
     choose_steps,
-    folds_of,
-    make_design,
     make_steps,
     usable_encoders,
 )
@@ -118,6 +119,16 @@ class Constant(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self.classes_[self.label])
+
+
+class StartsFromEncoder(Constant):
+    def __init__(self, label=0, encoder=None):
+        super().__init__(label)
+        self.encoder = encoder
+
+    def fit(self, X, y):
+        assert self.encoder == "an encoder"
+        return super().fit(X, y)
 
 
 class Warns(Constant):
@@ -259,6 +270,14 @@ def test_groups_and_methods_can_be_chosen_by_name():
         names(only=["mine"], without=["mine"])
 
 
+def test_the_limits_follow_from_the_settings():
+    default = study_design.EFFORTS["default"]
+    assert Settings("default").limits == default
+    assert Settings("default", minutes=2.5).limits == replace(default, minutes=2.5)
+    for selection in (dict(only=["primary"]), dict(without=["Controls"])):
+        assert Settings("default", **selection).limits == replace(default, controls=())
+
+
 def test_encoders_that_match_the_windows_are_used():
     """Sampling rate, duration of windows (20 s for sleep) and subjects are checked."""
     with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
@@ -373,11 +392,23 @@ def test_networks_and_control_analyses_use_one_shuffle_of_labeled_subjects(group
     assert design.n_sets < design.n_draws
 
 
+def test_a_fine_tuned_network_starts_from_the_encoder_of_its_fold(monkeypatch):
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    folds = []
+    monkeypatch.setattr(
+        study_scores, "encoder_of", lambda m, plan, fold, _: folds.append(fold) or "an encoder"
+    )
+    method = Method("m", "network", task="pars", estimator=StartsFromEncoder())
+    step, plan = StudyStep("m", "networks", (method,)), SimpleNamespace(design=design)
+    assert list(study_scores.score_method(method, step, plan, print))
+    assert folds == [0, 1]
+
+
 def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
     plan = SimpleNamespace(
         steps=make_steps(2, ("pars",), {}, {}), design=SimpleNamespace(is_centered=True)
     )
-    table = MODULE._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
+    table = study_tables._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
     has_reason = table["left_out"] == "OSError: disk is full"
     assert set(table["method"][has_reason]) == {PARS, SHAM, RANDOM}
     assert has_reason.sum() == 6
@@ -391,7 +422,8 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     result, folder = finished
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
     assert set(counts) == {N_SUBJECTS * 4}
-    assert set(result.plan["status"]) == {"finished"}
+    assert set(result.plan["status"]) == {StepStatus.FINISHED}
+    assert set(result.plan["reason"]) == {""}
     # One labeled subject of four in each of four draws
     assert (result.scores["shuffle"] == 0).all()
     assert (result.scores["stratum"] == 0).all()
@@ -524,8 +556,9 @@ def test_a_failed_step_is_reported_and_the_study_continues(short, undrawn, tmp_p
     methods = {"bad": Fails(), "constant": Warns()}
     result = study(simulated(), methods, only=["bad", "constant"], out=tmp_path, **short)
     assert set(result.levels["method"]) == {"constant"}
-    status = result.plan.set_index("step")["status"]
-    assert status["bad"] == "ValueError: channel A1 is missing"
+    plan = result.plan.set_index("step")
+    assert plan["status"].to_dict() == {"bad": StepStatus.FAILED, "constant": StepStatus.FINISHED}
+    assert plan["reason"].to_dict() == {"bad": "ValueError: channel A1 is missing", "constant": ""}
     table = result.methods.set_index("method")
     assert "channel A1" in table["left_out"]["bad"]
     assert result.primary is None
@@ -572,7 +605,7 @@ def test_a_gain_is_followed_by_control_analyses(short, undrawn, tmp_path, monkey
         return {"encoder": noise} if method.kind in ("sham", "random") else features
 
     monkeypatch.setattr(study_scores, "features_of", worse)
-    monkeypatch.setattr(MODULE, "LEARNED", 2.0)
+    monkeypatch.setattr(study_tables, "LEARNED", 2.0)
     monkeypatch.setattr(
         study_design,
         "EFFORTS",
@@ -604,7 +637,7 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    settings = study_design.Settings("quick", only=[HAND_CRAFTED], draws=4)
+    settings = Settings("quick", only=[HAND_CRAFTED], draws=4)
     plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)

@@ -13,17 +13,11 @@ import pytest
 
 from braindecode_pars._common.findings import Finding
 from braindecode_pars.evaluation import control_gains
-from braindecode_pars.study import study_report
+from braindecode_pars.study import study_answers, study_report
 from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_results import (
-    GAIN,
-    NO_GAIN,
-    UNCLEAR,
-    WORSE,
-    Comparison,
-    Recommendation,
-    Study,
-)
+from braindecode_pars.study.study_methods import StepStatus
+from braindecode_pars.study.study_results import Study
+from braindecode_pars.study.study_tests import Comparison, Outcome, Recommendation
 
 PARS, SHAM, RANDOM, BAND = (
     "PARS pretraining",
@@ -71,10 +65,10 @@ def comparison(reference, difference, half_width, **values) -> Comparison:
 
 #: The outcomes of the primary comparison.
 PRIMARY = {
-    GAIN: comparison(SHAM, 0.047, 0.023),
-    NO_GAIN: comparison(SHAM, 0.003, 0.013, n_better=6),
-    UNCLEAR: comparison(SHAM, 0.007, 0.021, n_better=7),
-    WORSE: comparison(SHAM, -0.081, 0.012, n_better=1),
+    Outcome.GAIN: comparison(SHAM, 0.047, 0.023),
+    Outcome.NO_GAIN: comparison(SHAM, 0.003, 0.013, n_better=6),
+    Outcome.UNCLEAR: comparison(SHAM, 0.007, 0.021, n_better=7),
+    Outcome.WORSE: comparison(SHAM, -0.081, 0.012, n_better=1),
 }
 
 
@@ -119,8 +113,10 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
     steps = [("data check", "", 0.2), ("baselines", "3 methods", 1.0), ("PARS, fold 1", PARS, 9.5)]
     steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
     plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
-    plan = plan.assign(status="finished", is_primary=plan["step"].str.startswith(("PARS", "sham")))
-    plan.loc[len(plan)] = ["networks", USER_METHOD, np.nan, "ValueError: <no> windows", False]
+    is_primary = plan["step"].str.startswith(("PARS", "sham"))
+    plan = plan.assign(status=StepStatus.FINISHED, reason="", is_primary=is_primary)
+    failed = [StepStatus.FAILED, "ValueError: <no> windows", False]
+    plan.loc[len(plan)] = ["networks", USER_METHOD, np.nan, *failed]
     pretrainings = pd.DataFrame(
         dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
              held_out_loss=1.0 if is_sham else 0.62, reason="loss no longer improved")
@@ -150,7 +146,7 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
         methods=methods,
         scores=scores,
         levels=levels,
-        primary=replace(PRIMARY[GAIN], n_subjects=n_subjects, n_better=n_subjects - 2),
+        primary=replace(PRIMARY[Outcome.GAIN], n_subjects=n_subjects, n_better=n_subjects - 2),
         initialization=comparison(RANDOM, 0.058, 0.025),
         baseline=comparison(BAND, 0.024, 0.03),
         secondary=secondary,
@@ -191,7 +187,7 @@ def controlled_scores() -> pd.DataFrame:
 
 def unfinished(study: Study) -> Study:
     """The study before the sham pretraining of the second fold has ended."""
-    plan = study.plan.assign(status=["finished"] * 5 + ["to come"] * 2)
+    plan = study.plan.assign(status=[StepStatus.FINISHED] * 5 + [StepStatus.TO_COME] * 2)
     missing = dict(primary=None, initialization=None, baseline=None)
     is_finished = study.levels["kind"] == "baseline"
     chosen = Recommendation(BAND, False, 0.71, 0.55, 0.87)
@@ -252,22 +248,28 @@ def written(study: Study, folder) -> str:
 @pytest.mark.parametrize(
     ("outcome", "numbers"),
     [
-        (GAIN, ["0.754 with PARS", "0.707 with sham", "0.047", "0.024 to 0.070", "10 of 12"]),
-        (NO_GAIN, ["0.003", "0.02", "up to 0.014"]),
-        (UNCLEAR, ["0.007", "\N{MINUS SIGN}0.014 to 0.028", "0.030", "0.02", "about 97 subjects"]),
-        (WORSE, ["0.754 with PARS", "0.835 with sham", "\N{MINUS SIGN}0.081", "1 of 12"]),
+        (
+            Outcome.GAIN,
+            ["0.754 with PARS", "0.707 with sham", "0.047", "0.024 to 0.070", "10 of 12"],
+        ),
+        (Outcome.NO_GAIN, ["0.003", "0.02", "up to 0.014"]),
+        (
+            Outcome.UNCLEAR,
+            ["0.007", "\N{MINUS SIGN}0.014 to 0.028", "0.030", "0.02", "about 97 subjects"],
+        ),
+        (Outcome.WORSE, ["0.754 with PARS", "0.835 with sham", "\N{MINUS SIGN}0.081", "1 of 12"]),
     ],
 )
 def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers):
     assert PRIMARY[outcome].outcome == outcome
-    answer = study_report.answers_of(replace(study, primary=PRIMARY[outcome]))[0]
-    assert answer.startswith(study_report.PRETRAINING[outcome][0])
+    answer = replace(study, primary=PRIMARY[outcome]).answers[0]
+    assert answer.startswith(study_answers.PRETRAINING[outcome][0])
     for number in numbers:
         assert number in answer
 
 
 def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
-    primary = replace(PRIMARY[UNCLEAR], subjects_needed=np.inf)
+    primary = replace(PRIMARY[Outcome.UNCLEAR], subjects_needed=np.inf)
     answer = replace(study, primary=primary).answers[0]
     assert "more pretrainings" in answer
     assert "inf" not in answer
@@ -326,12 +328,14 @@ def test_there_is_no_answer_at_or_below_chance_level(study, tmp_path, p):
 def test_pretraining_helps_if_it_learned_and_gained(study):
     assert study.has_gain
     assert not replace(study, has_learned=False).has_gain
-    assert not replace(study, primary=PRIMARY[WORSE]).has_gain
+    assert not replace(study, primary=PRIMARY[Outcome.WORSE]).has_gain
     assert not replace(study, primary=None).has_gain
 
 
 def test_a_failed_primary_step_is_the_reason(study):
-    plan = study.plan.assign(status=["finished"] * 5 + ["OSError: disk is full."] * 2)
+    status = [StepStatus.FINISHED] * 5 + [StepStatus.FAILED] * 2
+    reason = [""] * 5 + ["OSError: disk is full."] * 2
+    plan = study.plan.assign(status=status, reason=reason)
     answer = replace(study, plan=plan, primary=None).answers[0]
     assert answer.startswith("No answer")
     assert "sham, fold 2: OSError: disk is full." in answer
@@ -342,7 +346,7 @@ def test_answers_are_short(study):
     studies = [replace(study, primary=primary) for primary in PRIMARY.values()]
     studies += [change(study) for change in (not_learned, at_chance, unfinished)]
     for variant in studies:
-        for answer in study_report._answers(variant):
+        for answer in study_answers.answers_of(variant):
             assert len(answer.details) <= 2
             for sentence in (answer.headline, *answer.details):
                 text = re.sub(r"\(.*?\)", "", sentence).replace(" of 12 subjects", "")
@@ -411,7 +415,7 @@ def test_tables_have_the_values_of_the_study(page, study):
         "data": ["linked ears", "<td>835</td>", "samples: &lt;a&gt; and &lt;b&gt;."],
         "left-out": ["pars-sleep: windows are too short", "networks: ValueError: &lt;no&gt;"],
         "design": ["braindecode-pars study folder", "torch 2.11", "0, 1, 2", "abc123"],
-        "plan": ["<td>9.5</td>"],
+        "plan": ["<td>9.5</td>", ">finished</td>", ">ValueError: &lt;no&gt; windows</td>"],
     }.items():
         for text in texts:
             assert text in section(page, name), (name, text)
@@ -456,7 +460,7 @@ def test_readers_of_a_screen_and_in_the_dark(page):
 def test_figures_have_the_dots_of_all_subjects_and_the_prediction_interval(study, monkeypatch):
     axes = {}
     monkeypatch.setattr(study_report, "_image", lambda ax, alt: axes.setdefault(alt, ax))
-    study_report._figures(study, study_report._answers(study))
+    study_report._figures(study, study_answers.answers_of(study))
     pair, _, level, *_ = (ax for ax in axes.values() if not isinstance(ax, np.ndarray))
     dots = {len(line.get_ydata()) for line in pair.lines if line.get_marker() != "None"}
     assert dots == {12}
@@ -482,7 +486,7 @@ def test_an_unfinished_study_says_what_is_finished_and_what_is_to_come(study, tm
 
 
 def test_a_study_that_has_only_begun_has_a_page(study, tmp_path):
-    plan = study.plan.assign(status="to come")
+    plan = study.plan.assign(status=StepStatus.TO_COME, reason="")
     begun = Study(study.dataset, study.metric, study.check, plan=plan, methods=study.methods)
     assert all(answer.startswith("Not finished. 7 of 7") for answer in begun.answers)
     assert "<img" not in written(begun, tmp_path)

@@ -20,8 +20,8 @@ BLOCKED += ("pyriemann", "rich", "selfeeg", "statsmodels", "torchmetrics", "type
 OTHER_PARTS = {
     "encoders": {"test_held_out.py", "test_make_encoder.py", "test_shipped.py"},
     "estimators": {
-        *("test_channels.py", "test_flat_channels.py", "test_moabb.py", "test_sharing.py"),
-        "test_subject_centering.py",
+        *("test_channels.py", "test_check_estimator.py", "test_flat_channels.py", "test_moabb.py"),
+        *("test_sharing.py", "test_subject_centering.py"),
     },
     "models": {"test_foundation.py"},
     "plotting": {"test_evidence_figures.py", "test_scores.py"},
@@ -34,7 +34,7 @@ OTHER_PARTS = {
 }
 
 #: Names of tests, or of their cases, that use other parts, in files of the core.
-OTHER_TESTS = ("FlatVote()", "feature ensemble", "from_moabb", "from_sleep_physionet")
+OTHER_TESTS = ("feature ensemble", "from_moabb", "from_sleep_physionet")
 OTHER_TESTS += ("test_embedder_returns_one_vector_per_channel",)
 
 TESTS = Path(__file__).parents[1]

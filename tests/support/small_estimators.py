@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import torch
 from torch import nn
 
-from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder
 
 FAST = dict(
     embed_dim=16,
@@ -31,6 +34,14 @@ def embedder(**arguments) -> PARSEmbedder:
     fine_tuning = ("finetune_epochs", "validation")
     sizes = {name: value for name, value in FAST.items() if name not in fine_tuning}
     return PARSEmbedder(**{**sizes, **arguments})
+
+
+def save_ensemble(windows: Any, folder: Path) -> Path:
+    """Fit a FewLabelsClassifier with a very small encoder, and return its folder."""
+    embedder(pretext=None).fit(windows).save(folder / "encoder")
+    ensemble = FewLabelsClassifier(str(folder / "encoder"), device="cpu", verbose=0)
+    ensemble.fit(windows).save(folder / "ensemble")
+    return folder / "ensemble"
 
 
 def same_weights(first: nn.Module, second: nn.Module) -> bool:

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +123,6 @@ _context = multiprocessing.get_context("forkserver")
 # Slow imports are done once for all child processes. The package itself imports its modules on
 # first use. torch._dynamo is included, because the first optimizer of a process imports it.
 _context.set_forkserver_preload(["braindecode_pars.runs.run", "torch._dynamo", "pytest"])
-
-
-def import_in_advance() -> None:
-    """Start the process that imports modules for the child processes, while other tests run."""
-    forkserver.ensure_running()
 
 
 def start_process(function: Any, *arguments: Any, **keywords: Any) -> multiprocessing.Process:

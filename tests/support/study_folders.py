@@ -62,14 +62,6 @@ def classes_of_sites(root: Path) -> dict[str, Any]:
     return LOADING | dict(labels="participants.tsv", label_column="diagnosis")
 
 
-def few_labeled(root: Path) -> dict[str, Any]:
-    """Write ten subjects, of which three are labeled; loading warns about unlabeled recordings."""
-    for subject in range(10):
-        raw = blocks(subject)
-        _save(root, subject, raw if subject < 3 else raw.set_annotations(None))
-    return LOADING | dict(on_error="warn")
-
-
 def mixed_files(root: Path) -> dict[str, Any]:
     """Write twelve subjects; reference and sampling rate differ between files, but not by class."""
     for subject in range(12):

@@ -112,7 +112,7 @@ class Output(io.StringIO):
 
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_a_log_file_has_a_line_a_minute(is_terminal, monkeypatch):
-    """Ten minutes of ten steps a second, whatever is shown beside the bar."""
+    """Ten minutes of ten steps a second, whatever is shown next to the bar."""
     seconds = 0.0
     for clock in (training.time, tqdm_std):
         name = "monotonic" if clock is training.time else "time"

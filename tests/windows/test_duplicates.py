@@ -9,7 +9,7 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.windows.convert import as_windows
-from braindecode_pars.windows.duplicates import find_duplicates
+from braindecode_pars.windows.duplicates import find_duplicates, find_shared_samples
 
 SFREQ, SECONDS = 100, 60
 NAMES = ["Fp1", "Fp2", "C3", "C4", "P3", "P4", "O1", "O2", "Fz", "Cz"]
@@ -98,3 +98,62 @@ def test_flat_and_tiny_windows_are_not_compared():
     assert find_duplicates(as_windows(stepped, groups=["a", "b"])) == []
     tiny = np.random.default_rng(0).normal(size=(1, 1, 10)).repeat(2, axis=0)
     assert find_duplicates(as_windows(tiny, groups=["a", "b"])) == []
+
+
+def shared_samples(train, test):
+    """Return the rows of training and test windows that share samples, and their shifts."""
+    is_test = np.arange(len(train) + len(test)) >= len(train)
+    shared = find_shared_samples(as_windows([*train, *test]), is_test)
+    return {test - len(train): pair for test, pair in shared.items()}
+
+
+@pytest.mark.parametrize("factor", [1, -1e-6])
+def test_windows_with_shared_samples_are_found_at_any_shift(factor):
+    """A test window is found if it shares half of its samples with a training window."""
+    recordings = [raw_of(seed, 3).get_data() for seed in range(4)]
+    rng = np.random.default_rng(0)
+    places = [(int(rng.integers(4)), int(rng.integers(5600))) for _ in range(30)]
+    windows = [recordings[i][:, start : start + 400] for i, start in places]
+    train, test = windows[:15], [factor * (x + 1e-4) for x in windows[15:]]
+    shared = shared_samples(train, test)
+    for row, (recording, start) in enumerate(places[15:]):
+        shifts = [start - first for i, first in places[:15] if i == recording]
+        assert row in shared or min(map(abs, shifts), default=400) > 200
+        if row in shared:
+            other, shift = shared[row]
+            assert places[other] == (recording, start - shift)
+    assert 3 < len(shared) < 15
+
+
+@pytest.mark.parametrize(("n_times", "shared"), [(64, {}), (65, {0: (3, 0)}), (500, {0: (3, 0)})])
+def test_copies_of_windows_of_65_samples_are_found(n_times, shared):
+    windows = np.random.default_rng(0).normal(size=(6, 1, n_times))
+    assert shared_samples(windows[:4], windows[3:]) == shared
+
+
+def test_flat_and_tiny_windows_share_no_samples():
+    flat = np.ones((2, 2, 500))
+    assert shared_samples(flat, flat) == {}
+    stepped = flat * (np.arange(500) > 250) + 1e-3 * (np.arange(500) > 260)
+    assert shared_samples(stepped, stepped) == {}
+    varied = np.random.default_rng(0).normal(size=(1, 1, 500))
+    assert shared_samples(np.stack([*flat[:1, :1], *varied]), varied) == {0: (1, 0)}
+
+
+@pytest.mark.parametrize("shared", ALIKE.values(), ids=ALIKE)
+def test_what_an_amplifier_adds_to_all_windows_is_no_shared_sample(shared):
+    windows = [plus(raw_of(seed, 1), shared).get_data() for seed in range(6)]
+    train, test = (
+        [x[:, i : i + 500] for x in part for i in range(0, 6000, 500)]
+        for part in (windows[:3], windows[3:])
+    )
+    assert shared_samples(train, test) == {}
+
+
+def test_low_pass_filtered_windows_of_a_high_rate_share_no_samples():
+    """Short segments of them are similar."""
+    times = np.arange(2000) / 500
+    rng = np.random.default_rng(0)
+    slow = np.cumsum(np.cumsum(rng.normal(size=(80, 1, 2000)), axis=2), axis=2)
+    windows = slow - slow.mean(axis=2, keepdims=True) + np.sin(2 * np.pi * 3 * times)
+    assert shared_samples(windows[:40], windows[40:]) == {}

@@ -1,0 +1,117 @@
+"""Adapt a classifier to a recording before the recording is predicted."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from braindecode_pars._common import checks
+from braindecode_pars.predictions.recording import (
+    class_texts,
+    prepare_recording,
+    rescale_signals,
+    usable_starts,
+    windows_from,
+)
+from braindecode_pars.recordings import label_files, readers, side_tables
+
+
+def adapted_to(
+    clf: Any, file: Path, classes: Mapping[str, str], segments: Any = None, *, rescale: bool
+) -> tuple[Any, str]:
+    """Return a classifier adapted to one recording, and a description of the data it used.
+
+    If the recording has labels of at least two classes, the classifier is calibrated with these
+    labels. Otherwise, only the mean of the features is adapted, as in ``FewLabelsClassifier.adapt``
+    without labels.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Classifier with a method ``adapt``.
+    file : Path
+        The recording.
+    classes : mapping of str to str
+        Class of each label; empty if the labels are the classes of the model.
+    segments : Any
+        Labeled segments from :func:`labeled_segments`, instead of annotations.
+    rescale : bool
+        As in ``predict_raw``.
+
+    Returns
+    -------
+    adapted : fitted classifier
+        Copy of the classifier for this recording.
+    basis : str
+        Description of the windows that were used, with the number of labeled windows per class.
+    """
+    raw, name = readers.open_recording(file)
+    recording, length = prepare_recording(raw, name, clf), clf.n_times_
+    if rescale:
+        rescale_signals(recording, clf)
+    code_of = {text: i for i, text in enumerate(class_texts(clf))}
+    annotations = label_files.annotations_of(file, raw, segments)
+    texts = [classes.get(text, "") if classes else text for text in annotations.description]
+    start = np.rint(annotations.onset * recording.sfreq).astype(int)
+    stop = np.rint((annotations.onset + annotations.duration) * recording.sfreq).astype(int)
+    # A label without a duration applies to the window that starts at its onset, as in fit.
+    is_mark = (annotations.duration == 0) & np.isin(texts, [*code_of]) & (start >= 0)
+    stop = np.where(is_mark, start + length, stop)
+    marks = start[is_mark & (stop <= recording.signals.shape[1])]
+    starts = usable_starts(recording, length)
+    starts = np.union1d(starts, marks[recording.may_use(marks, length)])
+    codes = np.full(len(starts), -1)
+    for text, first, last in zip(texts, start, stop, strict=True):
+        codes[(starts >= first) & (starts + length <= last)] = code_of.get(text, -1)
+    counts = {text: int(np.sum(codes == i)) for text, i in code_of.items()}
+    labels, basis = None, "its unlabeled windows"
+    if np.count_nonzero([*counts.values()]) > 1:  # calibration requires at least two classes
+        labels = np.array([*clf.classes_.tolist(), -1], object)[codes]
+        counts_text = checks.format_list([f"{n} {text}" for text, n in counts.items()])
+        basis = f"its labeled windows ({counts_text}), which are also predicted"
+    windows = windows_from(recording, starts, length)
+    return clf.adapt(windows, labels), basis
+
+
+def labeled_segments(
+    labels: str | None, column: str, recordings: Collection[Path]
+) -> dict[Path, Any]:
+    """Read the labeled segments of recordings from a table. Rows of other files are ignored.
+
+    Parameters
+    ----------
+    labels : str | None
+        File of the table. If None, there are no segments.
+    column : str
+        Column of the table that contains the labels.
+    recordings : collection of Path
+        Files of the recordings.
+
+    Returns
+    -------
+    dict of Path to Any
+        Labeled segments by recording, for :func:`adapted_to`.
+
+    Raises
+    ------
+    ValueError
+        If the table has no column ``file``, or no row for any of the recordings.
+    """
+    if labels is None:
+        return {}
+    table = side_tables.read_table(labels, Path())
+    if "file" not in table:
+        raise ValueError(
+            f"--labels {labels} has the columns {checks.format_list([*table])}, but requires a "
+            "column 'file'. Add this column, with the file name of the recording in each row."
+        )
+    matched_files = label_files.files_named(table, recordings, labels)
+    table = table[[file is not None for file in matched_files]]
+    if table.empty:
+        raise ValueError(
+            f"--labels {labels} contains no row for any of these recordings: "
+            f"{checks.format_list([*map(str, recordings)])}. Check the column 'file'."
+        )
+    labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
+    return {entry.file: entry.segments for entry in labeled_files}

@@ -1,0 +1,251 @@
+"""Agreement of predictions with an expert: kappa, confusion matrix and sleep statistics.
+
+Over several nights, the bias and the limits of agreement of each sleep statistic are computed.
+"""
+
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import mne
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from braindecode_pars._common import checks
+from braindecode_pars._common.sleep_stages import (
+    INCLUDED_STAGES,
+    UNSCORED,
+    are_stages,
+    stage_of,
+    top_to_bottom,
+)
+from braindecode_pars.predictions.night import check_predictions, classes_of, sleep_statistics
+from braindecode_pars.recordings import label_files, readers
+
+#: Number of nights below which no limits of agreement are computed.
+MIN_NIGHTS = 3
+#: Half width of the limits of agreement, in standard deviations of the differences.
+_LIMIT = 1.96
+#: Standard error of a limit, in standard errors of the bias.
+_ERROR_OF_LIMIT = np.sqrt(3)
+
+
+def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    """Compare the predictions of one or several recordings with the labels of an expert.
+
+    The expert label of a window is the label at its center. Windows without an expert label or a
+    prediction are ignored. Sleep stages that the model cannot predict are errors: for a model with
+    the classes wake and N3, each window of N2 is an error.
+
+    Parameters
+    ----------
+    frame : DataFrame | mapping or list of DataFrame
+        Predictions of a recording, as from ``predict_raw``. Or predictions of several nights, as a
+        mapping from the name of a night, or as a list.
+    expert : path | Annotations | mapping or list of them
+        Labels of the expert:
+
+        - path: File of the recording. The labels are read from its annotations, or from a BIDS
+          ``_events.tsv`` or a hypnogram in the same folder.
+        - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
+          ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
+        - mapping or list: Labels of several nights, in the form of ``frame``.
+
+        A label without a duration lasts one window. If the classes of the model are sleep stages,
+        labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
+        stages that a class includes are converted to this class, such as stage 4 to N3. Otherwise,
+        labels must be the class names.
+
+    Returns
+    -------
+    kappa : float | Series
+        Cohen's kappa; of each night if several nights were passed.
+    confusion : DataFrame
+        Number of windows by expert label (rows) and predicted label (columns), over all nights.
+    statistics : DataFrame
+        Sleep statistics (rows) of the predictions and of the expert labels (columns ``predicted``
+        and ``expert``), see :func:`~braindecode_pars.predictions.sleep_statistics`. Empty if the
+        classes of the model are not sleep stages. If several nights were passed,
+        ``statistics["predicted"]`` and ``statistics["expert"]`` have one column per night, and
+        ``statistics["limits"]`` has the columns:
+
+        - ``n_nights``: number of nights in which both values are defined;
+        - ``bias``: mean of the differences, predicted minus expert;
+        - ``lower_limit``, ``upper_limit``: 95 % limits of agreement, ``bias`` ± 1.96 standard
+          deviations of the differences;
+        - ``bias_ci_low``, ``bias_ci_high``, and the same for both limits: 95 % confidence
+          intervals (t distribution);
+        - ``why``: reason if bias and limits are NaN, because fewer than three nights have both
+          values.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``frame`` is not a table of predictions, the labels cannot be read, no window has both an
+        expert label and a prediction, or the nights of ``frame`` and ``expert`` differ.
+
+    Warns
+    -----
+    UserWarning
+        If annotations are not names of classes or sleep stages. The message lists them.
+
+    Notes
+    -----
+    Confidence intervals treat nights as independent: pass one night per subject. If the differences
+    depend on the value itself, constant limits do not apply: see
+    :func:`plotting.bland_altman <braindecode_pars.plotting.bland_altman>`.
+
+    References
+    ----------
+    Cohen 1960, A coefficient of agreement for nominal scales, Educational and Psychological
+    Measurement 20; computed by scikit-learn.
+
+    Bland and Altman 1986, Statistical methods for assessing agreement between two methods of
+    clinical measurement, The Lancet 327(8476).
+
+    Examples
+    --------
+    >>> import mne
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions import agreement
+    >>> onset, label = [0.0, 30.0, 60.0, 90.0], ["W", "W", "N3", "N3"]
+    >>> frame = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
+    >>> expert = mne.Annotations([0, 30, 60], [30, 30, 60], ["Sleep stage W", "N2", "stage 4"])
+    >>> kappa, confusion, statistics = agreement(frame, expert)
+    >>> round(kappa, 2), confusion.loc["N2"].to_dict()
+    (0.6, {'W': 1, 'N2': 0, 'N3': 0})
+    >>> statistics.loc["TST"].to_dict()
+    {'predicted': 1.0, 'expert': 1.5}
+
+    Several nights:
+
+    >>> kappa, confusion, statistics = agreement([frame] * 3, [expert] * 3)
+    >>> kappa.round(2).tolist(), float(statistics["limits"].loc["TST", "bias"])
+    ([0.6, 0.6, 0.6], -0.5)
+    """
+    if not isinstance(frame, Mapping | list | tuple):
+        return _agreement_of_night(frame, expert)
+    frames, experts = (
+        dict(values) if isinstance(values, Mapping) else dict(enumerate(values))
+        for values in (frame, expert)
+    )
+    if not frames or frames.keys() != experts.keys():
+        raise ValueError(
+            f"frame has the nights {', '.join(map(str, frames)) or 'none'}, but expert has "
+            f"{', '.join(map(str, experts)) or 'none'}. Pass the same nights in both."
+        )
+    nights = {}
+    for night, predictions in frames.items():
+        try:
+            nights[night] = _agreement_of_night(predictions, experts[night])
+        except ValueError as error:
+            raise ValueError(f"Night {night}: {error}") from error
+    kappas, confusions, _ = zip(*nights.values(), strict=True)
+    statistics = pd.concat({night: table for night, (*_, table) in nights.items()}, axis=1)
+    labels = [*dict.fromkeys(chain.from_iterable(confusions))]
+    if not statistics.empty:
+        labels = top_to_bottom(labels)
+        statistics = statistics.swaplevel(axis=1)[["predicted", "expert"]]
+        limits = limits_of_agreement(statistics["predicted"] - statistics["expert"])
+        statistics = statistics.join(pd.concat({"limits": limits}, axis=1))
+    confusion = sum(c.reindex(index=labels, columns=labels, fill_value=0) for c in confusions)
+    return pd.Series(kappas, index=[*nights], name="kappa"), confusion, statistics
+
+
+def _agreement_of_night(
+    frame: pd.DataFrame, expert: mne.Annotations | str | Path
+) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+    rows = check_predictions(frame)
+    classes = classes_of(rows)
+    is_sleep, stages = are_stages(classes), {*map(stage_of, classes)}
+
+    def name_of(label: Any) -> str | None:
+        if not is_sleep:
+            return label if label in classes else None
+        stage = stage_of(label)
+        coarser = [c for c, fine in INCLUDED_STAGES.items() if stage in fine]
+        return stage if stage in stages else next((c for c in coarser if c in stages), stage)
+
+    if not isinstance(expert, mne.Annotations):
+        raw, _ = readers.open_recording(expert)
+        expert = label_files.annotations_of(Path(expert), raw)
+    labels = expert.to_data_frame(time_format=None)
+    labels["name"] = labels["description"].map(name_of)
+    if unknown := sorted({*labels["description"][labels["name"].isna()]}):
+        checks.warn_user(
+            f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: expected "
+            f"{'names of sleep stages' if is_sleep else f'one of {checks.format_list(classes)}'}."
+        )
+    durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
+    segments = labels.assign(stop=labels["onset"] + durations).dropna().sort_values("onset")
+    centers = pd.DataFrame({"onset": rows["onset"] + rows["duration"] / 2})
+    matched = pd.merge_asof(centers, segments[["onset", "stop", "name"]], on="onset")
+    expert_labels = matched["name"].where(matched["onset"] < matched["stop"])
+    pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": expert_labels})
+    scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
+    if scored.empty:
+        raise ValueError(
+            "No window has both an expert label and a prediction. Check that the labels and the "
+            "predictions are from the same recording, and that onsets are in seconds from the "
+            "first sample of the recording."
+        )
+    names = [*set(scored.to_numpy().ravel())]
+    order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
+    counts = pd.crosstab(scored["expert"], scored["predicted"])
+    confusion = counts.reindex(index=order, columns=order, fill_value=0)
+    kappa = float(cohen_kappa_score(scored["expert"], scored["predicted"]))
+    statistics = {k: sleep_statistics(rows.assign(label=pairs[k])) for k in pairs if is_sleep}
+    return kappa, confusion, pd.DataFrame(statistics)
+
+
+def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
+    r"""Compute the bias and the 95 % limits of agreement of each sleep statistic over nights.
+
+    With the mean :math:`\bar d` and the sample standard deviation :math:`s` of the differences of
+    :math:`n` nights, the limits are :math:`\bar d \pm 1.96 s`. The standard errors are
+    :math:`s / \sqrt n` for the bias and :math:`\sqrt{3 s^2 / n}` for the limits; the confidence
+    intervals use the t distribution with :math:`n - 1` degrees of freedom.
+
+    Parameters
+    ----------
+    differences : DataFrame
+        Predicted minus expert value of each sleep statistic (rows) and night (columns).
+
+    Returns
+    -------
+    DataFrame
+        One row per sleep statistic; columns as described in
+        :func:`~braindecode_pars.predictions.agreement`.
+
+    References
+    ----------
+    Bland and Altman 1986, Statistical methods for assessing agreement between two methods of
+    clinical measurement, The Lancet 327(8476).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.predictions.expert_agreement import limits_of_agreement
+    >>> limits = limits_of_agreement(pd.DataFrame([[10.0, 20.0, 30.0]], index=["TST"]))
+    >>> limits.loc["TST", ["bias", "lower_limit", "upper_limit"]].tolist()
+    [20.0, 0.3999999999999986, 39.6]
+    """
+    n = differences.count(axis=1)
+    is_enough = n >= MIN_NIGHTS
+    usable = differences.where(is_enough, axis=0)
+    bias, sd = usable.mean(axis=1), usable.std(axis=1)
+    error = stats.t.ppf(0.975, n - 1) * sd / np.sqrt(n)
+    limits = pd.DataFrame({"n_nights": n})
+    for name, distance, ratio in (
+        ("bias", 0.0, 1.0),
+        ("lower_limit", -_LIMIT, _ERROR_OF_LIMIT),
+        ("upper_limit", _LIMIT, _ERROR_OF_LIMIT),
+    ):
+        limits[name] = bias + distance * sd
+        limits[f"{name}_ci_low"] = limits[name] - ratio * error
+        limits[f"{name}_ci_high"] = limits[name] + ratio * error
+    reasons = "defined in " + n.astype(str) + f" nights; at least {MIN_NIGHTS} are required"
+    return limits.assign(why=reasons.mask(is_enough))

@@ -1,0 +1,79 @@
+"""Read and write datasets of braindecode as Zarr folders, without a network.
+
+``push_to_hub`` of braindecode writes a dataset as a Zarr folder, and uploads it to the Hugging Face
+Hub. This module calls the same functions of braindecode for folders on disk.
+"""
+
+import io
+import tempfile
+from pathlib import Path
+
+import mne
+import pandas as pd
+from braindecode.datasets import BaseConcatDataset
+
+from braindecode_pars._common import names
+
+#: File in the folders that ``push_to_hub`` writes.
+_MARK = "format_info.json"
+#: Step of unknown effect. Without it, the reader would assume that no step was applied.
+_UNKNOWN: tuple[str, dict] = ("unknown", {})
+
+
+def find_zarr(folder: Path) -> Path | None:
+    """Return the Zarr folder of a dataset: the folder itself, or a folder in a download of the Hub.
+
+    None if braindecode wrote neither. A dataset in another folder, such as a BIDS dataset, is not
+    searched for, because that folder may contain recordings.
+    """
+    inside = ("dataset.zarr/", "*/*/dataset.zarr/") if (folder / _MARK).is_file() else ()
+    files = (file for place in ("", *inside) for file in sorted(folder.glob(f"{place}zarr.json")))
+    return next((file.parent for file in files if '"dataset_type"' in file.read_text()), None)
+
+
+def read_zarr(folder: Path, *, preload: bool) -> BaseConcatDataset:
+    """Read a dataset that braindecode wrote.
+
+    Parameters
+    ----------
+    folder : Path
+        Zarr folder, from :func:`find_zarr`.
+    preload : bool
+        Whether to read all samples into memory. If False, braindecode writes them uncompressed to a
+        hidden folder next to ``folder`` and maps them into memory.
+
+    Raises
+    ------
+    ImportError
+        If the package zarr is missing.
+    """
+    names.extra_module("zarr")
+    with mne.use_log_level("error"):
+        dataset = BaseConcatDataset._load_from_zarr_inline(folder, preload)
+        for part in dataset.datasets:
+            getattr(part, "raw", None)  # creates the MNE object, which MNE logs
+    return dataset
+
+
+def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
+    """Write a dataset as a Zarr folder. See :meth:`SignalStore.to_zarr`."""
+    for package in ("zarr", "huggingface_hub"):  # braindecode requires both
+        names.extra_module(package)
+    if folder.exists():
+        raise FileExistsError(f"{folder} already exists. Pass a new folder.")
+    for part in dataset.datasets:
+        part.raw_preproc_kwargs = [_UNKNOWN]
+        labels = getattr(part, "metadata", pd.DataFrame(columns=["target"]))["target"]
+        read = pd.read_csv(io.StringIO(labels.to_csv(sep="\t")), sep="\t")["target"]
+        for label, value in zip(labels, read, strict=True):
+            if isinstance(label, str) and label != value:
+                raise ValueError(
+                    f"The label {label!r} would be read as {value!r}, because braindecode stores "
+                    "labels as text. Use integers, or names that are neither numbers nor missing "
+                    "values."
+                )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        written = Path(temporary, folder.name)
+        dataset._convert_to_zarr_inline(written, compression="blosc", compression_level=5)
+        written.rename(folder)  # an interrupted call leaves no incomplete dataset

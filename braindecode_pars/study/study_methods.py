@@ -1,0 +1,366 @@
+"""Methods of a study, and the steps in which they are scored."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from braindecode_pars import pretrained
+from braindecode_pars._common import checks, names
+from braindecode_pars.baselines import make_methods
+from braindecode_pars.estimators import PARSClassifier, PARSEmbedder
+from braindecode_pars.evaluation import cache, leaks, splitting
+from braindecode_pars.evaluation.controls import UNCHANGED
+from braindecode_pars.pretext import base
+from braindecode_pars.pretrained import cards
+
+#: Pretext tasks of a study. The first task is used in the primary comparison.
+TASKS = ("pars", "features")
+#: Groups of methods of the effort "default", and control analyses.
+GROUPS = ("baselines", "primary", "tasks", "bundled", "ensemble", "networks", "controls")
+#: Number of folds of subjects. Each subject is tested once in every draw.
+N_FOLDS = 2
+#: Minimum number of channels for the tangent space to be the baseline specified in advance.
+MIN_CHANNELS_OF_TANGENT_SPACE = 8
+#: Minimum duration of a window for which the bundled sleep encoder is included, in seconds.
+SLEEP_SECONDS = 20
+#: Number of epochs of published networks. With fewer epochs, they do not learn.
+PUBLISHED_EPOCHS = 15
+#: Name of the pretraining with the targets of other windows.
+SHAM = "sham pretraining"
+#: Name of the encoder without pretraining.
+RANDOM = "random initialization"
+#: Name of the baseline specified in advance for few channels.
+HAND_CRAFTED = "hand-crafted features"
+#: Name of the baseline specified in advance for many channels.
+TANGENT = "Riemannian tangent space"
+#: Additional data of methods that are pretrained on this dataset.
+UNLABELED = "unlabeled windows of all subjects except the test subjects"
+#: Additional data of encoders that were pretrained on other data.
+OTHER_SUBJECTS = "recordings of other subjects"
+#: Additional data of subject-centered features.
+TEST_SUBJECT = "unlabeled windows of the test subject"
+
+
+@dataclass(frozen=True)
+class Method:
+    """Method that is scored in a study.
+
+    Attributes
+    ----------
+    name : str
+        Name in tables and figures. It is unique together with ``pretraining``.
+    kind : str
+        "pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network".
+    views : tuple of str
+        Names of feature sets, as in :class:`~braindecode_pars.FewLabelsClassifier`. Each feature
+        set has its own linear classifier. Empty if the method has an ``estimator``.
+    encoder : str | None
+        Encoder pretrained on other data. None if the encoder is trained in the study, or if the
+        method has no encoder.
+    task : str | None
+        Pretext task, if the encoder is pretrained on this dataset. Otherwise None.
+    pretraining : int
+        Seed of the pretraining or of the random initialization.
+    estimator : estimator | None
+        Classifier that is trained on windows in every draw. None if the method has ``views``.
+    references : tuple of str
+        Names of the methods with which this method is compared.
+    additional_data : str
+        Data that the method uses in addition to the labeled subjects.
+    """
+
+    name: str
+    kind: str
+    views: tuple[str, ...] = ()
+    encoder: str | None = None
+    task: str | None = None
+    pretraining: int = 0
+    estimator: BaseEstimator | None = field(default=None, compare=False)
+    references: tuple[str, ...] = ()
+    additional_data: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the classifier, encoder or pretext task.
+
+        If the estimator cannot be identified, the digest is random, so that scores are not reused.
+        """
+        estimator: Any = self.estimator
+        if estimator is None:
+            estimator = PARSEmbedder(self.task, encoder=self.encoder)
+        try:
+            return cache.digest(cache.describe_estimator(estimator))
+        except ValueError as error:
+            checks.warn_user(
+                f"Method {self.name!r} is scored again in every call, because it cannot be "
+                f"identified: {error}."
+            )
+            return secrets.token_hex(6)
+
+
+class StepStatus(StrEnum):
+    """State of a step."""
+
+    TO_COME = "to come"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class StudyStep:
+    """Unit of work of a study: methods that are scored in one process.
+
+    If a step is interrupted, it is repeated from its beginning.
+
+    Attributes
+    ----------
+    name : str
+        Name of the step.
+    group : str
+        Group of methods, such as "primary".
+    methods : tuple of Method
+        Methods that are scored.
+    fold : int | None
+        Fold in which the methods are scored. If None, they are scored in all folds.
+    control : str
+        Control signal. By default, the recorded signal.
+    """
+
+    name: str
+    group: str
+    methods: tuple[Method, ...]
+    fold: int | None = None
+    control: str = UNCHANGED
+
+    @property
+    def slug(self) -> str:
+        """Name of the step in file names."""
+        return "".join(c if c.isalnum() else "-" for c in self.name.lower())
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the methods of the step."""
+        return cache.digest([method.digest for method in self.methods])
+
+
+def make_steps(
+    n_chans: int,
+    tasks: Sequence[str],
+    encoders: Mapping[str, Any],
+    further: Mapping[str, BaseEstimator],
+    n_pretrainings: int = 3,
+) -> list[StudyStep]:
+    """Return all steps of a study in the order in which they are run.
+
+    The baselines are first, because they take seconds, followed by the primary comparison.
+
+    Parameters
+    ----------
+    n_chans : int
+        Number of channels. With one channel, the tangent space is omitted.
+    tasks : sequence of str
+        Pretext tasks. The first task is used in the primary comparison and by the networks.
+    encoders : mapping of str to encoder
+        Encoders pretrained on other data.
+    further : mapping of str to estimator
+        Additional baselines of the user, by name.
+    n_pretrainings : int
+        Number of pretrainings of the first task in each fold. Further tasks have one pretraining
+        less.
+
+    Raises
+    ------
+    ValueError
+        If two methods have the same name.
+    """
+    steps = [
+        *_baseline_steps(n_chans, further),
+        *_pretraining_steps(tasks[0], "primary", n_pretrainings),
+        *(step for t in tasks[1:] for step in _pretraining_steps(t, "tasks", n_pretrainings - 1)),
+        *_bundled_steps(n_chans, encoders),
+        *_network_steps(n_chans, tasks[0]),
+    ]
+    names = [step.methods[0].name.lower() for step in steps if step.fold is None]
+    if repeated := [name for name in further if names.count(name.lower()) > 1]:
+        raise ValueError(
+            f"methods contains the name {repeated[0]!r}, which is also the name of another method "
+            "of the study. Use a different name."
+        )
+    return steps
+
+
+def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
+    """Yield steps with a pretraining and its sham; in group "primary", also a random encoder."""
+    name = f"{task_label(task)} pretraining"
+    sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
+    for seed in range(n_pretrainings):
+        shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
+        trained = shared | dict(task=task, additional_data=UNLABELED)
+        methods = [
+            Method(name, "pretrained", references=(sham, RANDOM), **trained),
+            Method(sham, "sham", **trained),
+        ]
+        if group == "primary":
+            methods.append(Method(RANDOM, "random", **shared))
+        for fold in range(N_FOLDS):
+            yield StudyStep(f"{name} {seed + 1}, fold {fold + 1}", group, tuple(methods), fold)
+
+
+def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Iterator[StudyStep]:
+    views = {"log band power": "band_power", HAND_CRAFTED: "hand_crafted"}
+    if n_chans > 1:
+        views[TANGENT] = "tangent_space"
+    for name, view in views.items():
+        yield StudyStep(name, "baselines", (Method(name, "baseline", (view,)),))
+    for name, estimator in further.items():
+        yield StudyStep(name, "baselines", (Method(name, "baseline", estimator=estimator),))
+
+
+def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
+    for name, encoder in encoders.items():
+        has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
+        method = Method(
+            f"{name} (pretrained on other data)",
+            "bundled",
+            views=("encoder",),
+            encoder=encoder,
+            references=(RANDOM,),
+            additional_data="" if has_no_subjects else OTHER_SUBJECTS,
+        )
+        yield StudyStep(method.name, "bundled", (method,))
+    if "small" in encoders:
+        ensemble = Method(
+            "feature ensemble",
+            "ensemble",
+            views=("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
+            encoder=encoders["small"],
+            references=(baseline_name(n_chans),),
+            additional_data=OTHER_SUBJECTS,
+        )
+        yield StudyStep(ensemble.name, "ensemble", (ensemble,))
+
+
+def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
+    """Yield steps of networks: from scratch, fine-tuned with the same settings, and published."""
+    settings: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
+    scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **settings))
+    fine_tuned = Method(
+        f"{task_label(task)}, fine-tuned",
+        "network",
+        task=task,
+        estimator=PARSClassifier(None, **settings),
+        references=(scratch.name,),
+        additional_data=UNLABELED,
+    )
+    for fold in range(N_FOLDS):
+        yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, fine_tuned), fold)
+    names = ["eegnet", *["shallow"] * (n_chans > 1)]
+    for name, estimator in make_methods(names, finetune_epochs=PUBLISHED_EPOCHS).items():
+        yield StudyStep(name, "published", (Method(name, "network", estimator=estimator),))
+
+
+def task_label(task: str) -> str:
+    """Return the name of a pretext task in tables: PARS, MAE, features, or its class name."""
+    name = base.find_task(task).__name__
+    return name if name.lower() == task.lower() else task.rpartition(":")[2]
+
+
+def baseline_name(n_chans: int) -> str:
+    """Return the name of the baseline that is specified in advance for a number of channels."""
+    return TANGENT if n_chans >= MIN_CHANNELS_OF_TANGENT_SPACE else HAND_CRAFTED
+
+
+def choose_steps(
+    steps: Sequence[StudyStep],
+    groups: Collection[str],
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+) -> list[StudyStep]:
+    """Return the steps with the selected methods.
+
+    Parameters
+    ----------
+    steps : sequence of StudyStep
+        All steps.
+    groups : collection of str
+        Groups of the effort, which are used if ``only`` is empty.
+    only : collection of str
+        Groups or names of methods to run, case-insensitive.
+    without : collection of str
+        Groups or names of methods to exclude, case-insensitive.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, no method is selected, or a sham is selected without its pretraining.
+    """
+    known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
+    lower = {name.lower(): name for name in known}
+    if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
+        raise ValueError(
+            f"only and without got unknown names: {checks.format_list(unknown)}. Use names of "
+            f"groups or methods: {', '.join(sorted(known))}."
+        )
+    wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
+    chosen = []
+    for step in steps:
+        names = {method: {step.group, method.name} for method in step.methods}
+        methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
+        chosen += [replace(step, methods=tuple(methods))] if methods else []
+    if not chosen:
+        raise ValueError(
+            "No method is selected by only and without. Select at least one method. Control "
+            "analyses (group 'controls') also require the group 'primary'."
+        )
+    for kinds in ([method.kind for method in step.methods] for step in chosen):
+        if "sham" in kinds and "pretrained" not in kinds:
+            raise ValueError(
+                f"only and without select {SHAM!r}, but not the pretraining from which it takes "
+                "its number of steps. Select both, or neither."
+            )
+    return chosen
+
+
+def usable_encoders(
+    encoders: Mapping[str, Any] | None, corpus: splitting.Corpus
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the encoders that a study can use, and the reasons why other encoders are excluded.
+
+    An encoder is excluded if it requires another sampling rate, or if its pretraining data include
+    subjects of this dataset. If the corpus of this dataset or of the encoder is unknown, a warning
+    lists the subjects on which the encoder may have been pretrained.
+
+    If ``encoders`` is None, the bundled encoder ``small`` is checked, and for windows of 20 s or
+    longer also ``pars-sleep``.
+    """
+    if encoders is None:
+        is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
+        rows = names.ENCODERS.items()
+        encoders = {name: name for name, row in rows if is_sleep or not row.is_for_sleep}
+    usable, reasons, usable_cards = {}, [], {}
+    for name, encoder in encoders.items():
+        card = pretrained.load_encoder(encoder).card
+        n_seen = len(leaks.leaked_subjects_on_cards([card], corpus.corpus_subjects))
+        if card.sfreq not in (None, corpus.X.sfreq):
+            reasons.append(
+                f"Encoder {name!r} was excluded: it requires a sampling rate of {card.sfreq:g} Hz, "
+                f"but the windows have {corpus.X.sfreq:g} Hz. To include the encoder, load the "
+                f"recordings with sfreq={card.sfreq:g}."
+            )
+        elif n_seen:
+            reasons.append(
+                f"Encoder {name!r} was excluded: it was pretrained on {n_seen} of the subjects of "
+                "this dataset (data leakage)."
+            )
+        else:
+            usable[name], usable_cards[name] = encoder, [card]
+    cards.warn_unknown_corpora(usable_cards, corpus.corpus_subjects.values())
+    return usable, reasons

@@ -1,0 +1,70 @@
+"""Adaptation to a recording: labels of annotations or of a table, and rescaled signals."""
+
+from __future__ import annotations
+
+import mne
+import numpy as np
+import pytest
+from support.small_estimators import save_ensemble
+
+from braindecode_pars import FewLabelsClassifier
+from braindecode_pars.baselines.new_subject import first_of_each_class
+from braindecode_pars.predictions.adaptation import adapted_to
+from braindecode_pars.predictions.recording import class_texts
+from braindecode_pars.windows.convert import as_windows
+
+
+@pytest.fixture(scope="module")
+def ensemble(nights, tmp_path_factory):
+    folder = save_ensemble(nights, tmp_path_factory.mktemp("ensemble"))
+    with pytest.warns(UserWarning, match="not saved"):  # parameters that only matter for fit
+        return FewLabelsClassifier.load(folder)
+
+
+@pytest.mark.parametrize(
+    "case", ["annotations", "marks", "other names", "unknown names", "one class"]
+)
+def test_labels_of_annotations(nights, ensemble, tmp_path, case):
+    """The first two windows of each class have an annotation with their sleep stage."""
+    names = class_texts(ensemble)
+    windows = as_windows(nights.datasets[0])
+    is_labeled = first_of_each_class(windows.labels, 2)
+    if case == "one class":
+        is_labeled = is_labeled & (windows.labels == windows.labels[0])
+    first = np.flatnonzero(is_labeled)
+    texts = [names[code] for code in windows.labels[first]]
+    classes = {}
+    if case == "marks":
+        classes = dict(zip(names, names, strict=True))
+    if case in ("other names", "unknown names"):
+        texts = [f"stage {text}" for text in texts]
+        classes = {f"stage {name}": name for name in names if case == "other names"}
+    # A label without a duration applies to the window that starts at its onset, as in fit. Windows
+    # that a label covers partly are unlabeled.
+    duration = {"marks": 0.0, "annotations": 44.0}.get(case, 30.0)
+    raw = nights.datasets[0].raw.copy()
+    raw.set_annotations(mne.Annotations(30.0 * first, duration, texts))
+    raw.save(tmp_path / "P09_raw.fif", verbose="error")
+    adapted, basis = adapted_to(ensemble, tmp_path / "P09_raw.fif", classes, rescale=False)
+    labels = None
+    if case in ("unknown names", "one class"):  # calibration requires two classes
+        assert "unlabeled" in basis
+    else:
+        assert f"2 {names[0]}" in basis
+        labels = np.where(is_labeled, windows.labels, -1)
+    expected = ensemble.adapt(windows, labels).predict_proba(windows)
+    np.testing.assert_allclose(adapted.predict_proba(windows), expected, atol=2e-4)
+
+
+def test_signals_are_rescaled_on_request(nights, ensemble, tmp_path):
+    raw = nights.datasets[0].raw.copy()
+    raw.save(tmp_path / "P09_raw.fif", verbose="error")
+    raw.apply_function(lambda signals: 8 * signals, picks="all")
+    raw.save(tmp_path / "P10_raw.fif", verbose="error")
+    windows = as_windows(nights.datasets[0])
+    original, scaled, not_rescaled = (
+        adapted_to(ensemble, tmp_path / file, {}, rescale=rescale)[0].predict_proba(windows)
+        for file, rescale in (("P09_raw.fif", True), ("P10_raw.fif", True), ("P10_raw.fif", False))
+    )
+    np.testing.assert_allclose(scaled, original, atol=2e-4)
+    assert np.abs(not_rescaled - original).max() > 0.01

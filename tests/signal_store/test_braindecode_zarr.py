@@ -1,0 +1,181 @@
+"""Datasets that braindecode wrote in Zarr format, read and written without a network."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from dataclasses import replace
+
+import mne
+import numpy as np
+import pytest
+from braindecode.datasets import BaseConcatDataset, RawDataset, WindowsDataset
+from support.labeled_stores import check_equal
+
+from braindecode_pars import datasets
+from braindecode_pars._common import names
+from braindecode_pars.recordings import braindecode_zarr
+from braindecode_pars.recordings.braindecode_zarr import find_zarr, read_zarr, write_zarr
+from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.convert import as_windows
+from braindecode_pars.windows.preprocessing import Preprocessing
+
+zarr = pytest.importorskip("zarr", reason="requires the extra zarr")
+
+
+@pytest.fixture(autouse=True)
+def without_network(monkeypatch):
+    def refuse(*args):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.fixture(scope="module")
+def nights():
+    """Three recordings with positions and further columns in the descriptions."""
+    made = datasets.simulated.sleep(n_subjects=3, hours=0.04, n_chans=2, sfreq=100)
+    for number, night in enumerate(made.datasets):
+        night.set_description(dict(subject=f"P0{number}", age=30.5 + number), overwrite=True)
+        night.raw.set_montage("standard_1020", verbose="error")
+    return made
+
+
+@pytest.fixture(scope="module")
+def store(nights, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores") / "store"
+    return SignalStore.create(folder, nights, dtype="float32", low=0.5, mains=30, verbose=0)
+
+
+@pytest.fixture(scope="module")
+def written(store, tmp_path_factory):
+    """Folder of a dataset, as it is downloaded from the Hub."""
+    root = tmp_path_factory.mktemp("hub")
+    (root / "format_info.json").touch()
+    store.to_zarr(root / "sourcedata" / "braindecode" / "dataset.zarr")
+    return root
+
+
+def test_a_store_is_restored_from_the_dataset_that_it_wrote(store, written, tmp_path):
+    restored = SignalStore.create(tmp_path / "store", written, dtype="float32", verbose=0)
+    assert (restored.sfreq, restored.subjects) == (store.sfreq, store.subjects)
+    check_equal(restored.labeled_windows(), store.labeled_windows())
+    for signal in range(len(store)):
+        crops = [s.crops([signal], [0], 14_000) for s in (restored, store)]
+        np.testing.assert_array_equal(*crops)
+    assert store.preprocessing.reference == "as recorded"
+    assert restored.preprocessing == Preprocessing(sfreq=100.0)  # unknown, and not "none"
+
+
+def test_the_dataset_is_that_of_braindecode(store, written):
+    """Read by braindecode alone, with the same windows and metadata."""
+    folder = find_zarr(written)
+    dataset = BaseConcatDataset._load_from_zarr_inline(folder, preload=True)
+    check_equal(dataset, store.labeled_windows())
+    expected = store.labeled_windows().get_metadata()
+    assert dataset.get_metadata().to_dict("list") == expected.to_dict("list")
+
+
+@pytest.mark.parametrize("preload", [True, False])
+def test_the_windows_of_a_folder_are_loaded_as_labeled_windows(store, written, preload, capsys):
+    settings = {} if preload else dict(preload=False)
+    windows = datasets.load(written, **settings)
+    check_equal(windows, store.labeled_windows())
+    read, expected = as_windows(windows), as_windows(store.labeled_windows())
+    assert read.y.tolist() == expected.y.tolist()
+    assert read.recordings["preprocessing"][0].reference is None
+    assert capsys.readouterr().out == ""
+
+
+def test_a_store_without_labels_writes_recordings(nights, tmp_path):
+    raws = BaseConcatDataset(
+        [RawDataset(night.raw, night.description) for night in nights.datasets]
+    )
+    first = SignalStore.create(tmp_path / "first", raws, dtype="float32", verbose=0)
+    first.to_zarr(tmp_path / "dataset.zarr")
+    again = SignalStore.create(tmp_path / "again", tmp_path / "dataset.zarr", dtype="float32")
+    assert again.n_labeled_windows == 0
+    pairs = zip(again._recordings, first._recordings, strict=True)
+    for recording, expected in pairs:
+        known = dict(source=recording.source, preprocessing=recording.preprocessing)
+        assert recording == replace(expected, **known)
+    with pytest.raises(ValueError, match="labels"):
+        again.labeled_windows()
+    with pytest.raises(TypeError, match="subject"):
+        SignalStore.create(tmp_path / "third", tmp_path / "dataset.zarr", subject=r"(\d)")
+
+
+def test_an_existing_folder_is_not_replaced_and_a_failed_call_leaves_nothing(
+    store, written, tmp_path, monkeypatch
+):
+    with pytest.raises(FileExistsError, match=r"dataset\.zarr"):
+        store.to_zarr(find_zarr(written))
+    save = BaseConcatDataset._convert_to_zarr_inline
+
+    def fail(self, path, **options):
+        save(self, path, **options)
+        raise OSError("no space left")
+
+    monkeypatch.setattr(BaseConcatDataset, "_convert_to_zarr_inline", fail)
+    with pytest.raises(OSError, match="space"):
+        store.to_zarr(tmp_path / "dataset.zarr")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_another_zarr_folder_is_refused(tmp_path):
+    group = zarr.create_group(tmp_path / "other")
+    for read in (datasets.load, lambda path: SignalStore.create(tmp_path / "store", path)):
+        with pytest.raises(FileNotFoundError, match=r"other.*\.edf"):
+            read(tmp_path / "other")
+    group.attrs.update(dataset_type="images", n_datasets=1)
+    zarr.create_group(tmp_path / "other" / "recording_0")
+    with pytest.raises(ValueError, match="images"):
+        datasets.load(tmp_path / "other")
+
+
+def test_a_bids_dataset_is_not_read_from_a_zarr_folder_in_it(written, tmp_path):
+    """Without the file that push_to_hub writes, a folder is searched for recordings."""
+    shutil.copytree(written, tmp_path / "bids", ignore=lambda *_: ["format_info.json"])
+    assert find_zarr(tmp_path / "bids") is None
+    assert find_zarr(written).name == "dataset.zarr"
+
+
+@pytest.mark.parametrize("label", ["1", "NA", "1e3"])
+def test_labels_that_would_be_read_as_another_value_are_refused(store, label, tmp_path):
+    windows = store.labeled_windows()
+    windows.datasets[1].metadata["target"] = [label] * 5
+    with pytest.raises(ValueError, match=repr(label)):
+        write_zarr(windows, tmp_path / "dataset.zarr")
+    names_of_labels = ["N2", "None of both", "left\thand", "R", "1 or 2"]
+    windows.datasets[1].metadata["target"] = names_of_labels
+    for number in (0, 2):
+        windows.datasets[number].metadata["target"] = "N1"
+    write_zarr(windows, tmp_path / "dataset.zarr")
+    read = read_zarr(tmp_path / "dataset.zarr", preload=True)
+    assert read.datasets[1].y == names_of_labels
+
+
+def test_windows_of_epochs_are_loaded(store, tmp_path):
+    parts = []
+    for part in store.labeled_windows().datasets:
+        data = np.stack([window for window, *_ in part])
+        numbers = np.arange(len(part))
+        events = np.column_stack([part.crop_inds[:, 1], 0 * numbers, numbers])
+        epochs = mne.EpochsArray(
+            data, part.raw.info, events, metadata=part.metadata, verbose="error"
+        )
+        parts.append(WindowsDataset(epochs, part.description))
+    write_zarr(BaseConcatDataset(parts), tmp_path / "dataset.zarr")
+    windows = datasets.load(tmp_path / "dataset.zarr")
+    np.testing.assert_array_equal(windows[5][0], store.labeled_windows()[5][0])
+    with pytest.raises(TypeError, match="use_mne_epochs=False"):
+        SignalStore.create(tmp_path / "store", tmp_path / "dataset.zarr")
+
+
+def test_the_error_without_zarr_names_the_extra(written, monkeypatch):
+    def missing(name):
+        raise names.with_extra(ModuleNotFoundError(name=name))
+
+    monkeypatch.setattr(braindecode_zarr.names, "extra_module", missing)
+    with pytest.raises(ImportError, match=r"braindecode_pars\[zarr\]"):
+        datasets.load(written)
