@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import product
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -616,13 +617,27 @@ def test_scores_are_equal_to_those_of_neuroatlas_bench():
 
 
 def test_the_page_of_neuroatlas_states_what_is_significant():
-    page = "4 to 40 Hz mean"
-    assert float(neuroatlas_number(page, "small - random encoder", "p_holm")) < 0.05
-    assert float(neuroatlas_number(page, "PARS - PARS, sham", "p_holm")) > 0.05
+    for band in ("4 to 40 Hz", "0.5 to 45 Hz"):
+        assert float(neuroatlas_number(f"{band} mean", "small - random encoder", "p_holm")) < 0.05
+    for tokens, reference in product(("mean", "concatenated"), ("PARS, sham", "random encoder")):
+        difference = f"PARS - {reference}"
+        assert float(neuroatlas_number(f"4 to 40 Hz {tokens}", difference, "p_holm")) > 0.05
     scores = neuroatlas_scores()
-    pretrained = scores[scores["method"].str.startswith("PARS") & scores["control"].eq("none")]
-    counts = pretrained.groupby(["band", "tokens", "method", "subject"])["pretraining_seed"]
-    assert counts.nunique().eq(3).all()
+    pretrained = scores[scores["method"].str.startswith("PARS")]
+    counts = pretrained.groupby(["control", "band", "tokens", "method", "subject"])
+    n_seeds = counts["pretraining_seed"].nunique()
+    methods = n_seeds["none"].index.get_level_values("method")
+    expected = np.where(methods.str.contains("4 s"), 3, 2)
+    assert n_seeds["none"].eq(expected).all()
+    assert n_seeds["added rhythm"].eq(2).all()
     assert scores["value"].notna().all()
+
+
+def test_the_page_of_neuroatlas_states_which_pretrainings_learned():
     losses = pd.read_csv(NEUROATLAS / "losses.csv", comment="#")
-    assert losses[losses["method"].str.startswith("PARS")]["relative_loss"].min() > 0.95
+    held_out = losses.groupby("method")["held_out_loss"]
+    assert held_out.get_group("PARS, sham").round(3).tolist() == [1.018] * 6
+    pars = held_out.get_group("PARS").sort_values()
+    assert pars.round(2).iloc[[0, 4, 5]].tolist() == [0.88, 0.95, 1.02]
+    is_earlier = losses["method"].str.contains("4 s")
+    assert losses[is_earlier]["relative_loss"].min() > 0.95

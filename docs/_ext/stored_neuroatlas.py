@@ -24,17 +24,22 @@ __all__ = [
 ]
 
 FOLDER = MEASURED / "neuroatlas"
-RANDOM, SHAM = "random encoder", "PARS, sham"
+RANDOM, PARS, SHAM = "random encoder", "PARS", "PARS, sham"
+#: The earlier pretraining, in which PARS did not learn its pretext task.
+PARS_4_S, SHAM_4_S = "PARS, windows of 4 s", "PARS, sham, windows of 4 s"
 LOG_BAND_POWER = "log band power"
 #: Methods in the order of the table.
 METHODS = (
     *(LOG_BAND_POWER, "hand-crafted features", "tangent space"),
-    *(RANDOM, SHAM, "PARS", "pars-sleep", "small"),
+    *(RANDOM, SHAM, PARS, SHAM_4_S, PARS_4_S, "pars-sleep", "small"),
 )
 #: Stored names of token features, and their names in the table.
 TOKENS = {"": "", "mean": "mean of tokens", "concatenated": "concatenated tokens"}
 #: Comparisons within a band and with the same token features; the first is the primary one.
-COMPARED = (("PARS", SHAM), ("PARS", RANDOM), ("pars-sleep", RANDOM), ("small", RANDOM))
+COMPARED = (
+    *((PARS, SHAM), (PARS, RANDOM), (PARS_4_S, SHAM_4_S), (PARS_4_S, RANDOM)),
+    *(("pars-sleep", RANDOM), ("small", RANDOM)),
+)
 #: Comparisons with a method without tokens.
 ACROSS = (("small", LOG_BAND_POWER), ("small", "tangent space"))
 #: Control of the scores that are not from the positive control.
@@ -144,11 +149,13 @@ def neuroatlas_number(selection: str, what: str, part: str = "mean_difference") 
 
 
 def neuroatlas_losses() -> pd.DataFrame:
-    """Return steps, time and relative training loss of the pretrainings, by band and method."""
+    """Return steps, time and relative losses of the pretrainings, by band and method."""
     stored = pd.read_csv(FOLDER / "losses.csv", comment="#")
+    order = [*METHODS, *sorted({*stored["method"]} - {*METHODS})]
+    stored["method"] = pd.Categorical(stored["method"], order)
+    stored["band"] = pd.Categorical(stored["band"], sorted({*stored["band"]}, key=_lowest)[::-1])
     rows = []
-    for (band, method), part in stored.groupby(["band", "method"], sort=False):
-        losses = part["relative_loss"]
+    for (band, method), part in stored.groupby(["band", "method"], observed=True):
         rows.append(
             {
                 "band": str(band),
@@ -156,11 +163,17 @@ def neuroatlas_losses() -> pd.DataFrame:
                 "pretrainings": str(len(part)),
                 "steps": " and ".join(f"{n:,}" for n in sorted({*part["steps"]})),
                 "CPU seconds": f"{part['cpu_seconds'].mean():.0f}",
-                "relative training loss": f"{losses.mean():.3f} "
-                f"({losses.min():.3f} to {losses.max():.3f})",
+                "relative training loss": _mean_and_range(part["relative_loss"]),
+                "relative held-out loss": _mean_and_range(part["held_out_loss"]),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _mean_and_range(losses: pd.Series) -> str:
+    if losses.isna().all():
+        return ""
+    return f"{losses.mean():.3f} ({losses.min():.3f} to {losses.max():.3f})"
 
 
 def equality_table() -> pd.DataFrame:

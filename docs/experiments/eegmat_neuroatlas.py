@@ -6,9 +6,10 @@
     python docs/experiments/eegmat_neuroatlas.py equality OUT --eeg FOLDER
 
 FOLDER contains the recordings of EEGMAT in any subfolder: all 36 subjects, or a part of them. The
-first command pretrains PARS and its sham with the default settings of the estimators and a fixed
-number of epochs, without the labels and without the recordings of one group of subjects, which is
-tested later. An interrupted command resumes when it is run again. ``scores`` writes
+first command pretrains PARS and its sham with the default settings of the estimators, without the
+labels and without the recordings of one group of subjects, which is tested later. The pretraining
+on windows of 10 s has the default number of epochs; the earlier pretraining on windows of 4 s has a
+fixed number of epochs. An interrupted command resumes when it is run again. ``scores`` writes
 ``docs/measured/neuroatlas/scores.csv``. ``features`` writes features for ``neuroatlas_bench.py``,
 and ``equality`` compares the scores of that script with the scores of this package.
 """
@@ -21,7 +22,7 @@ import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,12 +42,33 @@ MEASURED = Path(__file__).parents[1] / "measured" / "neuroatlas"
 #: Passbands in Hz: the default of NeuroAtlas, and the passband of the published files.
 BANDS = {"4 to 40 Hz": (4.0, 40.0), "0.5 to 45 Hz": (0.5, 45.0)}
 N_GROUPS, SEEDS = 3, (0, 1, 2)
-#: Pretrainings: whether they are a sham, and their number of epochs. With 16 subjects, an epoch has
-#: 30 steps. The long pretraining, with the default maximum of steps of the estimators, is run once
-#: and not scored.
-LONG = "PARS, 67 epochs"
-KINDS = {"PARS": (False, 10), "PARS, sham": (True, 10), LONG: (False, 67)}
-SCORED = ("PARS", "PARS, sham")
+
+
+class Pretraining(NamedTuple):
+    """Settings of a pretraining that are not the same for all pretrainings."""
+
+    is_sham: bool
+    #: Duration of the pretraining windows; windows that are scored have 4 s.
+    window_seconds: float
+    #: If None, the default: at most 2,000 steps, and fewer if the held-out loss increases.
+    epochs: int | None
+    bands: tuple[str, ...]
+    seeds: tuple[int, ...] = SEEDS
+
+
+#: The long pretraining is run once for each band and not scored. With windows of 4 s of 16
+#: subjects, an epoch has 30 steps.
+LONG = "PARS, windows of 4 s, 67 epochs"
+KINDS = {
+    "PARS": Pretraining(False, 10.0, None, ("4 to 40 Hz",), (0, 1)),
+    "PARS, sham": Pretraining(True, 10.0, None, ("4 to 40 Hz",), (0, 1)),
+    "PARS, windows of 4 s": Pretraining(False, 4.0, 10, (*BANDS,)),
+    "PARS, sham, windows of 4 s": Pretraining(True, 4.0, 10, (*BANDS,)),
+    LONG: Pretraining(False, 4.0, 67, (*BANDS,)),
+}
+SCORED = tuple(kind for kind in KINDS if kind != LONG)
+#: Pretrainings and number of seeds of the positive control.
+CONTROL_KINDS, N_CONTROL_SEEDS = ("PARS", "PARS, sham"), 2
 BUNDLED = ("small", "pars-sleep")
 RANDOM = "random encoder"
 #: Added rhythm of the positive control: frequency in Hz, and amplitude as a multiple of the
@@ -56,12 +78,14 @@ RHYTHM_HZ, RHYTHM_AMPLITUDE = 25.0, 0.5
 SAMPLE = "bundled sample, 0.5 to 45 Hz"
 EXPECTED = Path(__file__).parents[2] / "tests" / "evaluation" / "neuroatlas_bench.json"
 MEAN, CONCATENATED, NONE = "mean", "concatenated", ""
+NO_CONTROL, ADDED_RHYTHM = "none", "added rhythm"
 
 
-def read(eeg: Path, band: str, *, rhythm: bool = False) -> BaseConcatDataset:
+def read(eeg: Path, band: str, *, rhythm: bool = False, **settings: Any) -> BaseConcatDataset:
     """Return the windows in a passband; with ``rhythm``, of the positive control."""
     low, high = BANDS[band]
-    windows = datasets.eegmat.load(eeg, **neuroatlas.EEGMAT | dict(low=low, high=high))
+    settings = neuroatlas.EEGMAT | dict(low=low, high=high) | settings
+    windows = datasets.eegmat.load(eeg, **settings)
     for recording in windows.datasets if rhythm else ():
         if recording.description["condition"] == "arithmetic":
             times = recording.raw.times
@@ -81,37 +105,54 @@ def folder_of(out: Path, band: str, kind: str, seed: int, group: int) -> Path:
 
 
 def pretrain(out: Path, eeg: Path, bands: list[str]) -> None:
-    for band in bands:
-        windows = read(eeg, band)
-        for seed, group, kind in product(SEEDS, range(N_GROUPS), KINDS):
-            folder, (sham, epochs) = folder_of(out, band, kind, seed, group), KINDS[kind]
-            is_skipped = kind == LONG and (seed, group) != (0, 0)
-            if is_skipped or (folder / "loss.json").exists():
-                continue
-            excluded = groups_of(windows)[group]
-            used = [ds for ds in windows.datasets if ds.description["subject"] not in excluded]
-            embedder = PARSEmbedder(
-                "pars", sham=sham, pretrain_epochs=epochs, random_state=seed, verbose=0
-            )
-            begin = time.process_time()
-            embedder.fit(BaseConcatDataset(used)).save(folder)
-            row: dict[str, Any] = dict(band=band, method=kind, pretraining_seed=seed, group=group)
-            row["steps"] = embedder.encoder_card_.n_steps
-            row["cpu_seconds"] = time.process_time() - begin
-            row["relative_loss"] = float(embedder.history_["train_loss_relative"].iloc[-1])
-            (folder / "loss.json").write_text(json.dumps(row))
-            print(folder.name, row["steps"], row["cpu_seconds"], row["relative_loss"], flush=True)
+    for band, window_seconds in product(bands, (10.0, 4.0)):
+        kinds = [
+            kind
+            for kind, settings in KINDS.items()
+            if settings.window_seconds == window_seconds and band in settings.bands
+        ]
+        if not kinds:
+            continue
+        windows = read(eeg, band, window_seconds=window_seconds)
+        for seed, group, kind in product(SEEDS, range(N_GROUPS), kinds):
+            folder = folder_of(out, band, kind, seed, group)
+            is_long = kind == LONG and (seed, group) != (0, 0)
+            is_skipped = is_long or seed not in KINDS[kind].seeds
+            if not is_skipped and not (folder / "loss.json").exists():
+                identity = dict(band=band, method=kind, pretraining_seed=seed, group=group)
+                losses = pretrain_one(folder, windows, KINDS[kind], seed, group)
+                (folder / "loss.json").write_text(json.dumps(identity | losses))
+                print(folder.name, losses, flush=True)
+
+
+def pretrain_one(
+    folder: Path, windows: BaseConcatDataset, settings: Pretraining, seed: int, group: int
+) -> dict[str, Any]:
+    """Save an encoder that is pretrained without one group of subjects; return its losses."""
+    excluded = groups_of(windows)[group]
+    used = [ds for ds in windows.datasets if ds.description["subject"] not in excluded]
+    design: dict[str, Any] = dict(sham=settings.is_sham, random_state=seed, verbose=0)
+    embedder = PARSEmbedder("pars", pretrain_epochs=settings.epochs, **design)
+    begin = time.process_time()
+    embedder.fit(BaseConcatDataset(used)).save(folder)
+    card = embedder.encoder_card_
+    row: dict[str, Any] = dict(steps=card.n_steps, cpu_seconds=time.process_time() - begin)
+    losses = dict(relative_loss=card.loss_relative, held_out_loss=card.held_out_loss_relative)
+    return row | losses
 
 
 def sources(
-    out: Path, band: str, groups: list[list[str]]
+    out: Path, band: str, groups: list[list[str]], control: str
 ) -> Iterator[tuple[str, int | None, dict[str, Any], list[str] | None]]:
     """Yield method, pretraining seed, its encoder arguments, and the subjects to test."""
+    kinds, seeds = SCORED, SEEDS
+    if control == ADDED_RHYTHM:
+        kinds, seeds = CONTROL_KINDS, SEEDS[:N_CONTROL_SEEDS]
     for name in BUNDLED:
         yield name, None, dict(encoder=name), None
-    for seed in SEEDS:
+    for seed in seeds:
         yield RANDOM, seed, dict(pretext=None), None
-    for kind, seed, (k, group) in product(SCORED, SEEDS, enumerate(groups)):
+    for kind, seed, (k, group) in product(kinds, seeds, enumerate(groups)):
         folder = folder_of(out, band, kind, seed, k)
         if (folder / "loss.json").exists():
             yield kind, seed, dict(encoder=folder), group
@@ -125,14 +166,14 @@ def baselines() -> dict[str, Any]:
     }
 
 
-def score(out: Path, eeg: Path, band: str, tokens: str, control: str = "none") -> None:
+def score(out: Path, eeg: Path, band: str, tokens: str, control: str = NO_CONTROL) -> None:
     """Score all methods that are not scored; the control is "none" or "added rhythm".
 
     Baselines have no tokens; they are scored with the means of tokens.
     """
     folder = out / "scores"
     folder.mkdir(parents=True, exist_ok=True)
-    windows = read(eeg, band, rhythm=control != "none")
+    windows = read(eeg, band, rhythm=control == ADDED_RHYTHM)
 
     def run(method: str, tokens: str, seed: int | None, part: int, source: Any, test: Any) -> None:
         file = folder / f"{band}, {control}, {method}, {tokens}, seed {seed}, part {part}.csv"
@@ -148,7 +189,7 @@ def score(out: Path, eeg: Path, band: str, tokens: str, control: str = "none") -
     for method, source in baselines().items() if tokens == MEAN else ():
         run(method, NONE, None, 0, source, None)
     groups = groups_of(windows)
-    for method, seed, arguments, test in sources(out, band, groups):
+    for method, seed, arguments, test in sources(out, band, groups, control):
         pooling = "mean" if tokens == MEAN else "channels"
         embedder = PARSEmbedder(pooling=pooling, verbose=0, device="cpu", **arguments)
         source = embedder if tokens == MEAN else neuroatlas.ConcatenatedTokens(embedder)
@@ -276,7 +317,7 @@ def main() -> None:
         for tokens, band in product((MEAN, CONCATENATED), options.bands):
             score(options.out, options.eeg, band, tokens)
             if tokens == MEAN and band == next(iter(BANDS)):
-                score(options.out, options.eeg, band, tokens, "added rhythm")
+                score(options.out, options.eeg, band, tokens, ADDED_RHYTHM)
         store(options.out)
 
 
