@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import product
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -26,6 +27,8 @@ from stored_audits import audit_map, read_audits
 from stored_controls import ENCODERS, control_scores, gains
 from stored_few_labels import against_baselines, few_labels_scores, fine_tuned, larger, long_scores
 from stored_networks import DIFFERENCE_FROM_SCRATCH, network_scores, networks_table
+from stored_neuroatlas import FOLDER as NEUROATLAS
+from stored_neuroatlas import neuroatlas_number, neuroatlas_scores
 from stored_new_subject import FEATURES, TITLES, new_subject_scores, new_subject_table
 from stored_numbers import stored, summary
 from stored_pretraining import RANDOM, SCRATCH, difference_from, pretraining_table
@@ -603,3 +606,36 @@ def test_a_planted_sine_has_its_amplitude_in_half_of_the_windows():
     assert np.ptp(added[:, 0, 0]) > 3e-6  # phases differ
     has_rhythm = halves(subjects, np.random.default_rng(0))
     assert [has_rhythm[subjects == name].sum() for name in ("Subject00", "Subject01")] == [6, 6]
+
+
+def test_scores_are_equal_to_those_of_neuroatlas_bench():
+    stored_values = pd.read_csv(NEUROATLAS / "equality.csv", comment="#")
+    assert stored_values["n_folds"].eq(24).all()
+    counts = stored_values[["n_different_splits", "n_different_c"]]
+    assert counts.eq(0).all(axis=None)
+    assert stored_values["largest_difference"].max() < 1e-6
+
+
+def test_the_page_of_neuroatlas_states_what_is_significant():
+    for band in ("4 to 40 Hz", "0.5 to 45 Hz"):
+        assert float(neuroatlas_number(f"{band} mean", "small - random encoder", "p_holm")) < 0.05
+    for tokens, reference in product(("mean", "concatenated"), ("PARS, sham", "random encoder")):
+        difference = f"PARS - {reference}"
+        assert float(neuroatlas_number(f"4 to 40 Hz {tokens}", difference, "p_holm")) > 0.05
+    scores = neuroatlas_scores()
+    pretrained = scores[scores["method"].str.startswith("PARS")]
+    counts = pretrained.groupby(["control", "band", "tokens", "method", "subject"])
+    n_seeds = counts["pretraining_seed"].nunique()
+    assert n_seeds["none"].eq(3).all()
+    assert n_seeds["added rhythm"].eq(2).all()
+    assert scores["value"].notna().all()
+
+
+def test_the_page_of_neuroatlas_states_which_pretrainings_learned():
+    losses = pd.read_csv(NEUROATLAS / "losses.csv", comment="#")
+    held_out = losses.groupby("method")["held_out_loss"]
+    assert held_out.get_group("PARS, sham").round(3).tolist() == [1.018] * 9
+    pars = held_out.get_group("PARS").sort_values()
+    assert pars.round(2).iloc[[0, 7, 8]].tolist() == [0.86, 0.95, 1.02]
+    is_earlier = losses["method"].str.contains("4 s")
+    assert losses[is_earlier]["relative_loss"].min() > 0.95

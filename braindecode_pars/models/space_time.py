@@ -212,6 +212,16 @@ def _patches_and_times(encoder: PatchEncoder, x: Tensor) -> tuple[Tensor, Tensor
     return patches, sinusoidal_positions(times, encoder.embed_dim)
 
 
+def signal_tokens(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
+    """Return the encoded tokens of single-channel signals, (batch, n_patches, embed_dim).
+
+    The arguments are those of :func:`embed_signals`, which averages the tokens over time.
+    """
+    patches, times = _patches_and_times(encoder, x)
+    tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
+    return encoder.features_at(tokens + times.to(tokens.dtype), layer)
+
+
 def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     """Return one feature vector for each single-channel signal.
 
@@ -248,9 +258,7 @@ def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     >>> embed_signals(encoder, torch.randn(8, 3000)).shape
     torch.Size([8, 32])
     """
-    patches, times = _patches_and_times(encoder, x)
-    tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
-    return encoder.features_at(tokens + times.to(tokens.dtype), layer).mean(dim=1)
+    return signal_tokens(encoder, x, layer).mean(dim=1)
 
 
 def embed_channels(

@@ -20,6 +20,14 @@ from stored_controls import control_means, gains, numbers
 from stored_few_labels import FOLDER, against_baselines, fine_tuned, larger, means
 from stored_networks import FOLDER as NETWORKS
 from stored_networks import networks_table
+from stored_neuroatlas import FOLDER as NEUROATLAS
+from stored_neuroatlas import (
+    RHYTHM,
+    equality_table,
+    neuroatlas_losses,
+    neuroatlas_table,
+    neuroatlas_tests,
+)
 from stored_new_subject import FOLDER as NEW_SUBJECT
 from stored_new_subject import new_subject_table
 from stored_numbers import stored, summary
@@ -68,7 +76,7 @@ from braindecode_pars.evaluation import describe_controls, summarize
 
 __all__ = [
     *("Audits", "Budgets", "Controls", "Costs", "FewLabels", "FewLabelsLarger"),
-    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks", "NewSubject"),
+    *("FewLabelsTuned", "FineTuning", "Gain", "Measured", "Networks", "NeuroAtlas", "NewSubject"),
     *(
         "SubjectInformation",
         "Pretrainings",
@@ -351,6 +359,19 @@ class Sleep(_Computed):
         return self.parse([*lines, *_origin(file)], [file])
 
 
+class NeuroAtlas(_Computed):
+    """Show a table of ``neuroatlas``: ``.. neuroatlas:: scores``, tests, control, ..."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        [name] = self.arguments
+        tables = dict(scores=neuroatlas_table, tests=neuroatlas_tests, losses=neuroatlas_losses)
+        tables |= dict(equality=equality_table, control=lambda: neuroatlas_table(RHYTHM))
+        file = NEUROATLAS / f"{name if name in ('losses', 'equality') else 'scores'}.csv"
+        return self.parse([*_list_table(tables[name]()), "", *_origin(file)], [file])
+
+
 class Budgets(_Computed):
     """Show ``budgets/NAME.csv``: ``.. budgets:: sleep``, or ``.. budgets:: shortening``."""
 
@@ -498,6 +519,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("fine-tuning", FineTuning)
     app.add_directive("controls", Controls)
     app.add_directive("networks", Networks)
+    app.add_directive("neuroatlas", NeuroAtlas)
     app.add_directive("new-subject", NewSubject)
     app.add_directive("space-time", SpaceTime)
     app.add_directive("subjects", SubjectInformation)

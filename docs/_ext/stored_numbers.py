@@ -16,6 +16,8 @@ statistic of a difference.
     Value of ``audit_subjects``: property and measure, and which subject information is erased.
 ``sleep/losses | phase | PARS | all``
     Relative loss, of all pairs of patches or of pairs that are "apart".
+``neuroatlas/scores | 4 to 40 Hz mean | PARS - random encoder | interval``
+    Passband and token features; see :func:`~stored_neuroatlas.neuroatlas_number`.
 ``few_steps | 0.5 | range``, ``smoothing | 2 | simulated nights | raw``
     Range of the balanced accuracy over learning rates, by multiple of the batch size; kappa with
     its standard deviation, "raw" or "smoothed", or their "difference".
@@ -31,6 +33,7 @@ from stored_audits import read_audits
 from stored_controls import control_scores
 from stored_few_labels import long_scores
 from stored_networks import network_scores
+from stored_neuroatlas import neuroatlas_number
 from stored_scores import MEASURED, RESULTS, result_scores
 from stored_subject_information import subject_number
 
@@ -101,6 +104,8 @@ def stored(name: str) -> str:
         return f"{properties.loc[part[0], 'value']:z.2f}"
     if file == "subjects":
         return f"{subject_number(selection, what, *part):z.2f}"
+    if file == "neuroatlas/scores":
+        return neuroatlas_number(selection, what, *part)
     if file == "sleep/losses":
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")
         keys = ["control", "method", "pairs"]

@@ -1,0 +1,352 @@
+"""NeuroAtlas: linear probes with leave-one-subject-out cross-validation, as for EEGMAT.
+
+The functions compute the same splits and scores as the benchmark ``bci_cognitive`` of the package
+neuroatlas-bench 0.1.1 (Osselaer et al. 2026, arXiv 2605.14698). That package is not imported, and
+none of its code is used.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.metrics import cohen_kappa_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted
+
+from braindecode_pars._common import computing, tables
+from braindecode_pars.baselines.linear_probe import logistic_regression
+from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
+from braindecode_pars.estimators.windows_classifier import LabelPredictor
+from braindecode_pars.evaluation.protocols import leave_one_subject_out
+from braindecode_pars.evaluation.splitting import in_order
+from braindecode_pars.models.space_time import SpaceTimeEncoder, signal_tokens
+from braindecode_pars.pretrained import saved
+from braindecode_pars.windows import Windows, convert
+from braindecode_pars.windows.labels import training_classes, where_labeled
+
+__all__ = [
+    "EEGMAT",
+    "GRID",
+    "ConcatenatedTokens",
+    "NeuroAtlasProbe",
+    "neuroatlas_scores",
+    "neuroatlas_summary",
+]
+
+#: Arguments of ``datasets.eegmat.load`` for the preprocessing of NeuroAtlas with its default band,
+#: 4 to 40 Hz.
+EEGMAT: dict[str, Any] = dict(
+    sfreq=128.0, low=4.0, high=40.0, mains=50.0, reference="average", window_seconds=4.0
+)
+#: Values of C that are searched.
+GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+#: Proportion of the training subjects that are validation subjects, rounded up.
+_VALIDATION = 0.1
+#: Seed of the draw of validation subjects.
+_SEED = 42
+
+
+@dataclass(eq=False, repr=False)
+class NeuroAtlasProbe(LabelPredictor):
+    """Linear probe of NeuroAtlas: logistic regression, with C selected on validation subjects.
+
+    One tenth of the subjects of ``fit``, rounded up, are drawn as validation subjects, always with
+    the same seed. The features of the other subjects are standardized and classified by logistic
+    regression without class weights, for each C of :data:`GRID`. The smallest C with the highest
+    Cohen's kappa on the validation subjects is used, without refitting.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Required: a transformer of windows, such as :class:`~braindecode_pars.PARSEmbedder` with
+        ``pooling="mean"``, :class:`ConcatenatedTokens` or
+        :class:`~braindecode_pars.evaluation.LogBandPower`. A clone is fitted on the subjects that
+        are not validation subjects.
+    unlabeled_label : hashable | None
+        Label of unlabeled windows, which are not used; see
+        :class:`~braindecode_pars.PARSClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels, in the order of the columns of ``predict_proba``.
+    transformer_ : transformer
+        Fitted transformer.
+    classifier_ : Pipeline
+        StandardScaler and logistic regression. Its classes are indices into ``classes_``.
+    C_ : float
+        Selected C.
+    validation_subjects_ : list
+        Validation subjects.
+    test_subject_data_ : TestSubjectData
+        ``TestSubjectData.NONE``: each window is predicted independently.
+
+    Examples
+    --------
+    >>> from braindecode_pars import as_sklearn, datasets
+    >>> from braindecode_pars.evaluation import LogBandPower
+    >>> from braindecode_pars.evaluation.benchmarks.neuroatlas import NeuroAtlasProbe
+    >>> X, y, subjects = as_sklearn(datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2))
+    >>> probe = NeuroAtlasProbe(LogBandPower()).fit(X[subjects < 4], y[subjects < 4])
+    >>> probe.validation_subjects_
+    [1]
+    >>> probe.predict(X[subjects == 4]).shape
+    (24,)
+    """
+
+    transformer: Any = None
+    _: KW_ONLY
+    unlabeled_label: Any = "auto"
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Fit the transformer and a classifier for each C, and select C.
+
+        Parameters
+        ----------
+        X : windows
+            Labeled windows of at least two subjects.
+        y, groups : array-like, shape (n_windows,) | None
+            Label and subject of each window. If None, those of the dataset are used.
+
+        Returns
+        -------
+        NeuroAtlasProbe
+            The fitted classifier itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When a parameter has the wrong type, labels are missing, or the subject of a window is
+            unknown. Errors of the transformer are also raised.
+        """
+        windows_estimator.check_estimator(self)
+        windows = convert.as_windows(X, y, groups)
+        windows = windows[where_labeled(windows, self.unlabeled_label)]
+        numbers = transformers.subject_numbers(windows, 1, type(self).__name__)
+        names = list(dict.fromkeys(windows.groups.tolist()))
+        # The draw depends on the order of the subjects.
+        _, valid = train_test_split(in_order(names), test_size=_VALIDATION, random_state=_SEED)
+        is_valid = np.isin(numbers, [names.index(subject) for subject in valid])
+        classes, codes = training_classes(windows.labels, windows.label_names)
+        with windows_estimator.fresh_fit(self):
+            self.transformer_ = clone(self.transformer)
+            features = self.transformer_.fit_transform(windows[~is_valid], codes[~is_valid])
+            held_out = self.transformer_.transform(windows[is_valid])
+            fits = [logistic_regression(C, None).fit(features, codes[~is_valid]) for C in GRID]
+            kappas = [cohen_kappa_score(codes[is_valid], clf.predict(held_out)) for clf in fits]
+            # The first of equal values. Kappa is NaN if all windows are of one class.
+            best = int(np.argmax(np.nan_to_num(kappas, nan=-np.inf)))
+            self.classifier_, self.C_ = fits[best], GRID[best]
+            self.validation_subjects_ = valid
+            self.test_subject_data_ = tables.TestSubjectData.NONE
+            self.classes_ = classes
+        return self
+
+    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        features = self.transformer_.transform(convert.as_windows(X, groups=groups))
+        predicted = self.classes_[self.classifier_.predict(features)]
+        return predicted, self.classifier_.predict_proba(features)
+
+
+class ConcatenatedTokens(TransformerMixin, BaseEstimator):
+    """Transformer: the concatenated tokens of all channels and patches of a window.
+
+    NeuroAtlas calls these features "token flattening". The mean of the tokens is computed by
+    :class:`~braindecode_pars.PARSEmbedder` with ``pooling="mean"``.
+
+    Parameters
+    ----------
+    transformer : PARSEmbedder
+        Required: embedder with an encoder of single channels. A clone is fitted. Its ``pooling``
+        is not used.
+
+    Attributes
+    ----------
+    transformer_ : PARSEmbedder
+        Fitted embedder.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSEmbedder, datasets
+    >>> from braindecode_pars.evaluation.benchmarks.neuroatlas import ConcatenatedTokens
+    >>> windows = datasets.simulated.sleep(n_subjects=1, hours=0.1, n_chans=2)
+    >>> embedder = PARSEmbedder(None, pooling="channels", embed_dim=8, random_state=0, verbose=0)
+    >>> ConcatenatedTokens(embedder).fit_transform(windows).shape  # 2 channels, 30 patches of 1 s
+    (12, 480)
+    """
+
+    def __init__(self, transformer: Any = None):
+        self.transformer = transformer
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the embedder.
+
+        Parameters
+        ----------
+        X : windows
+            As in :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
+        y : Any
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        ConcatenatedTokens
+            The fitted transformer itself.
+
+        Raises
+        ------
+        TypeError
+            When ``transformer`` is not a PARSEmbedder, or its encoder encodes all channels jointly.
+        """
+        if not isinstance(self.transformer, PARSEmbedder):
+            raise TypeError(f"transformer must be a PARSEmbedder, got {self.transformer!r:.99}.")
+        self.transformer_ = clone(self.transformer).set_params(pooling="channels").fit(X)
+        if isinstance(self.transformer_.encoder_, SpaceTimeEncoder):
+            raise TypeError(
+                "ConcatenatedTokens requires an encoder of single channels, got a "
+                "SpaceTimeEncoder. Use PARSEmbedder(pooling='mean')."
+            )
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Compute the tokens of windows.
+
+        Parameters
+        ----------
+        X : windows
+            Windows with the channels and the length of the windows of ``fit``.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_windows, n_chans * n_patches * embed_dim)
+            Tokens of each window, ordered by channel and by time within a channel.
+        """
+        check_is_fitted(self)
+        embedder = self.transformer_
+        windows = windows_estimator.read_to_predict(embedder, X)
+        names = tuple(ch["ch_name"] for ch in embedder.chs_info_ or ())
+        return windows_estimator.computed_once(
+            lambda: (type(self), saved.encoder_digest(embedder.encoder_), embedder.layer, names),
+            windows,
+            self._tokens,
+        )["features"]
+
+    def _tokens(self, windows: Windows) -> dict[str, np.ndarray]:
+        embedder, tokens = self.transformer_, []
+        encoder, device = embedder.encoder_.eval(), torch.device("cpu")
+        with computing.usual_torch(gradients=False):
+            for batch, _ in windows_estimator.batches(windows, encoder.patch_size, device):
+                part = signal_tokens(encoder, batch.flatten(0, 1), embedder.layer)
+                tokens.append(part.reshape(len(batch), -1))
+        return {"features": windows_estimator.check_finite(torch.cat(tokens)).numpy()}
+
+
+def neuroatlas_scores(
+    methods: Mapping[str, Any],
+    windows_ds: Any,
+    *,
+    test_subjects: Sequence | None = None,
+    seeds: Sequence[int] = (0,),
+    dataset: str = "",
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+) -> pd.DataFrame:
+    """Score features by the leave-one-subject-out protocol of NeuroAtlas.
+
+    Each subject is tested in turn. Of the other subjects, one tenth (rounded up) are validation
+    subjects, on which the regularization is selected, and all others are training subjects; see
+    :class:`NeuroAtlasProbe`.
+
+    Parameters
+    ----------
+    methods : dict of str to transformer
+        Transformers of windows by method name, such as frozen encoders or hand-crafted features.
+    windows_ds : BaseConcatDataset
+        Labeled windows with ``subject`` in the descriptions, for example of
+        ``datasets.eegmat.load(folder, **EEGMAT)``.
+    test_subjects, seeds, dataset, out, n_jobs, verbose
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are those of
+        random encoders and of pretraining in ``fit``; the splits do not depend on them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Kappa and balanced accuracy, as from
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The number of training subjects
+        includes the validation subjects.
+
+    Raises
+    ------
+    ValueError, FoldError
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
+
+    References
+    ----------
+    Osselaer et al. 2026, NeuroAtlas, arXiv 2605.14698, appendix C.4.
+
+    Examples
+    --------
+    >>> from braindecode_pars import PARSEmbedder, datasets
+    >>> from braindecode_pars.evaluation import LogBandPower
+    >>> from braindecode_pars.evaluation.benchmarks import neuroatlas
+    >>> windows = datasets.mental_arithmetic(["Subject00", "Subject01", "Subject02", "Subject03"])
+    >>> methods = {
+    ...     "small": PARSEmbedder(encoder="small", pooling="mean", verbose=0),
+    ...     "log band power": LogBandPower(),
+    ... }
+    >>> scores = neuroatlas.neuroatlas_scores(methods, windows, verbose=0)
+    >>> neuroatlas.neuroatlas_summary(scores)[["method", "n_subjects"]].to_numpy().tolist()
+    [['small', 4], ['log band power', 4]]
+    """
+    probes = {name: NeuroAtlasProbe(transformer) for name, transformer in methods.items()}
+    with windows_estimator.features_computed_once():
+        return leave_one_subject_out(
+            probes,
+            windows_ds,
+            test_subjects=test_subjects,
+            seeds=seeds,
+            dataset=dataset,
+            out=out,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            equal_sizes=False,
+        )
+
+
+def neuroatlas_summary(scores: pd.DataFrame, metric: str = "balanced_accuracy") -> pd.DataFrame:
+    """Summarize scores as NeuroAtlas: mean and population standard deviation over subjects.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores of :func:`neuroatlas_scores`.
+    metric : str
+        Metric to summarize.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per dataset and method, with the columns ``dataset``, ``method``, ``mean``, ``sd``
+        (divided by the number of subjects, not by this number minus 1) and ``n_subjects``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from braindecode_pars.evaluation.benchmarks.neuroatlas import neuroatlas_summary
+    >>> same = dict(dataset="", method="log band power", metric="balanced_accuracy")
+    >>> scores = pd.DataFrame([dict(same, value=0.5), dict(same, value=0.7)])
+    >>> neuroatlas_summary(scores)[["mean", "sd", "n_subjects"]].round(3).to_numpy().tolist()
+    [[0.6, 0.1, 2.0]]
+    """
+    values = tables.rows_of(scores, metric).groupby(["dataset", "method"], sort=False)["value"]
+    summary = pd.DataFrame(
+        dict(mean=values.mean(), sd=values.std(ddof=0), n_subjects=values.count())
+    )
+    return summary.reset_index()

@@ -1,0 +1,170 @@
+"""Protocol of NeuroAtlas: splits and scores of neuroatlas-bench, and a plain computation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+from braindecode_pars import PARSEmbedder, as_sklearn, datasets
+from braindecode_pars.evaluation import LogBandPower, paired_tests
+from braindecode_pars.evaluation.benchmarks import neuroatlas
+from braindecode_pars.windows.convert import as_windows
+
+#: Splits and scores of neuroatlas-bench for log band power of the bundled sample, written by
+#: ``docs/experiments/eegmat_neuroatlas.py equality``.
+EXPECTED = json.loads(Path(__file__).with_name("neuroatlas_bench.json").read_text())
+
+
+class Row(TransformerMixin, BaseEstimator):
+    """Constant features."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.zeros((len(X), 1))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    X, y, groups = as_sklearn(datasets.mental_arithmetic())
+    return X, y, groups, LogBandPower().fit_transform(X)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """Scores of every sixth subject; the other subjects are used for training and validation."""
+    return scores_of([f"Subject{i:02d}" for i in range(0, 24, 6)])
+
+
+def scores_of(test_subjects):
+    methods, windows = {"log band power": LogBandPower()}, datasets.mental_arithmetic()
+    return neuroatlas.neuroatlas_scores(methods, windows, test_subjects=test_subjects, verbose=0)
+
+
+@pytest.mark.parametrize("n", [24, 36])
+def test_validation_subjects_are_those_of_neuroatlas(n):
+    """Also if the subjects are not sorted."""
+    subjects = np.repeat(np.random.default_rng(0).permutation(n), 2)
+    X = as_windows(np.zeros((2 * n, 1, 4), np.float32), np.tile([0, 1], n), subjects)
+    for test_subject, expected in list(enumerate(EXPECTED["validation"][str(n)]))[::7]:
+        probe = neuroatlas.NeuroAtlasProbe(Row()).fit(X[subjects != test_subject])
+        assert probe.validation_subjects_ == expected
+
+
+def test_scores_are_those_of_neuroatlas(scores):
+    values = scores[scores["metric"] == "balanced_accuracy"]["value"]
+    np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"][::6], atol=1e-6)
+    assert {*scores["n_train_subjects"]} == {23}
+
+
+@pytest.mark.parametrize("number", [2, 22])  # C is 100 and 10
+def test_c_is_that_of_neuroatlas(sample, number):
+    X, y, groups, _ = sample
+    is_test = groups == f"Subject{number:02d}"
+    probe = neuroatlas.NeuroAtlasProbe(LogBandPower()).fit(X[~is_test], y[~is_test])
+    assert EXPECTED["C"][number] == probe.C_
+
+
+@pytest.mark.slow
+def test_all_scores_are_those_of_neuroatlas():
+    scores = scores_of(None)
+    values = scores[scores["metric"] == "balanced_accuracy"]["value"]
+    np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"], atol=1e-6)
+
+
+def test_the_summary_is_that_of_neuroatlas(scores):
+    same = scores.iloc[0].to_dict() | dict(metric="balanced_accuracy")
+    values = EXPECTED["balanced_accuracy"]
+    stored = [same | dict(subject=str(i), value=value) for i, value in enumerate(values)]
+    [row] = neuroatlas.neuroatlas_summary(pd.DataFrame(stored)).to_dict("records")
+    assert row["mean"] == pytest.approx(EXPECTED["mean"], abs=1e-6)
+    assert row["sd"] == pytest.approx(EXPECTED["sd"], abs=1e-6)
+    assert row["n_subjects"] == 24
+
+
+def test_it_equals_a_plain_computation(sample):
+    """With one window of arithmetic for three windows of rest, as in EEGMAT."""
+    X, y, groups, features = sample
+    chosen = (y == 0) | (np.arange(len(y)) % 6 < 2)
+    X, y, groups, features = X[np.flatnonzero(chosen)], y[chosen], groups[chosen], features[chosen]
+    names = sorted(set(groups))
+    for tested in names[2::12]:
+        others = [name for name in names if name != tested]
+        _, valid = train_test_split(range(23), test_size=0.1, random_state=42)
+        is_test, is_valid = groups == tested, np.isin(groups, [others[i] for i in valid])
+        is_train = ~is_test & ~is_valid
+        scaled = (features - features[is_train].mean(axis=0)) / features[is_train].std(axis=0)
+        best, highest = None, -np.inf
+        for C in (0.001, 0.01, 0.1, 1, 10, 100):
+            clf = LogisticRegression(C=C, max_iter=1000).fit(scaled[is_train], y[is_train])
+            kappa = plain_kappa(y[is_valid], clf.predict(scaled[is_valid]))
+            if kappa > highest:
+                best, highest = clf, kappa
+        probe = neuroatlas.NeuroAtlasProbe(LogBandPower()).fit(X[~is_test], y[~is_test])
+        assert probe.C_ == best.C
+        probabilities = best.predict_proba(scaled[is_test])
+        np.testing.assert_allclose(probe.predict_proba(X[is_test]), probabilities, atol=1e-6)
+        assert probe.predict(X[is_test]).tolist() == best.predict(scaled[is_test]).tolist()
+
+
+def plain_kappa(true, predicted):
+    agreement = (true == predicted).mean()
+    chance = sum((true == label).mean() * (predicted == label).mean() for label in (0, 1))
+    return (agreement - chance) / (1 - chance)
+
+
+def test_the_transformer_is_fitted_on_training_subjects_only(sample):
+    X, y, groups, _ = sample
+
+    class Remember(Row):
+        def fit(self, X, y=None):
+            self.subjects_ = {*X.groups.tolist()}
+            return self
+
+    is_test = groups == "Subject00"
+    probe = neuroatlas.NeuroAtlasProbe(Remember()).fit(X[~is_test], y[~is_test])
+    excluded = {*probe.validation_subjects_, "Subject00"}
+    assert probe.transformer_.subjects_ == {*groups.tolist()} - excluded
+    assert len(excluded) == 4
+
+
+def test_concatenated_tokens_average_to_the_features_of_the_embedder(sample):
+    X = sample[0][:3]
+    embedder = PARSEmbedder(encoder="small", pooling="channels", verbose=0)
+    tokens = neuroatlas.ConcatenatedTokens(embedder).fit_transform(X)
+    tokens = tokens.reshape(3, 8, 10, 128)  # windows, channels, seconds, features
+    expected = embedder.fit(X).transform(X).reshape(3, 8, 128)
+    np.testing.assert_allclose(tokens.mean(axis=2), expected, atol=1e-5)
+    assert np.abs(np.diff(tokens, axis=2)).max() > 0.1
+    mean = PARSEmbedder(encoder="small", pooling="mean", verbose=0).fit(X).transform(X)
+    np.testing.assert_allclose(tokens.mean(axis=(1, 2)), mean, atol=1e-5)
+
+
+def test_only_an_encoder_of_single_channels_has_concatenated_tokens(sample):
+    X = sample[0][:3]
+    joint = PARSEmbedder("pars_space_time", pretrain_epochs=0, verbose=0)
+    for transformer in (joint, LogBandPower()):
+        with pytest.raises(TypeError):
+            neuroatlas.ConcatenatedTokens(transformer).fit(X)
+
+
+def test_scores_are_tested_as_a_cross_validation(scores):
+    worse = scores.assign(method="worse", value=scores["value"] - 0.1)
+    worse.loc[worse.index[::3], "value"] += 0.01
+    [row] = paired_tests(pd.concat([scores, worse]), "balanced_accuracy").to_dict("records")
+    assert row["test"] == "corrected"
+    assert row["n_subjects"] == 4
+
+
+def test_unknown_subjects_are_an_error():
+    X = np.zeros((4, 1, 4), np.float32)
+    with pytest.raises(ValueError, match="NeuroAtlasProbe"):
+        neuroatlas.NeuroAtlasProbe(Row()).fit(X, [0, 1, 0, 1])
