@@ -101,8 +101,8 @@ class StepGraphs:
             if kind is not None and not self._has_logged:
                 self._has_logged = True
                 log.info(
-                    "Training has more than %d kinds of steps (for example, batch shapes); some "
-                    "steps run without a CUDA graph.",
+                    "Training steps differ in more than %d ways (for example, in the shape of the "
+                    "batch); some steps run without a CUDA graph.",
                     self.MAX_KINDS,
                 )
             return _detached(step(batch))

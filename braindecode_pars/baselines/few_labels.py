@@ -220,8 +220,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         X, y
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``recenter``, the search of ``C`` and the encoder card.
-            If None, the subjects of the dataset are used.
+            Subject of each window: used by ``recenter`` and the search for ``C``, and stored in
+            the encoder card. If None, the subjects of the dataset are used.
 
         Returns
         -------

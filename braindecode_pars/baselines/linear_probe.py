@@ -29,9 +29,9 @@ GRID = (1e-3, 1e-2, 1e-1, 1.0)
 #: C if it is not searched.
 DEFAULT_C = 1e-2
 
-#: Minimum number of subjects for the search of C.
+#: Minimum number of subjects for the search for C.
 _MIN_SUBJECTS = 2
-#: Maximum number of cross-validation folds over subjects in the search of C.
+#: Maximum number of cross-validation folds over subjects in the search for C.
 _MAX_FOLDS = 5
 
 
@@ -131,7 +131,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
         y : array-like, shape (n_windows,) | None
             Labels. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for the search of ``C`` and for the transformer. If None, the
+            Subject of each window: used by the search for ``C`` and the transformer. If None, the
             subjects of the dataset are used.
 
         Returns

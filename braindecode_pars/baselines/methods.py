@@ -231,8 +231,8 @@ def make_methods(
     displayed_names = [name for name, _ in named_methods]
     if duplicates := [name for name in displayed_names if displayed_names.count(name) > 1]:
         raise ValueError(
-            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. Change "
-            "the key of the encoder."
+            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. Rename "
+            "the key in encoder=."
         )
     methods = dict(named_methods)
     if smoothing:

@@ -218,7 +218,7 @@ class LogBandPower(NamedFeatures):
     -----
     The features are natural logarithms. The columns are ordered by channel. The columns of a
     channel are the absolute powers, then the relative powers, both in the order of the bands. In a
-    flat channel, the absolute power is replaced by the smallest float32, and the relative power is
+    flat channel, the absolute power is replaced by the smallest positive float32, and the relative power is
     the same in all bands.
 
     Examples
@@ -269,7 +269,7 @@ class LogBandPower(NamedFeatures):
         relative = np.divide(absolute, total, out=equal, where=total > 0)
         powers = {"absolute": [absolute], "relative": [relative], "both": [absolute, relative]}
         chosen = np.concatenate(powers[self.power], axis=-1)
-        # The smallest float32 avoids log(0).
+        # The smallest positive float32 avoids log(0).
         return np.log(np.maximum(chosen, np.finfo(np.float32).tiny)).reshape(len(batch), -1)
 
 
@@ -329,7 +329,7 @@ class SpatialCovariance(WindowFeatures):
 
     Notes
     -----
-    The smallest float32 times the identity is added to every covariance, so that the covariance of
+    The smallest positive float32 times the identity is added to every covariance, so that the covariance of
     a window of zeros is also positive definite.
 
     References
@@ -404,7 +404,7 @@ class LogAmplitude(NamedFeatures):
     Notes
     -----
     The columns are ordered by channel, with two features per channel. The standard deviation of a
-    flat channel is replaced by the smallest float32.
+    flat channel is replaced by the smallest positive float32.
 
     Examples
     --------

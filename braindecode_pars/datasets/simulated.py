@@ -6,8 +6,8 @@ neither trivial nor impossible to classify. It is not a model of the brain. It s
 - Hypnograms: a Markov chain whose transition probabilities change within 90-minute cycles.
 - Spectra: pink noise plus the rhythms that define the stages. These are alpha in wake, theta in
   N1, spindles and K-complexes in N2, slow waves in N3, and theta and sawtooth waves in REM.
-- Infraslow fluctuations: the amplitude of the rhythms fluctuates over tens of seconds, as in real
-  sleep (infraslow fluctuations, cyclic alternating pattern).
+- Infraslow fluctuations: the amplitude of the rhythms fluctuates over tens of seconds, as in the
+  cyclic alternating pattern of real sleep.
 - Differences between subjects: gain, alpha and spindle frequency, spectral slope and the amplitude
   of each rhythm.
 - Electrodes: two sources are projected to the electrodes by a mixing matrix. Electrodes have

@@ -214,8 +214,8 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         reason, remedy = "a pretrained encoder was passed", "Pass continue_pretraining=True"
     if reason is not None:
         checks.warn_user(
-            f"The windows in unlabeled are not used, because fit does not pretrain ({reason}). "
-            f"{remedy} to pretrain on these windows, or omit unlabeled."
+            f"The windows of unlabeled= are not used, because fit does not pretrain ({reason}). "
+            f"{remedy} to pretrain on these windows, or omit unlabeled=."
         )
     return [further]
 

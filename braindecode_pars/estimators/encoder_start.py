@@ -33,7 +33,7 @@ class EncoderStart:
     card : EncoderCard
         Card of the encoder.
     sizes : dict
-        Arguments of the encoder, and its kind.
+        Arguments of ``build_encoder``.
     loaded_encoder : Pretrained | None
         Pretrained encoder that was loaded; None for a new encoder.
     settings : PretrainingSettings | None

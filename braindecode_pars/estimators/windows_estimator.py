@@ -530,8 +530,8 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
     - ``epoch``: number of the epoch.
     - ``restored``: whether the state of this epoch was restored at the end. This is the epoch with
       the lowest validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks``
-      restored another epoch. If it is False in all rows, as without validation, the model has the
-      state of the last epoch.
+      restored another epoch. If all rows are False (for example, without validation), the model has
+      the state of the last epoch.
     - ``train_loss``, ``valid_loss``: training loss and validation loss.
     - ``train_loss_relative``: relative loss, that is, the training loss divided by the chance-level
       loss.

@@ -52,7 +52,7 @@ def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> d
     fitted : estimator
         Fitted estimator.
     names_with_corpus : mapping
-        Names of the test subjects without their corpus (keys) and with their corpus (values).
+        Test subjects: names without the corpus (keys) and with the corpus (values).
 
     Returns
     -------

@@ -97,7 +97,7 @@ class ElectrodeCode(nn.Module):
         Returns
         -------
         Tensor, shape (..., n_chans, n_features)
-            Sines of all wavelengths, then cosines of all wavelengths, for each direction.
+            For each direction: sines of all wavelengths, then cosines of all wavelengths.
         """
         # Angular frequencies of wavelengths of 4 head radii, 2 head radii, and so on.
         octaves = torch.arange(self.n_wavelengths, device=positions.device)

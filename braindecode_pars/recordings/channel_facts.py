@@ -177,9 +177,9 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
 
 
 def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
-    """Set the channel types of a recording in place, if the facts are from a header or a table.
+    """Set, in place, the types of channels whose kind is from a file header or a BIDS table.
 
-    Channels that are not EEG get the type "misc". If there is no EEG, they get the type "bio"
+    Channels that are not EEG get the type "misc". If no channel is EEG, the type is "bio"
     instead, because types are considered unknown if all channels are "misc".
     """
     other = "misc" if any(f.is_brain for f in facts.values()) else "bio"

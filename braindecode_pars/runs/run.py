@@ -314,8 +314,9 @@ def _split_by_subject(
 ) -> tuple[SignalStore, SignalStore]:
     """Return a store to train on, and a store of held-out subjects.
 
-    If fewer than three subjects have a recording of at least ``n_times`` samples, or if a subject
-    is unknown, both are the same store. The held-out loss is then computed on different crops.
+    If fewer than three subjects have a recording of at least ``n_times`` samples, or if the
+    subject of a recording is unknown, both are the same store. The held-out loss is then computed
+    on other crops than the training loss.
     """
     subjects: list[Any] = []
     if store.recordings["subject"].notna().all():

@@ -100,9 +100,9 @@ class Steps(torch.utils.data.Dataset):
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
-                f"The store has a share for corpus {empty[0]}, but no remaining recording of this "
-                "corpus is as long as a crop. Decrease window_seconds, or use a store without this "
-                "corpus."
+                f"Corpus {empty[0]} has a share in the store, but none of its recordings that are "
+                "used for training is as long as a crop. Decrease window_seconds, or use a store "
+                "without this corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])

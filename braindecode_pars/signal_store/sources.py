@@ -329,12 +329,12 @@ class Source:
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording and its labeled windows, after reading a file.
+        """Return the recording, read from its file if necessary, and its labeled windows.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or cannot be opened for the reason in ``problem``. If the
+            If the file is damaged, or ``problem`` is set. If the
             recording has no labeled window, although its recipe creates labeled windows.
         """
         if self.problem is not None:
