@@ -218,8 +218,8 @@ class LogBandPower(NamedFeatures):
     -----
     The features are natural logarithms. The columns are ordered by channel. The columns of a
     channel are the absolute powers, then the relative powers, both in the order of the bands. In a
-    flat channel, the absolute power is replaced by the smallest positive float32, and the relative power is
-    the same in all bands.
+    flat channel, the absolute power is replaced by the smallest positive float32, and the relative
+    power is the same in all bands.
 
     Examples
     --------
@@ -329,8 +329,8 @@ class SpatialCovariance(WindowFeatures):
 
     Notes
     -----
-    The smallest positive float32 times the identity is added to every covariance, so that the covariance of
-    a window of zeros is also positive definite.
+    The smallest positive float32 times the identity is added to every covariance, so that the
+    covariance of a window of zeros is also positive definite.
 
     References
     ----------
