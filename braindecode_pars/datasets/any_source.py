@@ -57,7 +57,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         Further arguments of the function that loads the source, such as ``window_seconds`` or, for
         :func:`sleep`, ``classes``. For a store, ``subjects`` selects the subjects. For a Zarr
         dataset, ``preload=False`` does not read all samples into memory; braindecode then writes an
-        uncompressed copy to a hidden folder next to the dataset.
+        uncompressed copy to a temporary folder, which is removed after use.
 
     Returns
     -------

@@ -68,7 +68,8 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     statistics : DataFrame
         Sleep statistics (rows) of the predictions and of the expert labels (columns ``predicted``
         and ``expert``), see :func:`~braindecode_pars.predictions.sleep_statistics`. Empty if the
-        classes of the model are not sleep stages. If several nights were passed,
+        classes of the model are not sleep stages. Windows that the model or the expert did not
+        score count as unscored in both columns. If several nights were passed,
         ``statistics["predicted"]`` and ``statistics["expert"]`` have one column per night, and
         ``statistics["limits"]`` has the columns:
 
@@ -86,11 +87,13 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     TypeError, ValueError
         If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
         both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
+        If the classes are sleep stages in some nights only. Messages contain the name of the night.
 
     Warns
     -----
     UserWarning
-        If annotations are not names of classes or sleep stages. The message lists them.
+        If annotations are not names of classes or sleep stages. The message lists them, and
+        contains the name of the night if several nights were passed.
 
     Notes
     -----
@@ -126,7 +129,13 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     >>> kappa.round(2).tolist(), float(statistics["limits"].loc["TST", "bias"])
     ([0.6, 0.6, 0.6], -0.5)
     """
-    if not isinstance(frame, Mapping | list | tuple):
+    is_several = [isinstance(values, Mapping | list | tuple) for values in (frame, expert)]
+    if is_several[0] != is_several[1]:
+        raise TypeError(
+            f"frame is a {type(frame).__name__}, but expert is a {type(expert).__name__}. Pass "
+            "predictions and labels of one night, or a mapping or list of nights in both."
+        )
+    if not is_several[0]:
         return _agreement_of_night(frame, expert)
     frames, experts = (
         dict(values) if isinstance(values, Mapping) else dict(enumerate(values))
@@ -140,9 +149,16 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     nights = {}
     for night, predictions in frames.items():
         try:
-            nights[night] = _agreement_of_night(predictions, experts[night])
-        except ValueError as error:
-            raise ValueError(f"Night {night}: {error}") from error
+            nights[night] = _agreement_of_night(predictions, experts[night], f"Night {night}: ")
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"Night {night}: {error}") from error
+    without = [str(night) for night, (*_, table) in nights.items() if table.empty]
+    if 0 < len(without) < len(nights):
+        raise ValueError(
+            f"The classes of nights {checks.format_list(without)} are not sleep stages, unlike the "
+            "classes of the other nights. Pass nights with the same classes."
+        )
     kappas, confusions, _ = zip(*nights.values(), strict=True)
     statistics = pd.concat({night: table for night, (*_, table) in nights.items()}, axis=1)
     labels = [*dict.fromkeys(chain.from_iterable(confusions))]
@@ -156,7 +172,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
 
 def _agreement_of_night(
-    frame: pd.DataFrame, expert: mne.Annotations | str | Path
+    frame: pd.DataFrame, expert: mne.Annotations | str | Path, prefix: str = ""
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     rows = check_predictions(frame)
     classes = classes_of(rows)
@@ -175,9 +191,10 @@ def _agreement_of_night(
     labels = expert.to_data_frame(time_format=None)
     labels["name"] = labels["description"].map(name_of)
     if unknown := sorted({*labels["description"][labels["name"].isna()]}):
+        expected = "names of sleep stages" if is_sleep else f"one of {checks.format_list(classes)}"
         checks.warn_user(
-            f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: expected "
-            f"{'names of sleep stages' if is_sleep else f'one of {checks.format_list(classes)}'}."
+            f"{prefix}Annotations {checks.format_list(unknown, max_items=5)} were ignored: "
+            f"expected {expected}."
         )
     durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
     segments = labels.assign(stop=labels["onset"] + durations).dropna().sort_values("onset")
@@ -185,7 +202,8 @@ def _agreement_of_night(
     matched = pd.merge_asof(centers, segments[["onset", "stop", "name"]], on="onset")
     expert_labels = matched["name"].where(matched["onset"] < matched["stop"])
     pairs = pd.DataFrame({"predicted": rows["label"].map(name_of), "expert": expert_labels})
-    scored = pairs[(pairs.notna() & (pairs != UNSCORED)).all(axis=1)]
+    is_scored = (pairs.notna() & (pairs != UNSCORED)).all(axis=1)
+    scored = pairs[is_scored]
     if scored.empty:
         raise ValueError(
             "No window has both an expert label and a prediction. Check that the labels and the "
@@ -197,6 +215,7 @@ def _agreement_of_night(
     counts = pd.crosstab(scored["expert"], scored["predicted"])
     confusion = counts.reindex(index=order, columns=order, fill_value=0)
     kappa = float(cohen_kappa_score(scored["expert"], scored["predicted"]))
+    pairs = pairs.where(is_scored, None)
     statistics = {k: sleep_statistics(rows.assign(label=pairs[k])) for k in pairs if is_sleep}
     return kappa, confusion, pd.DataFrame(statistics)
 

@@ -243,7 +243,9 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
     Raises
     ------
     KeyError
-        If ``name`` is not a row of ``statistics``, or ``statistics`` is from a single night.
+        If ``name`` is not a row of ``statistics``.
+    ValueError
+        If ``statistics`` is not a table of several nights.
 
     Examples
     --------
@@ -269,6 +271,12 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
         >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
         >>> ax = plotting.bland_altman(statistics, "TST")
     """
+    if "limits" not in statistics:
+        raise ValueError(
+            f"statistics has the columns {', '.join(map(str, statistics)) or 'none'}, but no "
+            "'limits'. Pass the sleep statistics of several nights, from predictions.agreement "
+            "with a mapping or list of nights."
+        )
     row = statistics.loc[name]
     predicted, expert = row["predicted"].astype(float), row["expert"].astype(float)
     is_new = ax is None

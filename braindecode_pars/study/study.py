@@ -193,7 +193,9 @@ def run_study(
         ended_steps = list(run_steps(plan, plan.control_steps, n_jobs, verbose))
         notes = [f"{x.step.name}: failed ({x.error})." for x in ended_steps if x.error]
         gains = study_tables.primary_control_gains(plan)
-        result = replace(result, controls=gains, control_notes=[describe_controls(gains), *notes])
+        if gains is not None:
+            notes = [describe_controls(gains), *notes]
+        result = replace(result, controls=gains, control_notes=notes)
     if (chosen := result.recommendation) is not None:
         confusion = study_tables.confusion_of(result, chosen, plan)
         chosen = replace(chosen, folder=save_model(plan, chosen) if save else None)

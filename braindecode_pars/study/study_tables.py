@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from braindecode_pars._common import files, training
 from braindecode_pars._common.names import METRICS
-from braindecode_pars.evaluation.controls import control_gains
+from braindecode_pars.evaluation.controls import UNCHANGED, control_gains
 from braindecode_pars.study import study_scores
 from braindecode_pars.study.study_design import METRIC, StudyPlan
 from braindecode_pars.study.study_methods import (
@@ -149,9 +149,15 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
     return means.sort_values("balanced_accuracy", ascending=False, ignore_index=True)
 
 
-def primary_control_gains(plan: StudyPlan) -> pd.DataFrame:
-    """Return the difference in the primary comparison for each control signal."""
-    tables = {step.control: study_scores.read_scores(step, plan) for step in plan.control_steps}
+def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
+    """Return the difference in the primary comparison for each control signal.
+
+    None if the scores on the original signals, or on all control signals, are missing.
+    """
+    steps = {step.control: study_scores.read_scores(step, plan) for step in plan.control_steps}
+    tables = {name: table for name, table in steps.items() if table is not None}
+    if UNCHANGED not in tables or len(tables) == 1:
+        return None
     rows = pd.concat(tables, names=["control"]).rename(columns={"draw": "seed"})
     keys = ["control", "method", "subject", "seed"]
     scores = rows.groupby(keys, sort=False)["value"].mean().reset_index()

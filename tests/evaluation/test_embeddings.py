@@ -16,6 +16,7 @@ from support.small_estimators import embedder
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation.benchmarks.embeddings import export_embeddings
 from braindecode_pars.pretrained import EncoderCard
+from braindecode_pars.windows.convert import as_windows
 
 #: What the reader of NeuroAtlas requires: dimensions of arrays, types of the entries of items, and
 #: entries of the metadata. Change it only for a new version of NeuroAtlas.
@@ -73,8 +74,43 @@ def test_embeddings_labels_and_subjects_are_equal_to_the_bit(tmp_path):
         assert metadata["sampling_rate"] == 100.0
         assert metadata["channels"] == ["C3", "Cz", "C4", "Pz"]
     for recording in {item["recording_id"] for item in items}:
-        numbers = [item["epoch_index"] for item in items if item["recording_id"] == recording]
-        assert numbers == list(range(40))
+        rows = [item for item in items if item["recording_id"] == recording]
+        rows.sort(key=lambda item: item["window_start_s"])
+        assert [item["epoch_index"] for item in rows] == list(range(40))
+
+
+def test_windows_with_unknown_starts_are_numbered_in_their_order(tmp_path):
+    X, y, subjects = as_sklearn(windows())
+    arrays = as_windows(np.asarray(X)[::10], y[::10], subjects[::10])
+    items = read(export_embeddings(TRANSFORMER, arrays, tmp_path / "out"))[2]
+    numbers = {}
+    for item in items:
+        assert item["window_start_s"] is None
+        assert item["epoch_index"] == numbers.get(item["recording_id"], 0)
+        numbers[item["recording_id"]] = item["epoch_index"] + 1
+    assert max(numbers.values()) > 1
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        np.zeros((3, 4), np.float32),
+        np.zeros(120, np.float32),
+        np.full((120, 2), np.nan),
+        np.full((120, 2), "a"),
+    ],
+)
+def test_the_output_of_the_transformer_is_checked(output, tmp_path):
+    with pytest.raises(ValueError, match=rf"{output.dtype}.*\({len(output)}.*\(120, n_features\)"):
+        export_embeddings(FunctionTransformer(lambda X: output), windows(), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_current_directory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="current directory"):
+        export_embeddings(TRANSFORMER, windows(), ".")
+    assert export_embeddings(TRANSFORMER, windows(), "out").is_dir()
 
 
 def test_the_name_and_the_folder_of_an_encoder(tmp_path):
@@ -118,7 +154,7 @@ def test_an_existing_folder_is_refused_and_unchanged(tmp_path):
 
 def test_a_failed_export_leaves_no_folder(tmp_path):
     objects = FunctionTransformer(lambda X: np.full((len(X), 2), None))
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match="object"):
         export_embeddings(objects, windows(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

@@ -158,11 +158,40 @@ def test_nights_of_predictions_and_expert_must_match(change):
         with pytest.raises(ValueError, match="none"):
             agreement([], [])
     else:
-        with pytest.raises(ValueError, match="P0, P1"):
-            agreement(frames, experts["P0"])
+        for expert in (experts["P0"], "P0.edf"):
+            with pytest.raises(TypeError, match=type(expert).__name__):
+                agreement([*frames.values()], expert)
+        with pytest.raises(TypeError, match=r"DataFrame.*list"):
+            agreement(frames["P0"], [experts["P0"]])
+        with pytest.raises(TypeError, match=r"P1.*onset"):
+            agreement(frames | dict(P1=frames["P1"].assign(onset="a")), experts)
         experts["P1"] = mne.Annotations([9e5], 30, ["W"])
         with pytest.raises(ValueError, match="P1"):
             agreement(frames, experts)
+
+
+def test_windows_that_the_expert_did_not_score_are_not_in_the_bias():
+    """Three nights of 20 epochs, of which the expert scored 10 to 12."""
+    labels = ["Wake"] * 3 + ["N2"] * 17
+    onset = 30.0 * np.arange(20)
+    frame = pd.DataFrame(dict(onset=onset, duration=30.0, label=labels))
+    experts = [mne.Annotations(onset[:n], 30, labels[:n]) for n in (10, 11, 12)]
+    kappa, _, statistics = agreement([frame] * 3, experts)
+    assert kappa.tolist() == [1, 1, 1]
+    assert (statistics["limits"]["bias"].dropna() == 0).all()
+    assert statistics["predicted"].loc["TST"].tolist() == [3.5, 4.0, 4.5]
+    assert statistics["predicted"].equals(statistics["expert"])
+
+
+def test_errors_and_warnings_name_the_night():
+    frames, experts = inputs(NIGHTS[:2])
+    others = frames["P1"].assign(label=["left", "right"] * 35)
+    expert = mne.Annotations([0, 30], 30, ["left", "right"])
+    with pytest.raises(ValueError, match="P1"):
+        agreement(frames | dict(P1=others), experts | dict(P1=expert))
+    experts["P1"].append(0, 30, "arousal")
+    with pytest.warns(UserWarning, match=r"P1.*arousal"):
+        agreement(frames, experts)
 
 
 def test_the_figure_shows_nights_bias_and_limits(result):
@@ -181,9 +210,7 @@ def test_the_figure_shows_nights_bias_and_limits(result):
     assert "%" in ax.get_xlabel()
     few = plotting.bland_altman(agreement(*inputs(NIGHTS[:2]))[2], "TST")
     assert np.isnan([line.get_ydata()[0] for line in few.lines[1:]]).all()
-    for table, name in (
-        (statistics, "sleep"),
-        (agreement(*[i["P0"] for i in inputs(NIGHTS)])[2], "TST"),
-    ):
-        with pytest.raises(KeyError):
-            plotting.bland_altman(table, name)
+    with pytest.raises(KeyError):
+        plotting.bland_altman(statistics, "sleep")
+    with pytest.raises(ValueError, match="predicted, expert"):
+        plotting.bland_altman(agreement(*[i["P0"] for i in inputs(NIGHTS)])[2], "TST")

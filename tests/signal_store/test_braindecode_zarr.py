@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import socket
+import tempfile
 from dataclasses import replace
 
 import mne
@@ -103,6 +105,45 @@ def test_a_store_without_labels_writes_recordings(nights, tmp_path):
         again.labeled_windows()
     with pytest.raises(TypeError, match="subject"):
         SignalStore.create(tmp_path / "third", tmp_path / "dataset.zarr", subject=r"(\d)")
+
+
+def test_the_samples_of_a_replaced_dataset_are_read(nights, tmp_path, monkeypatch):
+    """braindecode reuses an uncompressed copy that it wrote next to the dataset."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    folder = tmp_path / "data" / "dataset.zarr"
+    for number in (0, 1):
+        night = BaseConcatDataset([nights.datasets[number]])
+        expected = SignalStore.create(tmp_path / f"{number}", night, dtype="float32", verbose=0)
+        expected.to_zarr(folder)
+        part = datasets.load(folder, preload=False).datasets[0]
+        # A recording without its dataset can be passed to other processes.
+        assert pickle.loads(pickle.dumps(part))[0][0].tolist() == part[0][0].tolist()
+        np.testing.assert_array_equal(part[0][0], expected.labeled_windows()[0][0])
+        store = SignalStore.create(tmp_path / f"s{number}", folder, dtype="float32", verbose=0)
+        np.testing.assert_array_equal(*[s.crops([0], [0], 14_000) for s in (store, expected)])
+        assert [path.name for path in folder.parent.iterdir()] == ["dataset.zarr"]
+        shutil.rmtree(folder)
+    del part
+    assert [*temporary.iterdir()] == []
+
+
+def test_recordings_with_different_channels_are_named(nights, tmp_path):
+    names_of_channels = (["C3", "C4"], ["C3", "Cz"], ["C3", "C4"])
+    raws = [
+        RawDataset(
+            mne.io.RawArray(
+                np.zeros((2, 400)), mne.create_info(ch_names, 100.0, "eeg"), verbose="error"
+            ),
+            dict(subject=f"P{number}"),
+        )
+        for number, ch_names in enumerate(names_of_channels)
+    ]
+    message = r"0 \(subject P0\), 2 \(subject P2\) with C3, C4; 1 \(subject P1\) with C3, Cz"
+    with pytest.raises(ValueError, match=message):
+        write_zarr(BaseConcatDataset(raws), tmp_path / "dataset.zarr")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_an_existing_folder_is_not_replaced_and_a_failed_call_leaves_nothing(

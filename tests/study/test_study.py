@@ -28,6 +28,7 @@ from braindecode_pars.study import (
     study_design,
     study_plan,
     study_report,
+    study_results,
     study_scores,
     study_tables,
     study_tests,
@@ -620,6 +621,40 @@ def test_a_gain_is_followed_by_control_analyses(short, undrawn, tmp_path, monkey
     description, *failures = result.control_notes
     assert "PARS" in description
     assert any("eyes" in note and "ValueError" in note for note in failures)  # no EOG channels
+
+
+def test_failed_control_analyses_are_notes_and_the_model_is_saved(undrawn, tmp_path, monkeypatch):
+    monkeypatch.setattr(study_results.Study, "has_gain", True)
+    effort = study_design.Effort(3, 8.0, ("baselines", "controls"), 2, ("slow", "phase"))
+    monkeypatch.setitem(study_design.EFFORTS, "quick", effort)
+    run_steps = MODULE.run_steps
+
+    def fail_controls(plan, steps, *settings):
+        if steps is plan.steps:
+            yield from run_steps(plan, steps, *settings)
+        else:
+            yield from (SimpleNamespace(step=s, error="ValueError: no samples") for s in steps)
+
+    monkeypatch.setattr(MODULE, "run_steps", fail_controls)
+    settings = dict(effort="quick", encoders={}, draws=4, n_jobs=1, verbose=0)
+    result = study(
+        simulated(n_windows=4), out=tmp_path, only=[HAND_CRAFTED, "controls"], **settings
+    )
+    assert result.controls is None
+    assert len(result.control_notes) == 3
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert report.count("no samples") == 3
+    assert Path(result.recommendation.folder).is_dir()
+
+
+@pytest.mark.parametrize("finished_controls", [["none"], ["slow", "phase"]])
+def test_without_recorded_or_control_signals_there_are_no_gains(finished_controls, monkeypatch):
+    def read(step, plan):
+        return pd.DataFrame() if step.control in finished_controls else None
+
+    monkeypatch.setattr(study_scores, "read_scores", read)
+    steps = [SimpleNamespace(control=name) for name in ("none", "slow", "phase")]
+    assert study_tables.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
 
 
 def test_a_study_that_fails_the_data_check_has_the_reason(tmp_path):

@@ -41,8 +41,9 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
         - ``labels.npy``: labels, shape (n_windows,). A class that is not a number is encoded as its
           index among the sorted classes. Unlabeled windows have -1;
         - ``items.json``: for each window ``subject_id`` (with the corpus, if it is known),
-          ``recording_id``, ``session_id``, ``epoch_index`` (number of the window in its recording),
-          ``window_start_s`` (in seconds) and ``label``; null if unknown;
+          ``recording_id``, ``session_id``, ``epoch_index`` (number of the window in its recording,
+          by start, or in the order of the windows if starts are unknown), ``window_start_s`` (in
+          seconds) and ``label``; null if unknown;
         - ``metadata.json``: name of the encoder (``checkpoint_id``), channels, sampling rate in Hz,
           preprocessing (``filter_provenance``), names of the classes, and versions of packages.
 
@@ -51,7 +52,8 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     TypeError
         If ``encoder`` has no method ``transform``.
     ValueError
-        If the folder is not empty, the subject of a window is unknown, or a label is missing.
+        If the folder is not empty or the current directory, the subject of a window is unknown, a
+        label is missing, or the transformer does not return one row of finite numbers per window.
         Errors of the transformer are also raised.
     FileNotFoundError
         If the encoder does not exist.
@@ -77,6 +79,10 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     """
     folder = Path(folder).expanduser()
     ResultsFolder(folder, "exported embeddings").check()
+    if folder.resolve() == Path.cwd():
+        raise ValueError(
+            f"{folder} is the current directory, which cannot be replaced. Pass a new folder."
+        )
     windows = convert.as_windows(windows)
     name, transformer = type(encoder).__name__, encoder
     if isinstance(encoder, str | Path):
@@ -96,7 +102,13 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
         )
     names = zip(windows.column("subject").tolist(), subjects.tolist(), strict=True)
     leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(transformer, dict(names))])
-    features = transformer.transform(windows)
+    features = np.asarray(transformer.transform(windows))
+    is_numeric = features.dtype.kind in "biuf" and bool(np.isfinite(features).all())
+    if not is_numeric or features.ndim != 2 or len(features) != len(windows):
+        raise ValueError(
+            f"transform of {name} returned {features.dtype} of shape {features.shape}, expected "
+            f"finite numbers of shape ({len(windows)}, n_features)."
+        )
     labels, label_names = _coded_labels(windows)
     items = _described_windows(windows, subjects, labels)
     metadata = {
@@ -137,12 +149,14 @@ def _described_windows(
 ) -> list[dict[str, Any]]:
     """Return the description of each window, as values that JSON supports."""
     recording, start = windows.table["recording"], windows.table["start"].to_numpy()
+    ranks = windows.table.groupby("recording")["start"].rank(method="first")
     items = pd.DataFrame(
         {
             "subject_id": [str(subject) for subject in subjects],
             "recording_id": recording.astype(str).to_numpy(),
             "session_id": windows.column("session"),
-            "epoch_index": recording.groupby(recording.to_numpy()).cumcount().to_numpy(),
+            # Unknown starts are equal, so their ranks are the order of the windows.
+            "epoch_index": ranks.to_numpy(int) - 1,
             "window_start_s": np.where(start < 0, np.nan, start / windows.column("sfreq")),
             "label": labels,
         }
