@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from braindecode.datasets import EEGWindowsDataset, WindowsDataset
 from scipy.stats import contingency
 from sklearn.metrics import roc_auc_score
 from torch.utils.data import ConcatDataset
@@ -51,7 +50,7 @@ def properties_of_recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     # The dataset of a recording, which is also known for subsets
     sources = [getattr(reader, "source", None) for reader in rows["reader"]]
     parts = [
-        source if isinstance(source, EEGWindowsDataset | WindowsDataset) else part
+        source if isinstance(getattr(source, "description", None), pd.Series) else part
         for source, part in zip(sources, parts, strict=True)
     ]
     metadata = [getattr(part, "description", None) for part in parts]
