@@ -145,6 +145,8 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     return for_laptop
 
 
+#: Exit code of the command audit-split if there is a leak; 1 and 2 indicate errors.
+LEAK = 3
 #: Values of --method of the command fit.
 METHODS = (*TASKS, "scratch")
 
@@ -502,8 +504,8 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
     """Audit a training/test split that was made elsewhere: data leakage and confounds.
 
     Reports subjects and recordings that are in both sets, overlapping windows, copied signals, and
-    classes that vary with the recording, its channels or time. The exit code is 1 if there is a
-    leak.
+    classes that vary with the recording, its channels or time. The exit code is 3 if there is a
+    leak, 1 if an input cannot be read, and 2 if an option is invalid.
 
     Options
     -------
@@ -515,19 +517,31 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
         Test windows, in the same form. Copies are only found in recordings, because tables have no
         signals.
     """
+
+    def is_table(side: str) -> bool:
+        return Path(side).suffix.lower() in (".csv", ".tsv")
+
+    if options and is_table(train) and is_table(test):
+        commands: Any = typer.main.get_command(app)
+        parameters = commands.commands["audit-split"].params
+        passed = [option.opts[0] for option in parameters if option.name in options]
+        raise typer.BadParameter(
+            f"{', '.join(passed)} applies to reading recordings, but {train} and {test} are tables."
+            " Omit these options."
+        )
     with report_failures():
         from braindecode_pars import datasets, evaluation
         from braindecode_pars.recordings.side_tables import read_table
 
         def read(side: str) -> Any:
-            if Path(side).suffix.lower() in (".csv", ".tsv"):
+            if is_table(side):
                 return read_table(side, Path())
             return datasets.load(side, **reading_of(side, options))
 
         result = evaluation.audit_split(read(train), read(test))
         show(str(result))
     if result.has_leak:
-        raise typer.Exit(1)
+        raise typer.Exit(LEAK)
 
 
 @documented

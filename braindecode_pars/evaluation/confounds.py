@@ -47,6 +47,12 @@ def properties_of_recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
     parts = [part for part in parts if len(part)]  # as in the table of Windows
     parts = parts if len(parts) == len(rows) else [None] * len(rows)
+    # The dataset of a recording, which is also known for subsets
+    sources = [getattr(reader, "source", None) for reader in rows["reader"]]
+    parts = [
+        source if isinstance(getattr(source, "description", None), pd.Series) else part
+        for source, part in zip(sources, parts, strict=True)
+    ]
     metadata = [getattr(part, "description", None) for part in parts]
     infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
     recordings = pd.DataFrame(
@@ -63,6 +69,12 @@ def properties_of_recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
     numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(recordings["subject"])]
     recordings["name"] = recordings["file"].where(recordings["file"].notna(), numbers)
     return recordings
+
+
+def unknown_properties(recordings: pd.DataFrame) -> list[str]:
+    """Return the names of the properties that are unknown for any recording."""
+    is_unknown = recordings.isna().any()
+    return [text for name, text in [*PROPERTIES.items(), ("date", BY_DATE)] if is_unknown[name]]
 
 
 def labeled_windows(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Audit of a training/test split: shared subjects, recordings and samples, and confounds."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import factorial
@@ -39,6 +40,8 @@ class SplitAudit:
         Number of training and test windows.
     unchecked : list of str
         What could not be checked.
+    n_related : int
+        Number of test windows in at least one leak.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class SplitAudit:
     n_train: int
     n_test: int
     unchecked: list[str]
+    n_related: int
 
     @property
     def has_leak(self) -> bool:
@@ -71,7 +75,7 @@ class SplitAudit:
     def verdict(self) -> str:
         """One sentence: whether there is a leak, and what was not checked."""
         values = dict(
-            n=max((f.values["n"] for f in self.findings if f.level == "leak"), default=0),
+            n=self.n_related,
             n_train=self.n_train,
             n_test=self.n_test,
             n_warnings=sum(finding.level == "warning" for finding in self.findings),
@@ -91,7 +95,8 @@ class _Split(NamedTuple):
     ----------
     windows : DataFrame
         One row per window: ``is_test``, ``recording`` (row in ``recordings``; equal in training and
-        test data if the recording is the same), ``start``, ``stop``, ``subject``, ``class``.
+        test data if the recording is the same), ``start``, ``stop``, ``subject``, ``class``, and
+        ``is_related``, which :meth:`leak` sets.
     recordings : DataFrame
         Properties of each recording, as in ``confounds.properties_of_recordings``.
     signals : Windows | None
@@ -104,6 +109,7 @@ class _Split(NamedTuple):
 
     def leak(self, kind: str, is_related: pd.Series, names: list[str]) -> Finding:
         """Return a leak with the number of related test windows, and the names of examples."""
+        self.windows.loc[is_related.index[is_related], "is_related"] = True
         counts = dict(n=int(is_related.sum()), n_windows=int(self.windows["is_test"].sum()))
         return Finding(kind, counts | {"names": names}, "leak")
 
@@ -124,9 +130,12 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
         - arrays ``(X, y, groups)`` or ``(X, y)``, where ``X`` has shape (n_windows, n_chans,
           n_times) and ``groups`` contains the subjects;
         - tables with one row per window and the columns ``recording``, ``start``, ``stop`` and
-          ``subject``. Times may be in any unit that is the same in both tables. Optional columns:
-          ``label``; ``site``, ``channels``, ``corpus``, ``recorded_sfreq``, ``recorded_reference``
-          and ``recorded_channels``; and ``date``, which sorts the recordings of a subject.
+          ``subject``. Recordings of different subjects are different, even if their names are
+          equal. Times may be in any unit that is the same in both tables. Optional columns:
+          ``label``; ``corpus``, which distinguishes subjects with the same name; ``site``,
+          ``channels``, ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``; and
+          ``date``, which sorts the recordings of a subject: numbers, or dates with the year or
+          the month first.
 
     Returns
     -------
@@ -174,8 +183,10 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     times, so only shared subjects and shared samples are found. Two parts of one recording are not
     found if they have no common samples and different subject names. Copies of complete recordings
     are found even if filters, reference or sampling rate differ; copies of windows are found only
-    if they differ by no more than a factor and an offset. Windows that share fewer than about 130
-    samples may not be found by their signals. Copies of a recording at another speed are not found.
+    if they differ by no more than a factor and an offset. In each window, only the first channel
+    that is not flat is compared, so copies with another order of channels are not found. Windows
+    that share fewer than about 130 samples may not be found by their signals. Copies of a recording
+    at another speed are not found.
 
     Examples
     --------
@@ -198,19 +209,24 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
         )
     split = _of_tables(train, test) if is_table == {True} else _of_windows(train, test)
     windows = split.windows
+    windows["is_related"] = False
     findings = [*_shared_subjects(split), *_shared_recordings(split), *_confounds(split)]
     if split.signals is not None:
         findings += _copies(split, split.signals)
     findings.sort(key=lambda finding: LEVELS.index(finding.level))
+    properties = confounds.unknown_properties(split.recordings)
+    has_classes = windows["class"].nunique() > 1
     unknown = {
         "copies, because tables have no signals": split.signals is None,
         "windows with unknown subjects": windows["subject"].isna().any(),
         "windows with unknown recordings and times": (windows["start"] < 0).any(),
-        "confounds, because windows have fewer than two classes": windows["class"].nunique() < 2,
+        "confounds, because windows have fewer than two classes": not has_classes,
+        f"confounds with unknown properties ({', '.join(properties)})": has_classes and properties,
     }
     n_test = int(windows["is_test"].sum())
     unchecked = [text for text, is_unknown in unknown.items() if is_unknown]
-    return SplitAudit(findings, len(windows) - n_test, n_test, unchecked)
+    n_related = int(windows["is_related"].sum())
+    return SplitAudit(findings, len(windows) - n_test, n_test, unchecked, n_related)
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -233,14 +249,32 @@ def _of_tables(train: pd.DataFrame, test: pd.DataFrame) -> _Split:
             f"or a stop that is missing or not after the start. The first is row {row} of {side}: "
             f"{values}. Correct or remove these rows."
         )
+    names = texts["subject"].where(table.is_name(texts["subject"].to_numpy()), None)
+    if texts["corpus"].nunique(dropna=False) > 1:  # as in Windows
+        is_known = names.notna() & texts["corpus"].notna()
+        names[is_known] = [*map(subjects.in_corpus, texts["corpus"][is_known], names[is_known])]
+    files = texts["recording"].str.casefold().map(subjects.without_ending)
+    texts["date"] = _dates(texts["date"])
     windows = rows[["start", "stop"]].assign(
         is_test=rows.index.get_level_values(0) == "test",
-        recording=pd.factorize(texts["recording"].str.casefold().map(subjects.without_ending))[0],
-        subject=texts["subject"].where(table.is_name(texts["subject"].to_numpy()), None),
+        recording=table.factorize_rows([files, names.map(subjects.subject_key)])[0],
+        subject=names,
         **{"class": texts["label"].where(texts["label"] != "-1").astype("category")},
     )
     recordings = texts.assign(name=texts["recording"]).groupby(windows["recording"]).first()
     return _Split(windows.reset_index(drop=True), recordings)
+
+
+def _dates(texts: pd.Series) -> pd.Series:
+    """Return numbers or dates, which can be sorted; None if the format of dates is unknown."""
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if (numbers.isna() == texts.isna()).all():
+        return numbers
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of dates with the day first
+            return pd.to_datetime(texts, utc=True)
+    except ValueError:
+        return pd.Series(None, texts.index, dtype=object)
 
 
 def _of_windows(train: Any, test: Any) -> _Split:
@@ -370,7 +404,8 @@ def _class_by_recording(split: _Split, labeled: pd.DataFrame) -> Iterator[Findin
     p = np.prod((shares[:, None] ** groups.size().to_numpy()).sum(axis=0))
     if p >= ALPHA or not confounds.has_one_class_per_recording(labeled):
         return
-    classes = split.recordings["name"] + ": " + groups["class"].first().astype(str)
+    of_recording = groups["class"].first().astype(str)
+    classes = split.recordings["name"][of_recording.index] + ": " + of_recording
     is_related = labeled["is_test"] & (groups["is_test"].transform("nunique") == 2)
     if is_related.any():
         leak = split.leak("class_by_shared_recording", is_related, classes.tolist())

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import argrelmax
 from scipy.spatial import cKDTree
 
@@ -58,8 +59,11 @@ N_PROJECTIONS = 8
 MAX_STEP = 20.0
 #: Maximum distance of the normalized projections of segments with the same samples.
 MAX_DISTANCE = 0.01
-#: Minimum absolute correlation of all samples that two windows share, without artifacts.
-MIN_SHARED_CORRELATION = 0.99
+#: Number of previous changes from which a change is predicted.
+N_PAST = 8
+#: Maximum difference between the prediction errors of samples that two windows share, as a fraction
+#: of the errors. It is not zero because of rounding errors.
+MAX_DIFFERENCE = 0.2
 
 
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
@@ -105,8 +109,8 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
 def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tuple[int, int]]:
     """Find test windows that contain samples of training windows, at any shift.
 
-    All windows are read. In each window, the first channel that is not flat is compared. Windows of
-    fewer than 65 samples are not compared.
+    All windows are read. In each window, the first channel that is not flat is compared, so windows
+    with another order of channels are not found. Windows of fewer than 65 samples are not compared.
 
     Parameters
     ----------
@@ -269,9 +273,18 @@ def _segments(channel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _are_equal(window: np.ndarray, other_window: np.ndarray, shift: int) -> bool:
-    """Return whether shared samples are equal, except for a factor, an offset and artifacts."""
-    first = _varied_channel(window)[max(0, shift) :]
-    other = _varied_channel(other_window)[max(0, -shift) :]
+    """Return whether shared samples are equal, except for a factor and an offset.
+
+    Each change is predicted from the previous changes, and the errors of the prediction are
+    compared. Rhythms such as line noise, and the waveform of low-pass filtered signals, which may
+    be similar in all windows, are predictable.
+    """
+    first = np.diff(_varied_channel(window)[max(0, shift) :])
+    other = np.diff(_varied_channel(other_window)[max(0, -shift) :])
     n = min(len(first), len(other))
-    correlation = (_without_artifacts(first[:n]) * _without_artifacts(other[:n])).mean()
-    return bool(abs(correlation) > MIN_SHARED_CORRELATION)
+    past, other_past = (sliding_window_view(x[:n], N_PAST + 1) for x in (first, other))
+    weights = np.linalg.lstsq(other_past[:, :-1], other_past[:, -1], rcond=None)[0]
+    errors, other_errors = (x[:, -1] - x[:, :-1] @ weights for x in (past, other_past))
+    size = other_errors @ other_errors
+    difference = size * errors - (errors @ other_errors) * other_errors
+    return bool(np.median(np.abs(difference)) < MAX_DIFFERENCE * size * np.median(np.abs(errors)))

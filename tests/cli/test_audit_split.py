@@ -30,7 +30,7 @@ def run(*words, code):
 
 
 def test_the_exit_code_shows_a_leak_in_tables():
-    leak = run("train.csv", "part.csv", code=1)
+    leak = run("train.csv", "part.csv", code=3)
     assert "3 of 3" in leak.splitlines()[0]
     assert "a.edf, 5 to 7" in leak
     assert run("train.csv", "other.tsv", code=0).startswith("No leak")
@@ -52,6 +52,13 @@ def test_mistakes_end_with_a_message(train, test, text):
     assert text in output
 
 
+def test_options_for_reading_recordings_are_refused_with_tables():
+    output = run("train.csv", "other.tsv", "--low", 1, "--channel", "C3", code=2)
+    assert "--low" in output
+    assert "--channel" in output
+    assert "--high" not in output
+
+
 def test_copies_of_a_recording_are_found_in_folders(tmp_path):
     train, test = tmp_path / "one", tmp_path / "two"
     for folder, seeds in ((train, (0, 1)), (test, (1, 2))):
@@ -60,4 +67,4 @@ def test_copies_of_a_recording_are_found_in_folders(tmp_path):
             (folder / name).mkdir(parents=True)
             study_folders.blocks(seed).save(folder / name / "eye_raw.fif", verbose="error")
     options = ("--window-seconds", 5, "--sfreq", 100, "--low", 0.5, "--high", 40)
-    assert "eye_raw.fif" in run(train, test, *options, code=1)
+    assert "eye_raw.fif" in run(train, test, *options, code=3)

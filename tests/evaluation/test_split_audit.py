@@ -230,7 +230,11 @@ TABLES = {
     "a subject": (lambda: (rows("P1", "a"), rows(" p1", "b")), "shared_subjects"),
     "a number and a text": (lambda: (rows(1, "a"), rows("1.0", "b")), "shared_subjects"),
     "two spellings": (lambda: (rows("S001", "a"), rows("1", "b")), "shared_subjects"),
-    "a recording": (lambda: (rows("P1", "a.edf"), rows("P2", "A", first=60)), "shared_recordings"),
+    "a recording": (lambda: (rows("S01", "a.edf"), rows(1, "A", first=60)), "shared_recordings"),
+    "a recording of an unknown subject": (
+        lambda: (rows(None, "a"), rows(None, "a", first=60)),
+        "shared_recordings",
+    ),
     "overlapping windows": (
         lambda: (rows("P1", "a"), rows("P1", "a", first=7.5)),
         "overlapping_windows",
@@ -292,6 +296,11 @@ CLEAN = {
         arrays([part("P9", 9)]),
     ),
     "tables": lambda: tables(),
+    "equal names of recordings": lambda: (rows("S1", "run1"), rows("S2", "run1")),
+    "equal names in two corpora": lambda: (
+        rows("1", "a", corpus="eegmat"),
+        rows("1", "a", corpus="sleep"),
+    ),
     "tables of rest and task": lambda: tables(lambda i, k: [k] * 4, site=("Graz", "Lyon")),
     "simulated sleep": lambda: left_out(datasets.simulated.sleep(4, 0.2, 2), 3),
 }
@@ -354,16 +363,82 @@ def test_one_class_per_recording_is_a_note_if_it_is_no_property_of_subjects():
     assert kinds(at_random(tables(lambda i, k: [k])[0])) == ["shared_subjects"]
 
 
+def test_unlabeled_recordings_have_no_class():
+    """They are not counted among recordings of one class."""
+    both = at_random(pd.concat([*tables(lambda i, k: [k] * 4), rows("P1", "unlabeled", [-1] * 4)]))
+    [finding] = [f for f in audit_split(*both).findings if f.kind == "class_by_shared_recording"]
+    assert finding.values["n_recordings"] == len(finding.values["names"]) == 24
+    assert all(isinstance(name, str) for name in finding.values["names"])
+
+
+def test_the_verdict_counts_the_union_of_leaks():
+    train = pd.concat([rows("P1", "a"), rows(None, "b")])
+    test = pd.concat([rows("P1", "c"), rows(None, "b", first=60), rows("P2", "d")])
+    result = audit_split(train, test)
+    assert [f.values["n"] for f in result.findings] == [4, 4]
+    assert result.n_related == 8
+    assert "8 of 12" in result.verdict
+
+
+DATES = {
+    "numbers": ("9", "10"),
+    "month first": ("9/30/2020", "10/2/2020"),
+    "day first": ("30.9.2020", "2.10.2020"),
+    "ISO 8601": ("2020-09-30", "2020-10-02"),
+    "times": (pd.Timestamp("2020-09-30"), pd.Timestamp("2020-10-02")),
+}
+
+
+@pytest.mark.parametrize("date", DATES.values(), ids=DATES)
+def test_dates_are_no_texts(date):
+    """As a text, the second date is before the first date."""
+    split = tables(lambda i, k: [(i + k) % 2] * 4, date=date, n=16)
+    [finding] = [f for f in audit_split(*split).findings if f.kind == "order_of_recordings"]
+    assert finding.values["classes"] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    "date", [("day 9", "day 10"), ("9/30/2020", "2020-10-02"), ("2.10.2020", "30.9.2020")]
+)
+def test_dates_in_an_unknown_format_are_not_checked(date):
+    result = audit_split(*tables(lambda i, k: [(i + k) % 2] * 4, date=date, n=16))
+    assert "order_of_recordings" not in set(result.table["kind"])
+    assert any("dates" in text for text in result.unchecked)
+
+
 @pytest.mark.parametrize(("n", "is_found"), [(6, False), (8, True)])
 def test_an_order_of_few_subjects_may_be_random(n, is_found):
     split = tables(lambda i, k: [(i + k) % 2] * 4, date=(1, 2), n=n)
     assert ("order_of_recordings" in kinds(split)) == is_found
 
 
+def described(n=12, **values):
+    """Return recordings of subjects in two sites, with all properties that are checked."""
+    parts = [part(f"P{i}", i, [i % 2] * 4) for i in range(n)]
+    for i, windows in enumerate(parts):
+        known = dict(corpus="study", recorded_sfreq=250.0, recorded_reference="Cz")
+        windows.set_description(known | dict(recorded_channels="C3, C4, Cz", **values))
+        windows.set_description({"site": ("Graz", "Lyon")[i % 2]})
+    return BaseConcatDataset(parts)
+
+
+@pytest.mark.parametrize("form", [lambda ds: as_sklearn(ds)[0], lambda ds: ds])
+def test_properties_are_known_in_subsets(form):
+    windows = form(described())
+    sides = range(24), range(24, 48)
+    subset = [windows[i] if hasattr(windows, "recordings") else Subset(windows, i) for i in sides]
+    assert audit_split(*subset).unchecked == []
+    check_found(subset, "confounds")
+
+
 def test_what_is_unknown_is_listed():
-    assert audit_split(*by_half(several())).unchecked == []
+    known = described()
+    assert audit_split(*by_half(known.datasets)).unchecked == []
+    [unknown] = audit_split(*by_half(several())).unchecked
+    assert "site" in unknown
+    assert "dates" not in unknown
     without_labels, other = rows("P1", "a"), rows(None, "b")
-    assert len(audit_split(without_labels.drop(columns="label"), other).unchecked) == 2
+    assert len(audit_split(without_labels.drop(columns="label"), other).unchecked) == 3
     unlabeled = rows("P1", "a", [0, -1, -1, -1])
     assert len(audit_split(unlabeled, unlabeled.assign(subject="P2", recording="b")).unchecked) == 2
     unknown = audit_split(cut(0)[:1], cut(0)[:1])

@@ -70,6 +70,8 @@ def test_a_single_channel_and_short_windows_suffice():
 TIMES = np.arange(SFREQ * SECONDS) / SFREQ
 ALIKE = {
     "line noise": 1e-3 * np.sin(2 * np.pi * 50 * TIMES + 0.3),
+    "line noise with a harmonic": 1e-3 * np.cos(2 * np.pi * 50 * TIMES + 0.3)
+    + 5e-4 * np.sin(2 * np.pi * 25 * TIMES + 0.3),
     "drift": 1e-2 * np.exp(-TIMES / 20),
     "pulses": 1e-2 * (np.arange(len(TIMES)) % 250 == 120),
     "rhythm of a stimulus": 3e-5 * np.sin(2 * np.pi * 2.3 * TIMES),
@@ -123,6 +125,18 @@ def test_windows_with_shared_samples_are_found_at_any_shift(factor):
             other, shift = shared[row]
             assert places[other] == (recording, start - shift)
     assert 3 < len(shared) < 15
+
+
+@pytest.mark.parametrize("sfreq", [200, 1000])
+@pytest.mark.parametrize("shift", [0, 70])
+def test_band_limited_copies_are_found(sfreq, shift):
+    """Most frequencies of these signals have almost no power."""
+    noise = np.random.default_rng(0).normal(size=(1, 8 * 400 + shift)).cumsum(axis=1)
+    signal = mne.filter.filter_data(noise, sfreq, 0.5, 40, verbose="error")
+    train = [signal[:, i * 400 : (i + 1) * 400] for i in range(8)]
+    test = [-3 * signal[:, i * 400 + shift : (i + 1) * 400 + shift] for i in range(8)]
+    other = noise[:, ::-1][:, :400]
+    assert shared_samples(train[:7], [*test[:6], other]) == {i: (i, shift) for i in range(6)}
 
 
 @pytest.mark.parametrize(("n_times", "shared"), [(64, {}), (65, {0: (3, 0)}), (500, {0: (3, 0)})])
