@@ -1,7 +1,7 @@
 """NeuroAtlas: linear probes with leave-one-subject-out cross-validation, as for EEGMAT.
 
 The functions compute the same splits and scores as the benchmark ``bci_cognitive`` of the package
-neuroatlas-bench 0.1.1 (Osselaer et al. 2026, arXiv 2605.14698). That package is not imported, and
+neuroatlas-bench 0.1.1 (Kontras et al. 2026, arXiv 2605.14698). That package is not imported, and
 none of its code is used.
 """
 
@@ -289,7 +289,7 @@ def neuroatlas_scores(
 
     References
     ----------
-    Osselaer et al. 2026, NeuroAtlas, arXiv 2605.14698, appendix C.4.
+    Kontras et al. 2026, NeuroAtlas, arXiv 2605.14698, appendix C.4.
 
     Examples
     --------
