@@ -105,8 +105,8 @@ class FlatVote(FlatData, FewLabelsClassifier):
     """Every column becomes the power of a channel, whose rhythm is its own."""
 
     def __init__(self, *, unlabeled_label=None, verbose=0):
-        # Without a seed, the weights differ between runs. With two of the seeds 0 to 6, windows in a
-        # batch and alone differ by 2e-4 (float32), more than scikit-learn's tolerance of 1e-4.
+        # Without a seed, the weights differ between runs. With two of the seeds 0 to 6, windows in
+        # a batch and alone differ by 2e-4 (float32), more than scikit-learn's tolerance of 1e-4.
         with torch.random.fork_rng():
             torch.manual_seed(1)
             encoder = PatchEncoder(64, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
