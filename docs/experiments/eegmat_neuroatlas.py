@@ -120,7 +120,8 @@ def pretrain(out: Path, eeg: Path, bands: list[str]) -> None:
                 identity = dict(band=band, method=kind, pretraining_seed=seed, group=group)
                 losses = pretrain_one(folder, windows, KINDS[kind], seed, group)
                 (folder / "loss.json").write_text(json.dumps(identity | losses))
-                print(folder.name, losses, flush=True)
+                loss = f"relative loss {losses['relative_loss']:.3f}"
+                print(f"{folder.name}: {losses['steps']} steps, {loss}", flush=True)
 
 
 def pretrain_one(
