@@ -135,8 +135,8 @@ CHECKS = parametrize_with_checks(
 ).mark
 
 
-#: Checks with many windows or fits. In the quick tests, PARSClassifier and LinearProbe, whose base
-#: classes the others share, stand for all.
+#: Checks with many windows or fits. In the quick tests, LinearProbe, whose fit is the fastest and
+#: whose base classes the others share, stands for all.
 LONG = {
     *("check_classifiers_train", "check_methods_subset_invariance"),
     *("check_estimators_dtypes", "check_classifiers_classes"),
@@ -153,7 +153,7 @@ def marked(case):
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
     name = CHECKS.kwargs["ids"](values[1])
     is_slow = "(readonly_memmap" in name
-    is_slow |= not isinstance(values[0], FlatClassifier | FlatProbe) and name in LONG
+    is_slow |= not isinstance(values[0], FlatProbe) and name in LONG
     return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if is_slow else [])])
 
 

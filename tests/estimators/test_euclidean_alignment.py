@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.linalg import fractional_matrix_power
 from sklearn.exceptions import NotFittedError
-from support.montages import concatenated
 from support.short_windows import first_samples
 
 from braindecode_pars import as_sklearn, datasets
@@ -75,14 +74,6 @@ def test_a_direction_with_a_tiny_share_of_the_variance_is_noise(share, is_kept):
     aligned = read(EuclideanAlignment().fit_transform(array, groups=np.zeros(20)))
     covariance = np.mean([x @ x.T / x.shape[1] for x in aligned], axis=0)
     np.testing.assert_allclose(np.linalg.eigvalsh(covariance), [is_kept, 1], atol=1e-3)
-
-
-def test_channels_are_matched_by_name():
-    train = concatenated(1, 2)
-    alignment = EuclideanAlignment(channels=["Cz", "C3"]).fit(train)
-    windows = alignment.transform(train)
-    assert [ch["ch_name"] for ch in windows.chs_info] == ["Cz", "C3"]
-    assert windows[0].shape[0] == 2
 
 
 def test_what_is_refused(nights, array):

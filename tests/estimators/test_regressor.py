@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import combinations
 
 import mne
 import numpy as np
 import pytest
+from braindecode.datasets import BaseConcatDataset
 from sklearn.base import is_regressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_val_score
@@ -14,6 +16,7 @@ from support.convergence import convergence_warnings
 from support.small_estimators import FAST, same_weights
 
 from braindecode_pars import PARSClassifier, PARSRegressor, as_sklearn
+from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.windows.convert import as_windows
 
 
@@ -78,6 +81,14 @@ def test_codes_of_classes_are_refused_and_numbers_of_a_dataset_are_taken(fitted,
     assert same_weights(regressor().fit(numbers).net_.module_, fitted.net_.module_)
     predicted = fitted.predict(nights)
     assert fitted.score(numbers) == r2_score(depth + 0.5, predicted)
+
+
+def test_codes_of_numbers_are_refused(nights):
+    names = ["17", "19", "22.5", "3", "31"]
+    parts = [name_classes(copy.copy(part), names) for part in nights.datasets]
+    X, y, _ = as_sklearn(BaseConcatDataset(parts))
+    with pytest.raises(ValueError, match="codes of classes"):
+        regressor().fit(X, y)
 
 
 def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):

@@ -101,5 +101,6 @@ def test_saved_models_load_in_any_state(state, tmp_path):
         loaded = PARSClassifier.load(tmp_path / "model")
         found = loaded.predict_proba(X)
     np.testing.assert_array_equal(found, fitted.predict_proba(X))
+    assert loaded.chs_info_ is None  # arrays have no names
     assert {p.dtype for p in loaded.encoder_.parameters()} == {torch.float32}
     loaded.encoder_.tokenizer.requires_grad_(True)

@@ -16,7 +16,7 @@ from skorch.utils import noop
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars._common import training
-from braindecode_pars._common.training import history_frame
+from braindecode_pars._common.training import WarmupCosine, history_frame
 from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.fine_tuning import n_epochs
 from braindecode_pars.pretext import PARS
@@ -26,6 +26,11 @@ from braindecode_pars.pretraining import PretrainingNet
 def make(tiny, **arguments):
     task = PARS(600, 100, **tiny)
     return PretrainingNet(task, **{"batch_size": 8, "max_epochs": 2, "verbose": 0, **arguments})
+
+
+def test_warmup_and_cosine_by_default():
+    factors = [WarmupCosine().factor(progress) for progress in (0, 0.05, 0.1, 0.55, 1)]
+    assert factors == pytest.approx([0.1, 0.55, 1, 0.5, 0])
 
 
 def test_weight_decay_excludes_norms_biases_and_tokens(tiny):

@@ -49,7 +49,9 @@ def several_lengths():
 
 TASKS = {
     "pars": lambda: PARS(1000, 100, **SIZES),
+    "pars on a grid": lambda: PARS(1000, 100, sampling="grid", **SIZES),
     "pars apart": lambda: PARS(1000, 100, overlap=False, detrend=True, decoder="mlp", **SIZES),
+    "spectral tokens": lambda: PARS(1000, 100, tokenizer="spectral", **SIZES),
     "pars_space_time": lambda: SpaceTimePARS(1000, 100, **SIZES),
     "mae": lambda: MAE(1000, 100, **SIZES),
     "mp3": lambda: PRETEXT_TASKS["mp3"](1000, 100, **SIZES),
@@ -192,7 +194,6 @@ CHANGES = {
     "micro-batches": dict(task="joint", micro_batch_size=2, drop_prob=0.1),
     "several lengths": dict(task="mae", window_seconds=(3.0, 2.0), micro_batch_size=4),
     "all channels": dict(task="pars_space_time"),
-    "bfloat16": dict(task="mae", precision="bfloat16"),
 }
 
 
