@@ -19,6 +19,7 @@ from braindecode_pars.estimators import NetworkClassifier
 from braindecode_pars.estimators.windows_estimator import (
     check_finite,
     check_fit_windows,
+    fresh_fit,
     seeded_fit,
 )
 
@@ -27,6 +28,13 @@ def test_an_output_that_is_not_finite_is_refused():
     assert check_finite(torch.ones(2)).tolist() == [1, 1]
     with pytest.raises(ValueError, match="finite"):
         check_finite(torch.tensor([1.0, float("nan")]))
+
+
+def test_a_fit_forgets_the_one_before():
+    estimator = PARSEmbedder()
+    estimator.old_ = 1
+    with fresh_fit(estimator):
+        assert not hasattr(estimator, "old_")
 
 
 def test_stages_have_seeds_of_their_own():
