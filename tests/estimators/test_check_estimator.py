@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
 from braindecode_pars import (
-    FewLabelsClassifier,
     PARSClassifier,
     PARSEmbedder,
     PARSRegressor,
-    PatchEncoder,
 )
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.windows.table import Windows
@@ -101,34 +98,6 @@ class FlatEmbedder(FlatData, PARSEmbedder):
         return super().transform(self.as_fitted(X))
 
 
-class FlatVote(FlatData, FewLabelsClassifier):
-    """Every column becomes the power of a channel, whose rhythm is its own."""
-
-    def __init__(self, *, unlabeled_label=None, verbose=0):
-        # Without a seed, the weights differ between runs. With two of the seeds 0 to 6, windows in
-        # a batch and alone differ by 2e-4 (float32), more than scikit-learn's tolerance of 1e-4.
-        with torch.random.fork_rng():
-            torch.manual_seed(1)
-            encoder = PatchEncoder(64, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
-        options = dict(unlabeled_label=unlabeled_label, verbose=verbose)
-        super().__init__(encoder, C=1.0, sfreq=64.0, **options)
-
-    def fit(self, X, y=None):
-        return super().fit(X, y)
-
-    def windows(self, X):
-        rhythms = np.sin(2 * np.pi * np.outer(5 + np.arange(X.shape[1]) % 20, np.arange(128) / 64))
-        noise = np.random.default_rng(0).standard_normal(rhythms.shape)
-        return np.exp(np.clip(X, -9, 9) / 2)[:, :, None] * rhythms + 0.1 * noise
-
-    def _outputs(self, X, groups):
-        return super()._outputs(self.as_fitted(X), groups)
-
-    def score(self, X, y, sample_weight=None):
-        X = self.windows(validate_data(self, X, reset=False))
-        return super().score(X, y, sample_weight)
-
-
 class FlatProbe(FlatData, LinearProbe):
     def __init__(self, *, C=1.0, unlabeled_label=None):
         super().__init__(FunctionTransformer(samples), C=C, unlabeled_label=unlabeled_label)
@@ -161,13 +130,13 @@ EXPECTED = {
 
 
 CHECKS = parametrize_with_checks(
-    [FlatClassifier(), FlatRegressor(), FlatEmbedder(), FlatVote(), FlatProbe()],
+    [FlatClassifier(), FlatRegressor(), FlatEmbedder(), FlatProbe()],
     expected_failed_checks=lambda one: EXPECTED if isinstance(one, FlatEmbedder) else {},
 ).mark
 
 
-#: Checks with many windows or fits. In the quick tests, PARSClassifier and LinearProbe, whose base
-#: classes the others share, stand for all.
+#: Checks with many windows or fits. In the quick tests, LinearProbe, whose fit is the fastest and
+#: whose base classes the others share, stands for all.
 LONG = {
     *("check_classifiers_train", "check_methods_subset_invariance"),
     *("check_estimators_dtypes", "check_classifiers_classes"),
@@ -184,7 +153,7 @@ def marked(case):
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
     name = CHECKS.kwargs["ids"](values[1])
     is_slow = "(readonly_memmap" in name
-    is_slow |= not isinstance(values[0], FlatClassifier | FlatProbe) and name in LONG
+    is_slow |= not isinstance(values[0], FlatProbe) and name in LONG
     return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if is_slow else [])])
 
 

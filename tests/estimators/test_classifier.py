@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback, EarlyStopping
@@ -21,9 +20,7 @@ from torch.utils.data import Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets.simulated import STAGES
-from braindecode_pars.pretext import PARS
-from braindecode_pars.pretrained import load_encoder, save_encoder
-from braindecode_pars.pretraining import PretrainingNet
+from braindecode_pars.pretrained import load_encoder
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +44,9 @@ def test_fit_and_predict_a_windows_dataset(fitted, nights):
     assert (fitted.n_chans_, fitted.n_times_) == (3, 1000)
 
 
-def test_names_of_classes_are_those_of_the_data(fitted, nights):
+def test_the_default_model_is_pretrained_then_fine_tuned(fitted):
     names = {label: STAGES[label] for label in fitted.classes_.tolist()}
     assert fitted.class_names_ == names
-    X, y, groups = as_sklearn(nights)
-    clf = classifier()
-    clf._read_labeled(X, y, groups)
-    assert clf.class_names_ == names
-    clf._read_labeled(X, y > 1, groups)  # other labels
-    assert clf.class_names_ is None
-
-
-def test_the_default_model_is_pretrained_then_fine_tuned(fitted):
     assert fitted.encoder_card_.task == "pars"
     assert fitted.encoder_card_.sfreq == 100.0
     history = fitted.history_
@@ -95,44 +83,11 @@ def test_a_pickle_contains_the_model_but_not_the_data(fitted, nights):
     np.testing.assert_array_equal(loaded.predict_proba(nights), fitted.predict_proba(nights))
 
 
-def test_a_failure_in_pretraining_keeps_the_old_checkpoint(fitted, nights, tmp_path):
-    save_encoder(fitted.encoder_, fitted.encoder_card_, tmp_path)
-    before = (tmp_path / "encoder.json").read_text()
-
-    class FailingTask(PARS):
-        def forward(self, x):
-            raise RuntimeError("the task failed")
-
-    with pytest.raises(RuntimeError, match="the task failed"):
-        classifier(pretext=FailingTask, checkpoint_dir=tmp_path).fit(nights)
-    assert (tmp_path / "encoder.json").read_text() == before
-
-
 def test_unlabeled_windows_may_be_shorter_and_of_another_montage(nights):
     y = np.where(np.arange(24) % 4 == 0, -1, as_sklearn(nights)[1])
     short = np.random.default_rng(0).normal(size=(6, 9, 500))
     clf = classifier(validation=0, unlabeled_label=-1).fit(nights, y, unlabeled=short)
     assert clf.encoder_card_.n_windows == 24 + 6
-    short[4, 7, 3] = np.nan
-    with pytest.raises(ValueError, match=r"Window 4 .* channel 7"):
-        classifier(validation=0).fit(nights, unlabeled=short)
-    with pytest.warns(UserWarning, match="pretext"):
-        classifier(pretext=None).fit(nights, unlabeled=nights)
-
-
-def test_the_best_validation_state_is_restored(nights):
-    class SpoilModel(Callback):
-        """Make the model useless after the second epoch."""
-
-        def on_epoch_begin(self, net, **kwargs):
-            if len(net.history) == 3:
-                with torch.no_grad():
-                    net.module_.final_layer.bias.add_(100 * torch.arange(5.0))
-
-    clf = classifier(pretext=None, finetune_epochs=4, callbacks=[SpoilModel()]).fit(nights)
-    losses = clf.history_["valid_loss"]
-    assert losses.idxmin() < 2
-    assert clf.net_.module_.final_layer.bias.abs().max() < 10
 
 
 def test_unlabeled_windows_are_pretrained_on_only(nights):
@@ -165,34 +120,12 @@ def test_other_channels_and_lengths_at_predict(fitted):
     def windows(n_chans, n_times):
         return rng.normal(scale=2e-5, size=(3, n_chans, n_times))
 
-    for n_chans, n_times in ((1, 2000), (9, 500), (2, 100)):
+    for n_chans, n_times in ((1, 2000), (9, 500)):
         with (
             pytest.warns(UserWarning, match="channels without names"),
             pytest.warns(UserWarning, match=f"{n_times} samples.* 1000 samples"),
         ):
             assert fitted.predict(windows(n_chans, n_times)).shape == (3,)
-    with (
-        pytest.raises(ValueError, match="99 samples"),
-        pytest.warns(UserWarning, match="99 samples per window"),
-    ):
-        fitted.predict(windows(3, 99))
-
-
-def test_arrays_that_torch_cannot_convert_are_accepted(nights):
-    """Negative strides, read-only memory, and bfloat16, which NumPy does not have."""
-    array = np.stack([nights[i][0] for i in range(12)])
-    clf = classifier(sfreq=100, validation=0).fit(array[:, ::-1, ::-1], [0, 1] * 6)
-    array.setflags(write=False)
-    assert np.isfinite(clf.predict_proba(array)).all()
-    assert np.isfinite(clf.predict_proba(torch.from_numpy(array.copy()).bfloat16())).all()
-
-
-def test_refit_on_another_shape(fitted):
-    clf = copy.deepcopy(fitted)
-    rng = np.random.default_rng(0)
-    clf.set_params(sfreq=50).fit(rng.normal(size=(20, 2, 250)), ["a", "b"] * 10)
-    assert clf.classes_.tolist() == ["a", "b"]
-    assert clf.predict(rng.normal(size=(3, 2, 250))).shape == (3,)
 
 
 def test_ctrl_c_in_pretraining_keeps_the_encoder(nights, tmp_path, caplog):
@@ -222,13 +155,6 @@ def test_early_stopping_does_not_raise_keyboard_interrupt(nights):
     stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=noop)
     clf = classifier(pretext=None, finetune_epochs=9, callbacks=[stop]).fit(nights)
     assert len(clf.history_) == 3
-    net = PretrainingNet(
-        PARS(1000, 100, embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32),
-        max_epochs=9,
-        callbacks=[EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=noop)],
-        verbose=0,
-    )
-    assert len(net.fit(np.stack([nights[i][0][0] for i in range(8)])).history) == 3
 
 
 def test_a_fit_that_fails_in_training_leaves_the_classifier_unfitted(nights):
@@ -239,41 +165,33 @@ def test_a_fit_that_fails_in_training_leaves_the_classifier_unfitted(nights):
     clf = classifier(pretext=None, callbacks=[Fail()])
     with pytest.raises(RuntimeError, match="the callback failed"):
         clf.fit(nights)
-    for attempt in (clf.predict, clf.predict_proba, clf.score):
-        with pytest.raises(NotFittedError):
-            attempt(nights)
+    with pytest.raises(NotFittedError):
+        clf.predict(nights)
 
 
 def test_unlabeled_windows_exclude_held_out_windows(nights):
     """With unknown subjects or a single subject, held-out windows are recognized themselves."""
     array = np.stack([nights[i][0] for i in range(12)])
-    y = [0, 1] * 6
-    tensor = torch.from_numpy(array)
-    for X, unlabeled in ((array, array), (array, array[:]), (tensor, tensor)):
-        clf = classifier(sfreq=100, validation=0.5).fit(X, y, unlabeled=unlabeled)
-        assert clf.encoder_card_.n_windows == 6 + 6
+    clf = classifier(sfreq=100, validation=0.5).fit(array, [0, 1] * 6, unlabeled=array[:])
+    assert clf.encoder_card_.n_windows == 6 + 6
     # A single subject.
     night = nights.datasets[0]
     with pytest.warns(UserWarning, match="one subject"):
         clf = classifier(validation=0.25).fit(night, np.arange(6) % 2, unlabeled=night)
     assert clf.encoder_card_.n_windows == 4 + 4
     # Labeled windows with subjects, unlabeled windows without.
-    with pytest.warns(UserWarning, match="unlabeled") as caught:
+    with pytest.warns(UserWarning, match="unlabeled"):
         classifier(validation=0.5).fit(nights, np.arange(24) % 2, unlabeled=array)
-    assert caught[0].filename == __file__
 
 
 def test_minus_one_is_a_class_if_the_user_says_so(nights):
     """Otherwise fit and score warn: SEED's classes are -1, 0 and 1."""
     y = as_sklearn(nights)[1] % 3 - 1
     clf = classifier(pretext=None, validation=0)
-    with pytest.warns(UserWarning, match="of 24 windows") as caught:
+    with pytest.warns(UserWarning, match="of 24 windows"):
         assert clf.fit(nights, y).classes_.tolist() == [0, 1]
-    of_labels = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
-    assert len(of_labels) == 1  # and of a short training
-    with pytest.warns(UserWarning, match="of 24 windows") as caught:
+    with pytest.warns(UserWarning, match="of 24 windows"):
         clf.score(nights, y)
-    assert len(caught) == 1
     every = clone(clf).set_params(unlabeled_label=None).fit(nights, y)
     assert every.classes_.tolist() == [-1, 0, 1]
     assert every.score(nights, y) == (every.predict(nights) == y).mean()
@@ -284,9 +202,7 @@ def test_verbose_shows_one_progress_bar_per_phase_and_zero_prints_nothing(nights
     classifier().fit(nights).predict(nights)
     assert (*capfd.readouterr(), caplog.text) == ("", "", "")
     classifier(verbose=1).fit(nights)
-    assert "fine-tuning: 1 steps in 1 epochs." in caplog.text
-    out, err = capfd.readouterr()
-    assert out == ""
-    bars = [line for line in err.replace("\r", "\n").splitlines() if "100%" in line]
+    bars = [
+        line for line in capfd.readouterr().err.replace("\r", "\n").splitlines() if "100%" in line
+    ]
     assert {bar.split(":")[0] for bar in bars} == {"pretraining (PARS)", "fine-tuning"}
-    assert all("<00:00" in bar for bar in bars)  # "elapsed<remaining"

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from scipy.linalg import fractional_matrix_power
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from support.montages import concatenated
 from support.short_windows import first_samples
 
 from braindecode_pars import as_sklearn, datasets
-from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
+from braindecode_pars.estimators import EuclideanAlignment
 from braindecode_pars.windows.table import Windows
 
 #: Subjects that take turns, of types that cannot be sorted together.
@@ -79,37 +76,14 @@ def test_a_direction_with_a_tiny_share_of_the_variance_is_noise(share, is_kept):
     np.testing.assert_allclose(np.linalg.eigvalsh(covariance), [is_kept, 1], atol=1e-3)
 
 
-def test_a_network_in_cross_validation():
-    X, y, groups = as_sklearn(concatenated(1, 2, 3))
-    network = NetworkClassifier("ShallowFBCSPNet", finetune_epochs=1, random_state=0, verbose=0)
-    train, test = np.flatnonzero(groups != 3), np.flatnonzero(groups == 3)
-    pipeline = make_pipeline(EuclideanAlignment(), network)
-    scores = cross_val_score(pipeline, X, y, cv=[(train, test)])
-    fitted = network.fit(EuclideanAlignment().fit_transform(X[train]), y[train])
-    assert scores[0] == fitted.score(EuclideanAlignment().fit_transform(X[test]), y[test])
-
-
-def test_channels_are_matched_by_name():
-    train = concatenated(1, 2)
-    alignment = EuclideanAlignment(channels=["Cz", "C3"]).fit(train)
-    windows = alignment.transform(train)
-    assert [ch["ch_name"] for ch in windows.chs_info] == ["Cz", "C3"]
-    assert windows[0].shape[0] == 2
-
-
 def test_what_is_refused(nights, array):
     X = as_sklearn(nights)[0]
     with pytest.raises(NotFittedError):
         EuclideanAlignment().transform(X)
     with pytest.raises(ValueError, match="subject"):
         EuclideanAlignment().fit_transform(array)
-    with pytest.raises(
-        ValueError,
-        match="subject 1 has 9",
-    ):
+    with pytest.raises(ValueError, match="subject 1 has 9"):
         EuclideanAlignment().fit_transform(X[:9])
-    with pytest.raises(ValueError, match="min_windows"):
-        EuclideanAlignment(min_windows=0).fit(X)
 
 
 def test_aligned_signals_have_no_unit():

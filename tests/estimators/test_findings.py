@@ -61,13 +61,9 @@ def warned_of(pattern):
     ("wanted", "names", "reference", "pattern", "expected"),
     [
         # What was repaired has no warning.
-        (["C3"], ["C3", "C4"], "as recorded", None, {}),
         (["C3", "O1"], ["C3", "C4"], "as recorded", None, dict(missing_channels=["O1"])),
         (["C3-M2"], ["C3", "M2"], "as recorded", None, {}),
-        (["C3"], ["C3", "C4"], "average", None, {}),
         (["C3", "C4"], ["C3", "C4", "A2-A1"], "average", None, {}),
-        # A channel of another kind with the type EEG: the rule of fit decides.
-        (None, ["C3", "C4", "ECG", "O1"], "as recorded", "^ECG: ", {}),
         (
             *(["C3-M2"], ["C3-M1"], "as recorded", "C3-M1 instead of C3-M2"),
             dict(other_reference={"C3-M2": "C3-M1"}),
@@ -77,17 +73,12 @@ def warned_of(pattern):
             r"\(expected M1, M2\).*: C3 \(.*as recorded\), C4 \(.*as recorded\)\.",
             dict(other_reference={"C3": "C3", "C4": "C4"}),
         ),
-        (  # the average needs one reference of all channels
-            *(["C3", "C4"], ["C3-M2", "O1-M2", "C4-M1", "O2-M1"], "average", "average"),
-            dict(other_reference={"C3": "C3-M2", "C4": "C4-M1"}),
-        ),
         (
             *(["C3", "C4", "O1"], ["C3", "C4"], "average", r"average reference in training.*O1\."),
             dict(missing_channels=["O1"], average_without=["O1"]),
         ),
-        # Further channels in the average
-        (["C3", "C4"], ["C3", "C4", "X1"], "average", "X1", dict(average_with=["X1"])),
-        (  # C4 was in an average in training
+        # Further channels in the average; C4 was in an average in training
+        (
             *(["C3"], ["C3", "C4", "X1", "X2"], "average", "X1, X2"),
             dict(average_with=["X1", "X2"]),
         ),
@@ -95,7 +86,6 @@ def warned_of(pattern):
             *(["C3", "C4"], ["C3", "C4", "M1", "Fz"], "average", "Fz, M1"),
             dict(average_with=["Fz", "M1"]),
         ),
-        (["C3", "C4"], ["C3", "C4"], "average", None, {}),
     ],
 )
 def test_channels_and_their_reference(wanted, names, reference, pattern, expected):
@@ -108,13 +98,9 @@ def test_channels_and_their_reference(wanted, names, reference, pattern, expecte
     ("classes", "names", "absent"),
     [
         ([0, 1, 2], {0: "Sleep stage W", 1: "Sleep stage 3", 2: "Sleep stage 4"}, "N1 N2 R"),
-        (["deep", "wake"], None, "N1 N2 R"),
-        (["N1", "N2", "N3", "W"], None, "R"),
-        (["N1", "N2", "N3", "R", "W"], None, ""),
         (["W", "light", "deep", "REM"], None, ""),
         (["sleep", "wake"], None, ""),
         (["light", "R", "NREM", "?"], None, "W"),
-        (["left", "right"], None, ""),
         ([3, 4], None, ""),
     ],
 )
@@ -137,22 +123,16 @@ TRAINED_ON = EncoderCard(
 @pytest.mark.parametrize(
     ("file", "his_id", "subject"),
     [
-        ("data/p01/night_raw.fif", None, "p01"),
         ("p01/day 2/night_raw.fif", None, "p01"),
         ("sub-002_task-rest_eeg.fif", None, "002"),
-        ("Berta.fif", None, "Berta"),
         ("new/P01_2 rest.fif", None, "P01"),
         ("new/rest_P01.fif", None, None),
-        ("night_raw.fif", "sub-02", "sub-02"),
         (None, "study:berta", "study:berta"),
         ("P02/night_raw.fif", "X", None),
         (None, "23", None),  # that of another corpus
         ("new/S023R04.edf", None, "physionet_mi:S023"),
         ("new/ucddb022.edf", None, "ucddb:ucddb022"),
-        ("ucddb022 second night.fif", None, "ucddb022"),
         ("s41/night_raw.fif", None, "s41"),  # labels were of this number
-        ("s22/night_raw.fif", None, "s22"),
-        (None, None, None),
     ],
 )
 def test_a_subject_of_the_training(file, his_id, subject, tmp_path):
@@ -165,13 +145,6 @@ def test_a_subject_of_the_training(file, his_id, subject, tmp_path):
     with warned_of(f"subject {subject!r}" if subject else None):
         findings = recording_findings(recording, clf, source)
     assert findings.get("subject_in_training") == subject
-
-
-def test_an_average_without_channels_of_the_training_is_a_warning_also_if_it_was_there():
-    raw = raw_of(["C3", "C4"]).set_eeg_reference("average", verbose="error")
-    with pytest.warns(UserWarning, match=r"average reference in training.*O1\."):
-        findings = findings_in(raw, model(["C3", "C4", "O1"]), reference="average")
-    assert findings == {"missing_channels": ["O1"], "average_without": ["O1"]}
 
 
 def test_a_narrower_band_cannot_be_repaired():
@@ -195,18 +168,8 @@ def test_flat_channels():
     with pytest.warns(UserWarning, match="flat: C3 for 30 of 200 s, C4 for 200 of 200 s"):
         findings = findings_in(raw, model(["C3", "C4", "O1"]), band=(0.5, 30.0))
     assert findings == {"flat_channels": {"C3": 30.0, "C4": 200.0}}
-    with warned_of(None):  # a second or so of 200 s, or of a minute, is no reason to doubt
+    with warned_of(None):  # a second or so is no reason to doubt
         assert findings_in(raw, model(["O1"])) == {}
-        assert findings_in(raw.crop(0, 60), model(["O1"])) == {}
-
-
-def test_a_channel_that_is_zero_throughout_may_be_the_reference():
-    """Recordings against C3: a difference with it is right."""
-    raw = raw_of(["C3", "C4", "Cz"])
-    raw._data[0] = 0.0
-    with pytest.warns(UserWarning, match="flat: C3 .* may be the reference"):
-        findings = findings_in(raw, model(["C4-C3"]))
-    assert findings == {"flat_channels": {"C3": 100.0}}
 
 
 def test_clipped_channels():
@@ -219,7 +182,7 @@ def test_clipped_channels():
     assert set(findings["clipped_channels"]) == {"C3"}  # though the reference has no clipped sample
 
 
-@pytest.mark.parametrize("scale", [1e-6, 0.15, 0.3, 1.0, 4.0, 8.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-6, 0.21, 5.9, 6.1])
 def test_unusual_amplitudes(scale):
     clf = model(["C3", "C4"], amplitudes_=AmplitudeRange(1.0, 1.2))
     raw = raw_of(["C3", "C4"])
@@ -234,30 +197,12 @@ def test_unusual_amplitudes(scale):
         assert findings == {}
 
 
-@pytest.mark.parametrize(("amplitude", "is_unusual"), [(10.0, True), (9.9, False), (0.25, True)])
-def test_a_factor_of_five_is_unusual(amplitude, is_unusual):
-    raw = raw_of(["C3", "C4"])
-    raw._data[0] = amplitude * np.tile([1, -1], raw.n_times // 2)
-    clf = model(["C3", "C4"], amplitudes_=AmplitudeRange(1.25, 2.0))
-    with warned_of("amplitude" if is_unusual else None):
-        assert ("unusual_amplitudes" in findings_in(raw, clf)) == is_unusual
-
-
 def test_the_factor_of_a_model_is_applied_before_amplitudes_are_compared():
     clf = model(["C3"], amplitudes_=AmplitudeRange(10.0, 30.0))
     assert findings_in(raw_of(["C3"], scale=2e-5), clf, scale=1e6) == {}
-    # What is unknown of the training is no finding.
-    assert findings_in(raw_of(["C3"]), model(["C3"]), band=None, notch=None, scale=None) == {}
 
 
-def test_a_recording_that_was_referenced_before_is_a_warning():
-    raw = raw_of(["C3", "C4", "O1"]).set_eeg_reference("average", verbose="error")
-    with pytest.warns(UserWarning, match="reference"):
-        assert "reference" in findings_in(raw, model(["C3"]))["preprocessing_mismatch"]
-    assert findings_in(raw, model(["C3"]), reference="average") == {}  # the same
-
-
-@pytest.mark.parametrize("to", [["O1"], "average", []])
+@pytest.mark.parametrize("to", [["O1"], "average"])
 @pytest.mark.parametrize("trained_on_changed", [False, True])
 def test_a_reference_that_only_one_side_has_changed_is_a_warning(to, trained_on_changed):
     """MNE tells that the reference was changed, also of a file; not to what."""
@@ -275,17 +220,6 @@ def test_a_reference_that_only_one_side_has_changed_is_a_warning(to, trained_on_
         warnings.simplefilter("ignore")  # the amplitude of the reference itself is zero
         findings = findings_in(same, model(["C3", "C4"]), reference=reference)
     assert "preprocessing_mismatch" not in findings
-
-
-def test_bipolar_channels_tell_their_reference_themselves():
-    """MNE marks them as re-referenced; computed from two channels, they are the same."""
-    plain = raw_of(["C3", "C4", "O1"])
-    bipolar = mne.set_bipolar_reference(plain, "C3", "C4", "C3-C4", verbose="error")
-    names = ["C3-C4"]
-    for raw, trained in ((plain, recorded(bipolar.info)), (bipolar, recorded(plain.info))):
-        with warned_of(None):
-            findings = findings_in(raw, model(names), reference=trained.reference, channels=names)
-        assert "preprocessing_mismatch" not in findings
 
 
 def test_an_average_of_which_channels_were_dropped_is_another_average():

@@ -32,7 +32,6 @@ def test_a_wrong_parameter_is_refused_before_the_data_are_read(estimator):
 @pytest.mark.parametrize(
     "parameters",
     [
-        dict(augmentation=GaussianNoise(0.5)),
         dict(augmentation=[GaussianNoise(0.5)]),
         dict(callbacks=[EpochTimer, EpochTimer(), ("timer", EpochTimer())]),
         dict(class_weight={0: 2.0}),

@@ -37,10 +37,3 @@ def test_every_task_gives_another_encoder(nights):
     for i, one in enumerate(fitted):
         assert not any(same_weights(one.encoder_, other.encoder_) for other in fitted[:i])
         assert np.isfinite(one.transform(night)).all()
-
-
-def test_windows_of_one_patch_raise(nights):
-    array = np.stack([nights[i][0][:, :150] for i in range(8)])
-    for name in ("mae", "spectral", "mp3", "droppos"):
-        with pytest.raises(ValueError, match="two patches"):
-            classifier(pretext=name, sfreq=100, validation=0).fit(array, [0, 1] * 4)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 
+import mne
+import numpy as np
 import pytest
 import torch
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.callbacks import Pretraining
+from braindecode_pars.estimators.embedder import further_windows
 from braindecode_pars.estimators.encoder_start import pretraining_settings
-from braindecode_pars.estimators.windows_estimator import check_estimator
 from braindecode_pars.pretraining import PretrainingSettings
+from braindecode_pars.windows.convert import as_windows
 
 
 def default(function, name):
@@ -64,9 +67,22 @@ def test_an_unknown_sampling_rate_makes_a_patch_a_share_of_the_window():
     assert (unknown.encoder_.patch_size, unknown.sfreq_) == (200, None)
 
 
-def test_a_checkpoint_folder_that_cannot_be_made_is_refused(tmp_path):
-    check_estimator(PARSEmbedder(checkpoint_dir=tmp_path / "a" / "b"))
-    assert (tmp_path / "a" / "b").is_dir()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="checkpoint_dir"):
-        PARSEmbedder(checkpoint_dir=tmp_path / "file").fit("this is not read")
+def test_listed_channels_are_also_those_of_unlabeled_windows():
+    x = np.random.default_rng(0).normal(size=(6, 2, 300)).astype(np.float32)
+
+    def epochs(*names):
+        return mne.EpochsArray(x, mne.create_info([*names], 100.0, "eeg"), verbose="error")
+
+    X = epochs("C3", "C4")
+    embedder = PARSEmbedder(channels=["C4"], pretext=None, verbose=0).fit(X)
+    embedder.set_params(pretext="pars")
+    (same,) = further_windows(embedder, epochs("Cz", "C4"), as_windows(X))
+    np.testing.assert_array_equal(same[0], x[0, 1:])
+    with pytest.warns(UserWarning, match="C4"):
+        (others,) = further_windows(embedder, epochs("Fz", "Cz"), as_windows(X))
+    np.testing.assert_array_equal(others[0], x[0])
+    # Without a list, the channels of the EEG.
+    X.set_channel_types({"C4": "stim"}, verbose="error")
+    with pytest.warns(UserWarning, match="C4"):
+        (eeg,) = further_windows(embedder.set_params(channels=None), X, as_windows(X))
+    np.testing.assert_array_equal(eeg[0], x[0, :1])

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import copy
-import pickle
-import re
 from itertools import combinations
 
 import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset
-from sklearn.base import clone, is_regressor
+from sklearn.base import is_regressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_val_score
 from support.convergence import convergence_warnings
 from support.small_estimators import FAST, same_weights
 
-from braindecode_pars import PARSClassifier, PARSNet, PARSRegressor, as_sklearn
-from braindecode_pars.pretrained import load_encoder
+from braindecode_pars import PARSClassifier, PARSRegressor, as_sklearn
 from braindecode_pars.recordings.cutting import name_classes
 from braindecode_pars.windows.convert import as_windows
 
@@ -67,6 +64,8 @@ def test_fit_and_predict_a_windows_dataset(fitted, nights, depth):
     predicted = fitted.predict(nights)
     assert (predicted.shape, predicted.dtype) == ((24,), np.float64)
     assert fitted.score(nights, depth) == r2_score(depth, predicted)
+    with pytest.warns(UserWarning, match="R2 .*not defined"):  # equal up to rounding
+        assert np.isnan(fitted.score(nights, np.tile([0.3, 0.1 + 0.2], 12)))
     assert is_regressor(fitted)
     assert fitted.history_["phase"].tolist() == ["pretraining", "fine-tuning"]
     assert fitted.encoder_card_.finetune_subjects == [1, 2, 3, 4]
@@ -84,17 +83,12 @@ def test_codes_of_classes_are_refused_and_numbers_of_a_dataset_are_taken(fitted,
     assert fitted.score(numbers) == r2_score(depth + 0.5, predicted)
 
 
-def test_codes_of_numbers_are_refused_and_the_error_says_how_to_get_the_numbers(nights):
-    parts = [
-        name_classes(copy.copy(part), ["17", "19", "22.5", "3", "31"]) for part in nights.datasets
-    ]
+def test_codes_of_numbers_are_refused(nights):
+    names = ["17", "19", "22.5", "3", "31"]
+    parts = [name_classes(copy.copy(part), names) for part in nights.datasets]
     X, y, _ = as_sklearn(BaseConcatDataset(parts))
-    with pytest.raises(ValueError, match=r"codes of classes \(17.* y = ") as refused:
-        regressor().fit(X[:20], y[:20])
-    (code,) = re.findall(r"y = (.*\[y\])", str(refused.value))
-    ages = eval(code, dict(np=np, X=X, y=y))
-    assert {*zip(y, ages, strict=True)} <= {(0, 17), (1, 19), (2, 22.5), (3, 3), (4, 31)}
-    assert regressor().fit(X, ages).target_mean_ > 5
+    with pytest.raises(ValueError, match="codes of classes"):
+        regressor().fit(X, y)
 
 
 def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):
@@ -157,8 +151,6 @@ def test_windows_with_nan_are_pretrained_on_only(nights):
     assert same_weights(model.net_.module_, more.net_.module_)
     known = ~np.isnan(y)
     assert model.score(X, y) == r2_score(y[known], model.predict(X)[known])
-    objects = np.where(known, y.astype(object), None)
-    assert same_weights(regressor(validation=0).fit(X, objects).net_.module_, model.net_.module_)
 
 
 def test_validation_windows_without_subjects_need_no_classes(rhythm):
@@ -166,18 +158,6 @@ def test_validation_windows_without_subjects_need_no_classes(rhythm):
     X, y, _ = rhythm
     model = regressor(**(QUICK | dict(validation=0.25, finetune_epochs=2))).fit(X, y)
     assert model.history_["valid_loss"].notna().all()
-    with pytest.warns(UserWarning, match="no training window would remain"):
-        regressor(**(QUICK | dict(validation=0.9))).fit(X[:2], y[:2])
-
-
-def test_a_pretrained_encoder_is_frozen_with_few_subjects(fitted, nights, depth):
-    few = regressor(encoder=fitted).fit(nights, depth)
-    assert few.fine_tuning_["freeze_encoder"] is True
-    assert same_weights(few.encoder_, fitted.encoder_)
-    tuned = regressor(encoder=fitted, freeze_encoder=False).fit(nights, depth)
-    assert not same_weights(tuned.encoder_, fitted.encoder_)
-    cloned = clone(few)
-    assert cloned.encoder is fitted
 
 
 def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path):
@@ -188,10 +168,6 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path
     assert loaded.history_.equals(model.history_)
     assert loaded.encoder_card_ == model.encoder_card_
     assert same_weights(loaded.fit(nights, depth).net_.module_, model.net_.module_)
-    unpickled = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(unpickled.predict(nights), model.predict(nights))
-    assert same_weights(load_encoder(tmp_path / "model").encoder, model.encoder_)
-    assert PARSNet.from_pretrained(tmp_path / "model").n_outputs == 1
     with pytest.raises(ValueError, match="a saved PARSRegressor, expected a PARSClassifier"):
         PARSClassifier.load(tmp_path / "model")
 
@@ -210,19 +186,6 @@ def test_a_recording_is_predicted_window_after_window(rhythm):
     expected[2] = np.nan
     np.testing.assert_allclose(found["prediction"], expected, rtol=1e-5)
     assert found.attrs["findings"]["windows_not_predicted"] == 1
-    halves = model.predict_raw(raw, overlap=0.5)["prediction"]
-    assert not np.allclose(halves[3:], expected[3:])
-    # The last row shares half of its samples with the window before the last one.
-    between = model.predict(
-        mne.EpochsArray(raw.get_data()[None, :, 2550:2850], info, verbose="error")
-    )
-    assert halves[9] == pytest.approx((expected[9] + between[0] / 2) / 1.5, rel=1e-5)
-
-
-def test_nothing_is_said_of_a_regressor_that_learns(rhythm):
-    X, y, groups = rhythm
-    model = regressor(**(QUICK | dict(validation=0.3)))
-    assert convergence_warnings(model.fit, X, y, groups=groups) == []
 
 
 def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
@@ -230,6 +193,7 @@ def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
     X, y, groups = rhythm
     own = groups % 2
     model = regressor(**(QUICK | dict(validation=0.5)))
+    assert convergence_warnings(model.fit, X, y, groups=own) == []
     *_, never = convergence_warnings(model.fit, X, np.where(own, y, 340 - y), groups=own)
     assert "the mean target for every window" in never
 
@@ -238,12 +202,12 @@ def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
     ("y", "match"),
     [
         (None, "no targets"),
-        (["young", "old"] * 48, "96 .*'young'"),
         (["21", "22"] * 48, "not real numbers"),
         (np.full(96, 1j), "not real numbers"),
         (np.full(96, np.nan), "All targets are NaN"),
         (np.where(np.arange(96) == 3, np.inf, 1.0), "1 of 96 targets are infinite"),
-        (np.full(96, 0.1), "targets.* 0.1"),
+        # by rounding only, they differ
+        (np.where(np.arange(96) % 2, 23.7, np.nextafter(23.7, 0)), "one sample"),
         (np.zeros((96, 2)), r"\(96, 2\)"),
         (np.arange(95.0), "95"),
     ],
@@ -254,27 +218,3 @@ def test_targets_that_are_refused(rhythm, y, match):
     with pytest.raises(ValueError, match=match):
         model.fit(X, y)
     assert not hasattr(model, "target_mean_")
-
-
-def test_parameters_that_are_refused(rhythm):
-    X, y, _ = rhythm
-    with pytest.raises(ValueError, match=r"loss must be .*'mse', 'huber'.* got 'mae'"):
-        regressor(**QUICK, loss="mae").fit(X, y)
-    with pytest.raises(TypeError, match="class_weight"):
-        regressor(class_weight="balanced")
-
-
-@pytest.mark.parametrize("age", [0.3, 23.7, 1e6 + 0.1])
-def test_targets_that_differ_by_rounding_are_all_the_same(rhythm, age):
-    X, _, _ = rhythm
-    y = np.where(np.arange(len(X)) % 2, age, np.nextafter(age, 0))
-    with pytest.raises(ValueError, match="one sample"):
-        regressor(sfreq=100.0).fit(X, y)
-
-
-def test_the_r2_of_one_subject_with_one_age_is_undefined(rhythm):
-    X, y, _ = rhythm
-    fitted = regressor(sfreq=100.0, pretext=None).fit(X, y)
-    for same in (np.full(8, 23.7), np.where(np.arange(8) % 2, 0.3, 0.1 + 0.2)):
-        with pytest.warns(UserWarning, match="R2 .*not defined"):
-            assert np.isnan(fitted.score(X[:8], same))

@@ -1,4 +1,4 @@
-"""The estimators with scikit-learn: routing, pretext tasks and representations."""
+"""The estimators with scikit-learn: routing and pretext tasks."""
 
 from __future__ import annotations
 
@@ -69,14 +69,3 @@ def test_name_class_and_instance_of_a_task_are_the_same(fitted_classifier, night
     # Fitting changes no parameter.
     assert clf.get_params() == parameters
     assert same_weights(instance, before)
-
-
-def test_html_shows_whether_an_estimator_is_fitted(fitted_classifier, fitted_embedder):
-    """With its fitted attributes, and without a link to the documentation of scikit-learn."""
-    for estimator in (fitted_classifier, fitted_embedder):
-        assert "<span>Not fitted</span>" in sklearn.clone(estimator)._repr_html_()
-        html = estimator._repr_html_()
-        assert "<span>Fitted</span>" in html
-        assert "Fitted attributes" in html
-        assert all(f"{name}_" in html for name in ("encoder_card", "history", "n_chans", "sfreq"))
-        assert estimator._get_doc_link() == ""

@@ -64,29 +64,13 @@ def test_weights_that_do_not_fit_the_windows_raise(weights):
         Fixed([0, 1, 2]).score(WINDOWS, [0, 1, 1], sample_weight=weights)
 
 
-@pytest.fixture(scope="module")
-def awake(few_windows):
-    """A classifier of awake and asleep, and labels of which some are missing."""
-    X, y, _ = as_sklearn(few_windows)
-    names = np.where(y == 0, "awake", "asleep").astype(object)
-    clf = classifier(pretext=None, unlabeled_label="?").fit(X, names)
-    names[::7] = "?"
-    return clf, X, names, names != "?"
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_other_scores_are_those_of_scikit_learn(awake, weighted):
+def test_other_scores_are_those_of_scikit_learn(few_windows):
     """Of its scorers, which take labeled windows, and of its functions on predictions."""
-    clf, X, y, labeled = awake
-    weights = {"sample_weight": np.linspace(0.5, 2, 24)[labeled]} if weighted else {}
-    X, y = X[np.flatnonzero(labeled)], y[labeled].astype(str)
+    X, y, _ = as_sklearn(few_windows)
+    y = np.where(y == 0, "awake", "asleep")
+    clf = classifier(pretext=None).fit(X, y)
+    weights = {"sample_weight": np.linspace(0.5, 2, 24)}
     assert get_scorer("accuracy")(clf, X, y, **weights) == clf.score(X, y, **weights)
     p = clf.predict_proba(X)[:, 1]
     expected = roc_auc_score(y, p, **weights)
     assert get_scorer("roc_auc")(clf, X, y, **weights) == pytest.approx(expected)
-
-
-def test_weights_of_unlabeled_windows_only(awake):
-    clf, X, y, labeled = awake
-    with pytest.raises(ValueError, match="sample_weight"):
-        clf.score(X, y, 1.0 * ~labeled)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-import numpy as np
 import pytest
-from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, RawDataset
+from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import datasets
-from braindecode_pars.pretext import PARS
-from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
 
@@ -43,16 +40,6 @@ def crops_only(monkeypatch):
     return read
 
 
-def test_pretraining_net_reads_crops(store, tiny, crops_only):
-    task = PARS(1000, 100, **tiny)
-    net = PretrainingNet(task, max_epochs=1, batch_size=8, verbose=0)
-    net.fit(SingleChannelWindows(store, 1000))
-    assert np.isfinite(net.history[-1]["train_loss"])
-    # Before, 32 windows are looked at. Then each of 36 windows is read once, one channel of it; the
-    # crops of a batch are read in one call.
-    assert crops_only == [(2, 1000)] * 32 + [(8, 1000)] * 4 + [(4, 1000)]
-
-
 def test_the_classifier_pretrains_on_an_unlabeled_store(nights, store, crops_only):
     clf = classifier(pretrain_batch_size=16).fit(nights, unlabeled=store)
     assert clf.encoder_card_.subjects[-2:] == ["anna", "bert"]
@@ -72,30 +59,6 @@ def test_the_embedder_accepts_windows_of_a_store(store, crops_only):
     assert emb.transform(store.windows(1500)).shape == (24, 32)
     with pytest.raises(ValueError, match="n_times"):
         embedder().fit(store)
-
-
-def test_a_store_of_short_recordings_raises(nights, store, tmp_path):
-    raw = nights.datasets[0].raw.copy().crop(0, 5.99)
-    short = RawDataset(raw, {"subject": "carl"})
-    short = SignalStore.create(tmp_path / "store", short, verbose=0)
-    message = "1000 .*600"
-    with pytest.raises(ValueError, match=message):
-        classifier().fit(nights, unlabeled=short)
-    with pytest.raises(ValueError, match=message):
-        SingleChannelWindows([nights, short])
-
-
-def test_common_channels_are_used_in_the_embedder(nights, store, tmp_path):
-    one = nights.datasets[0]
-    fewer = type(one)(one.raw.copy().drop_channels(["F3"]), one.metadata, {"subject": "carl"})
-    both = BaseConcatDataset([*nights.datasets[:2], fewer])
-    with pytest.warns(UserWarning, match="[Dd]uplicate recordings"):
-        both = SignalStore.create(tmp_path / "store", both, verbose=0)
-    with pytest.warns(UserWarning, match="F3"):
-        emb = embedder().fit(both.windows(12000))
-    assert emb.n_chans_ == 2
-    # Pretraining alone accepts every montage.
-    assert len(SingleChannelWindows(both, 12000)) == len(both.windows(12000))
 
 
 def test_held_out_subjects_are_recognized_under_names_of_another_type(nights, tmp_path):

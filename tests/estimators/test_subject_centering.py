@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-import sklearn
 from braindecode.datasets import BaseConcatDataset
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from support.short_windows import first_samples
 from support.small_estimators import embedder
 
@@ -90,47 +87,30 @@ def test_a_running_mean_begins_with_that_of_the_training_subjects(data):
         np.testing.assert_allclose(found[i], plain[72 + i] - mean, atol=1e-5)
 
 
-def test_in_a_protocol(nights, tmp_path):
-    """Its embedder is found, and belongs to the identity of the scores."""
+def test_in_a_protocol(nights):
+    """Its embedder is found."""
     donor = embedder(pretext=None).fit(nights)
     donor.encoder_card_.subjects = [1, 2, 3, 4]
     centered_probe = make_pipeline(
         SubjectCentering(PARSEmbedder(encoder=donor, verbose=0)), LogisticRegression(max_iter=1000)
     )
     methods = {"log band power": probe(), "probe": centered_probe}
-    arguments = dict(metrics=["accuracy"], out=tmp_path, verbose=0)
     with pytest.warns(UserWarning, match="test subjects 1, 2"):
-        scores = leave_one_subject_out(methods, nights, **arguments)
+        scores = leave_one_subject_out(methods, nights, metrics=["accuracy"], verbose=0)
     X, y, groups = as_sklearn(nights)
     expected = cross_val_score(probe(), X, y, groups=groups, cv=LeaveOneGroupOut())
     found = scores[scores["method"] == "log band power"]["value"]
     np.testing.assert_allclose(found, expected)
-    changed = {"log band power": probe(power="relative")}
-    with pytest.raises(ValueError, match="log band power"):
-        leave_one_subject_out(changed, nights, **arguments)
 
 
 def test_groups_reach_the_embedder_and_columns_keep_their_names(array):
     inner = embedder(sfreq=100, pretext=None)
     features = SubjectCentering(inner).set_output(transform="pandas")
     frame = features.fit_transform(array, groups=MIXED)
-    assert isinstance(frame, pd.DataFrame)
     assert frame.columns[0] == "channel0_0"
-    assert frame.to_numpy().dtype == np.float32
     assert not hasattr(inner, "encoder_")  # a clone was fitted
     trained = SubjectCentering(embedder(sfreq=100)).fit(array, groups=np.arange(96) % 2)
     assert trained.transformer_.encoder_card_.subjects == [0, 1]
-    # FunctionTransformer has no names unless it is told them.
-    assert not hasattr(SubjectCentering(FunctionTransformer()), "get_feature_names_out")
-
-
-def test_groups_are_routed_through_a_pipeline(array):
-    with sklearn.config_context(enable_metadata_routing=True):
-        features = SubjectCentering(LogBandPower(sfreq=100))
-        features.set_fit_request(groups=True).set_transform_request(groups=True)
-        clf = make_pipeline(features, StandardScaler(), LogisticRegression(max_iter=1000))
-        clf.fit(array, MIXED == "b", groups=MIXED)
-        assert clf.predict(array, groups=MIXED).shape == (96,)
 
 
 def test_each_subject_needs_windows_of_its_own(nights, data, array):
@@ -145,25 +125,9 @@ def test_each_subject_needs_windows_of_its_own(nights, data, array):
     with pytest.raises(ValueError, match=message):
         clone(features).fit(X[np.r_[:24, 24:27]])
     assert not clone(features).set_params(min_windows=1).fit_transform(X[:1]).any()
-    unknown = "96 of 96"
-    for windows in (array, [(window, 0, 0) for window in array]):
-        with pytest.raises(ValueError, match=unknown):
-            SubjectCentering(LogBandPower(sfreq=100)).fit(windows)
+    with pytest.raises(ValueError, match="96 of 96"):
+        SubjectCentering(LogBandPower(sfreq=100)).fit(array)
     first, *others = nights.datasets
     partly = BaseConcatDataset([type(first)(first.raw, first.metadata, {}), *others])
     with pytest.raises(ValueError, match="24 of 96"):
         features.transform(partly)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, r"SubjectCentering: transformer must be .* LogBandPower\(\), got None"),
-        (dict(transformer=LogBandPower), "LogBandPower"),
-        (dict(transformer=KNeighborsClassifier()), "KNeighborsClassifier"),
-        (dict(transformer=LogBandPower(), min_windows=2.5), "min_windows"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        SubjectCentering(**arguments).fit("this is not read")

@@ -53,7 +53,7 @@ def slow_loss(module, data, weights, smoothing=0.0):
     return numerator / denominator
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 5, 16, 51, 64])
+@pytest.mark.parametrize("batch_size", [1, 16, 64])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_the_validation_loss_is_the_weighted_mean_over_all_windows(batch_size, smoothing):
     """Without smoothing, also where training smooths its labels."""

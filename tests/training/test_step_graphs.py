@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import logging
 import pickle
 import random
@@ -14,19 +13,17 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 from accelerate.utils import recursively_apply
-from sklearn.metrics import balanced_accuracy_score
-from skorch.callbacks import Callback, GradientNormClipping
+from skorch.callbacks import Callback
 from support.small_estimators import classifier
 from support.small_runs import last_checkpoint, make_store, run
 from torch import nn
-from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from braindecode_pars import PARSNet
 from braindecode_pars._common import computing, step_graphs
 from braindecode_pars._common.step_graphs import CapturedStep, StepGraphs
-from braindecode_pars._common.training import WarmupCosine
 from braindecode_pars.pretext import (
     MAE,
     PARS,
@@ -39,8 +36,6 @@ from braindecode_pars.pretext import (
 )
 from braindecode_pars.pretext.joint import SeveralLengths
 from braindecode_pars.pretraining import PretrainingNet
-from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs.planning import CorpusSize, plan
 
 SIZES = dict(embed_dim=32, num_layers=1, num_heads=4, mlp_dim=32, drop_prob=0.1)
 
@@ -69,13 +64,6 @@ TASKS = {
     "joint_space_time": lambda: SpaceTimeJoint(1000, 100, sfreq=100, **SIZES),
     "several lengths": several_lengths,
 }
-
-
-def test_every_task_is_here():
-    package_tasks = {
-        n for n, task in PRETEXT_TASKS.items() if task.__module__.startswith("braindecode_pars")
-    }
-    assert package_tasks <= TASKS.keys()
 
 
 def batch_of(name, device="cpu", n=8):
@@ -119,18 +107,12 @@ def test_no_task_makes_the_cpu_wait(name):
     assert {t.device.type for t in tree_leaves(target)} == {"cuda"}
 
 
-def test_fine_tuning_waits_only_where_channels_are_dropped_before_the_encoder():
+@pytest.mark.parametrize(("drop", "kind"), [(0.0, "patch"), (0.5, "space_time")])
+def test_fine_tuning_does_not_make_the_cpu_wait(drop, kind):
     size = {name: SIZES[name] for name in ("embed_dim", "num_layers")}
     settings = dict(n_outputs=2, chs_info=[{"ch_name": "C3"}, {"ch_name": "C4"}], sfreq=100, **size)
-    for drop, kind in [(0.0, "patch"), (0.5, "space_time"), (0.5, "patch")]:
-        net = PARSNet(**settings, n_times=1000, channel_drop_prob=drop, encoder_kind=kind)
-        if (drop, kind) == (0.5, "patch"):
-            with pytest.raises(DynamicOutputShapeException):
-                forward_on_a_gpu_that_is_not_there(
-                    net, lambda on: torch.randn(4, 2, 1000, device=on)
-                )
-        else:
-            forward_on_a_gpu_that_is_not_there(net, lambda on: torch.randn(4, 2, 1000, device=on))
+    net = PARSNet(**settings, n_times=1000, channel_drop_prob=drop, encoder_kind=kind)
+    forward_on_a_gpu_that_is_not_there(net, lambda on: torch.randn(4, 2, 1000, device=on))
 
 
 class GraphOfCPU:
@@ -209,11 +191,9 @@ def columns_of(out):
 
 
 CHANGES = {
-    "pars": dict(drop_prob=0.1),
     "micro-batches": dict(task="joint", micro_batch_size=2, drop_prob=0.1),
     "several lengths": dict(task="mae", window_seconds=(3.0, 2.0), micro_batch_size=4),
     "all channels": dict(task="pars_space_time"),
-    "bfloat16": dict(task="mae", precision="bfloat16"),
 }
 
 
@@ -385,14 +365,6 @@ def test_captured_steps_equal_the_others(name, precision):
     assert_same_steps(actual, expected, 2e-3 if precision == "float32" else 2e-2)
 
 
-@needs_cuda
-def test_compiled_steps_are_captured():
-    task, batches = TASKS["pars"](), [batch_of("pars") for _ in range(5)]
-    actual, expected = (cuda_steps(task, captured, batches) for captured in (True, False))
-    assert actual[2] == 1
-    assert_same_steps(actual, expected)
-
-
 def assert_same_run_on_cuda(one, other):
     actual, expected = map(last_checkpoint, (one, other))
     exact = all(torch.equal(actual[key], expected[key]) for key in expected)
@@ -416,49 +388,6 @@ def test_captured_run_equals_uncaptured_run(name, store, tmp_path, monkeypatch, 
     assert_same_run_on_cuda(graphs, run(store, tmp_path / "plain", **settings))
 
 
-@needs_cuda
-@pytest.mark.usefixtures("uncompiled", "fresh_accelerator")
-def test_a_captured_run_that_is_resumed_equals_one_that_is_not(store, tmp_path, monkeypatch):
-    settings = dict(device="cuda", compile=True, drop_prob=0.1, micro_batch_size=4, num_workers=0)
-    whole = run(store, tmp_path / "whole", **settings)
-    with monkeypatch.context() as patch:
-        count = iter(range(1000))
-
-        def stops(self, net, **kwargs):
-            if next(count) == 7:
-                raise KeyboardInterrupt
-
-        patch.setattr(WarmupCosine, "on_batch_end", stops, raising=False)
-        with pytest.raises(KeyboardInterrupt):
-            run(store, tmp_path / "stopped", **settings)
-    assert_same_run_on_cuda(run(store, tmp_path / "stopped", resume=True, **settings), whole)
-
-
-@needs_cuda
-@pytest.mark.usefixtures("uncompiled")
-def test_a_captured_fit_with_clipping_and_a_last_batch_equals_one_that_is_not(monkeypatch):
-    losses = []
-    for max_graphs in (16, 0):
-        monkeypatch.setattr(StepGraphs, "MAX_KINDS", max_graphs)
-        torch.manual_seed(0)
-        net = small_net(callbacks=[GradientNormClipping(0.05)], compile=True, device="cuda")
-        losses.append(net.fit(signals()).history[:, ("train_loss", "train_loss_relative")])
-        assert all(p.grad is None or p.grad.isfinite().all() for p in net.module_.parameters())
-    np.testing.assert_allclose(*losses, rtol=5e-3)
-
-
-@needs_cuda
-def test_a_classifier_on_cuda_scores_as_on_the_cpu(nights):
-    scores = []
-    for settings in (dict(device="cuda", compile=True), dict(device="cpu")):
-        net = classifier(pretrain_epochs=5, finetune_epochs=30, finetune_lr=3e-3, **settings)
-        y = [label for _, label, _ in nights]
-        scores.append(balanced_accuracy_score(y, net.fit(nights).predict(nights)))
-    print("balanced accuracy on CUDA and on the CPU:", scores)
-    assert abs(scores[0] - scores[1]) < 0.15
-    assert min(scores) > 0.4
-
-
 class Waits(PARS):
     def forward(self, x):
         assert x.mean().item() < 1
@@ -470,17 +399,9 @@ class DrawsOnCPU(PARS):
         return super().forward(x.flip(-1) if random.random() < 0.5 else x)
 
 
-class WaitsUnseen(PARS):
-    """torch's check of waiting does not see this; the capture itself fails."""
-
-    def forward(self, x):
-        torch.cuda.synchronize()
-        return super().forward(x)
-
-
 @needs_cuda
 @pytest.mark.usefixtures("uncompiled")
-@pytest.mark.parametrize("kind", [Waits, DrawsOnCPU, WaitsUnseen])
+@pytest.mark.parametrize("kind", [Waits, DrawsOnCPU])
 def test_training_continues_if_capture_fails(kind, caplog):
     with caplog.at_level(logging.INFO):
         net = small_net(kind(1000, 100, **SIZES), compile=True, device="cuda").fit(signals())
@@ -492,24 +413,3 @@ def test_training_continues_if_capture_fails(kind, caplog):
     # The next training is captured again.
     _, _, n_graphs = cuda_steps(TASKS["mae"](), True, [batch_of("mae") for _ in range(4)])
     assert n_graphs == 1
-
-
-@needs_cuda
-@pytest.mark.usefixtures("uncompiled")
-def test_graphs_are_freed():
-    x = np.random.default_rng(0).normal(size=(512, 1000)).astype(np.float32)
-    used = []
-    for _ in range(3):
-        small_net(compile=True, device="cuda", batch_size=256).fit(x)
-        gc.collect()
-        torch.cuda.empty_cache()
-        used.append(torch.cuda.memory_reserved())
-    assert used[2] <= used[0] + 2**21
-
-
-@needs_cuda
-@pytest.mark.usefixtures("uncompiled")
-def test_a_plan_measures_captured_steps():
-    config = RunConfig(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16, device="cuda")
-    size = CorpusSize.of_numbers(1000, sfreq=100, window_seconds=30)
-    assert plan(size, config).windows_per_second > 0
