@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.signal import welch
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.datasets import eesm17, simulated, ysyw
-from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 
 
 @pytest.fixture(scope="module")
@@ -83,19 +79,6 @@ def test_hypnograms_are_realistic():
     assert not wake_to_n3.any()
 
 
-def test_windows_have_slow_trends(long_nights):
-    """Power is more similar in neighboring seconds than in seconds 15 s apart."""
-    near, far = [], []
-    for i in range(0, len(long_nights), 7):
-        seconds = long_nights[i][0][0].reshape(30, 100)
-        if not seconds.any():
-            continue
-        log_power = np.log(seconds.var(axis=1) + 1e-14)
-        near.append(np.abs(np.diff(log_power)).mean())
-        far.append(np.abs(log_power[:15] - log_power[15:]).mean())
-    assert np.mean(near) < 0.95 * np.mean(far)
-
-
 def test_subjects_differ(long_nights):
     gains = [np.median([ds[i][0].std() for i in range(0, 120, 10)]) for ds in long_nights.datasets]
     assert max(gains) > 1.5 * min(gains)
@@ -104,16 +87,6 @@ def test_subjects_differ(long_nights):
 def test_channels_are_occasionally_flat(long_nights):
     flat = [i for i in range(len(long_nights)) if not long_nights[i][0].any(axis=1).all()]
     assert 0 < len(flat) < 0.05 * len(long_nights)
-
-
-@pytest.mark.slow
-def test_simulated_stages_are_learnable_but_not_easy(long_nights):
-    """Logistic regression on band power has a kappa far from 0 and below 1 on held-out subjects."""
-    pipeline = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(max_iter=1000))
-    scores = leave_one_subject_out({"log band power": pipeline}, long_nights, verbose=0)
-    kappa = scores.loc[scores["metric"] == "kappa", "value"]
-    assert 0.4 < kappa.mean() < 0.85
-    assert kappa.max() < 0.95
 
 
 def test_a_seed_gives_the_same_subjects():
@@ -128,7 +101,6 @@ def test_a_seed_gives_the_same_subjects():
     ("arguments", "message"),
     [
         (dict(n_subjects=0), "n_subjects"),
-        (dict(n_chans=0), "n_chans"),
         (dict(n_chans=14), "n_chans"),
         (dict(sfreq=50), "64 Hz"),
         (dict(hours=0), "hours"),

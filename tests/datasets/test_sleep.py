@@ -9,10 +9,9 @@ import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset
-from make_sample import make_sleep
 from support.small_estimators import classifier
 
-from braindecode_pars import as_sklearn, datasets, plotting
+from braindecode_pars import as_sklearn, datasets
 from braindecode_pars.datasets.ucddb import SAMPLE
 from braindecode_pars.predictions import sleep_statistics
 from braindecode_pars.windows.convert import as_windows
@@ -42,16 +41,11 @@ def test_windows_of_twelve_subjects(windows):
     assert X[0].shape == (1, 30 * 128)
     assert [dataset.windows.info["sfreq"] for dataset in windows.datasets] == [128] * 12
     subjects = windows.description["subject"].tolist()
-    assert {type(subject) for subject in subjects} == {str}
     assert sorted(set(groups)) == subjects
     assert (len(subjects), subjects[0], subjects[-1]) == (12, "ucddb002", "ucddb024")
     assert [dataset.windows.ch_names for dataset in windows.datasets] == [["C3-A2"]] * 12
     assert as_windows(windows).label_names == {WAKE: 0, STAGE_3: 1, STAGE_4: 2}
     assert Counter(y.tolist()) == {0: 720, 1: 366, 2: 653}
-    for subject in subjects:
-        counts = Counter(y[groups == subject].tolist())
-        assert set(counts) == {0, 1, 2}
-        assert max(counts.values()) <= 60
 
 
 def test_metadata_have_the_position_and_quality_of_windows(windows):
@@ -59,23 +53,8 @@ def test_metadata_have_the_position_and_quality_of_windows(windows):
     for _, recording in table.groupby("subject"):
         assert (recording["position"].diff().dropna() > 0).all()
         np.testing.assert_array_equal(recording["i_start_in_trial"], 3840 * recording["position"])
-    wake = table["target"] == 0
-    assert table["bad"][wake].mean() == pytest.approx(0.207, abs=5e-4)  # in the README
-    assert table["bad"][~wake].mean() == pytest.approx(0.024, abs=5e-4)
-
-
-def test_stage_4_has_larger_slow_waves_than_stage_3(windows):
-    """In stage 4, the power from 0.5 to 2 Hz is larger than in stage 3, in nearly all subjects."""
-    X, y, groups = as_sklearn(windows)
-    x = np.stack([np.asarray(window)[0] for window in X])
-    assert 1e-5 < np.median(x.std(axis=1)) < 1e-4
-    slow = (np.abs(np.fft.rfft(x)[:, 15:60]) ** 2).sum(axis=1)
-    ratios = [
-        np.median(slow[(groups == subject) & (y == 2)])
-        / np.median(slow[(groups == subject) & (y == 1)])
-        for subject in set(groups)
-    ]
-    assert sum(ratio > 1 for ratio in ratios) >= 11
+    # In the README
+    assert table["bad"][table["target"] == 0].mean() == pytest.approx(0.207, abs=5e-4)
 
 
 def test_selected_subjects(windows):
@@ -87,15 +66,10 @@ def test_selected_subjects(windows):
 def test_windows_of_other_stages_are_unlabeled(windows):
     """A question of two stages, with all windows for pretraining."""
     asked = datasets.load("sleep", subjects=["ucddb002"], classes=[STAGE_4, STAGE_3])
-    X, y, _ = as_sklearn(asked)
+    _, y, _ = as_sklearn(asked)
     _, stages, _ = as_sklearn(BaseConcatDataset(windows.datasets[:1]))
     assert as_windows(asked).label_names == {STAGE_4: 0, STAGE_3: 1}
     np.testing.assert_array_equal(y, np.array([-1, 1, 0])[stages])
-    fast = dict(finetune_epochs=1, pretrain_epochs=1, validation=0, unlabeled_label=-1)
-    clf = classifier(**fast).fit(X, y)
-    assert clf.encoder_card_.n_windows == len(X)
-    assert clf.class_names_ == {0: STAGE_4, 1: STAGE_3}
-    assert set(clf.predict(X)) <= {0, 1}
 
 
 def test_stages_may_be_joined_and_an_unknown_one_is_an_error():
@@ -107,20 +81,14 @@ def test_stages_may_be_joined_and_an_unknown_one_is_an_error():
         datasets.sleep(classes=["N3"])
 
 
-@pytest.fixture(scope="module")
-def clf(windows):
-    fast = dict(pretext=None, finetune_epochs=5, validation=0)
-    return classifier(**fast).fit(BaseConcatDataset(windows.datasets[1:5]))
-
-
-@pytest.mark.parametrize("name", ["C3-A2", "EEG C3-M2"])
-def test_a_model_of_the_sample_stages_a_recording(name, windows, clf, tmp_path):
+def test_a_model_of_the_sample_stages_a_recording(windows, tmp_path):
     """Windows of a held-out subject in a row, none flat, in an EDF file with a second channel."""
-    pytest.importorskip("edfio")
+    fast = dict(pretext=None, finetune_epochs=5, validation=0)
+    clf = classifier(**fast).fit(BaseConcatDataset(windows.datasets[1:5]))
     night = windows.datasets[9]
     stages = night.metadata["target"].to_numpy()
     signals = np.concatenate([x[0] for x, _, _ in night])
-    info = mne.create_info([name, "ECG"], 128.0, ["eeg", "ecg"])
+    info = mne.create_info(["EEG C3-M2", "ECG"], 128.0, ["eeg", "ecg"])
     raw = mne.io.RawArray(np.stack([signals, 10 * signals]), info, verbose="error")
     raw.export(tmp_path / "night.edf", verbose="error")
     with pytest.warns(UserWarning, match="N1, N2, R"):
@@ -132,16 +100,10 @@ def test_a_model_of_the_sample_stages_a_recording(name, windows, clf, tmp_path):
     minutes = Counter(frame["label"])
     assert found["WAKE"] == minutes[WAKE] / 2
     assert found["N3"] == found["TST"] == (minutes[STAGE_3] + minutes[STAGE_4]) / 2
-    ax = plotting.hypnogram(stages, frame["label"].map(list(names).index), clf.class_names_)
-    rows = [text.get_text() for text in ax.get_yticklabels()]
-    assert rows == [*names, "different"]
 
 
-def test_the_file_is_small_unchanged_and_has_no_pickled_objects():
+def test_the_file_is_unchanged():
     assert hashlib.sha256(SAMPLE.read_bytes()).hexdigest() == SHA256
-    assert SAMPLE.stat().st_size < 3e6
-    with np.load(SAMPLE, allow_pickle=False) as archive:
-        assert {archive[name].dtype.kind for name in archive.files} <= set("Uiufb")
 
 
 def test_windows_are_those_of_the_recordings_within_half_a_step(windows, originals):
@@ -161,13 +123,3 @@ def test_windows_are_those_of_the_recordings_within_half_a_step(windows, origina
         stored = np.stack([x[0] for x, _, _ in dataset])
         assert np.abs(stored - limited).max() <= 0.5001 * step
         assert (np.abs(original) > 127 * step).mean() < 0.01
-
-
-@pytest.mark.slow
-def test_the_script_makes_the_same_arrays_again(originals, tmp_path):
-    make_sleep(originals, tmp_path / "again.npz")
-    with np.load(SAMPLE) as stored, np.load(tmp_path / "again.npz") as again:
-        assert set(stored.files) == set(again.files)
-        for name in stored.files:
-            assert stored[name].dtype == again[name].dtype
-            np.testing.assert_array_equal(stored[name], again[name])

@@ -139,11 +139,6 @@ def test_use_of_the_folder_dev(written):
 
     pooled = splits("train")
     assert sorted(pooled.values()) == ["test", "train", "train", "train", "train", "valid"]
-    assert any(  # subjects of dev are divided as well
-        r.description["split"] == "valid"
-        for seed in range(30)
-        for r in tusz.recordings(written, ["aaaaaakc"], split_seed=seed)
-    )
     without_dev = splits("leave_out")
     assert "aaaaaakc" not in without_dev
     assert sorted(without_dev.values()) == ["test", "train", "train", "train", "valid"]
@@ -159,7 +154,6 @@ def test_a_subject_of_eval_in_dev_is_named(tree):
     write(tree, "dev", "aaaaaakd", BACKGROUND)
     with pytest.raises(ValueError, match="aaaaaakd"):
         tusz.load(tree)
-    assert len(tusz.load(tree, ["aaaaaajy"], verbose=0)) == 1  # without this subject
     assert len(tusz.load(tree, dev="leave_out", verbose=0)) == 2
 
 
@@ -168,18 +162,14 @@ def test_a_recording_without_annotations_is_named(tree):
     file.with_suffix(".csv_bi").unlink()
     with pytest.raises(ValueError, match=r"aaaaaajz_s001_t000\.edf .*csv_bi"):
         tusz.load(tree, verbose=0)
-    with pytest.raises(ValueError, match=r"\.csv "):
-        tusz.load(tree, annotations="csv", verbose=0)
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", ""),
         ("# version = csv_v1.0.0\n", ""),
         ("channel,start_time,stop_time,label,confidence\n", "empty"),
         ("channel,start,stop,label\nTERM,0,5,seiz\n", ""),
-        ("channel,start_time,stop_time,label,confidence\nTERM,0,x,seiz,1\n", ""),
         ("channel,start_time,stop_time,label,confidence\nTERM,5,0,seiz,1\n", "before it starts"),
         ("channel,start_time,stop_time,label,confidence\nTERM,0,5,seiz,1\nTERM,5", "truncated"),
         ("channel,start_time,stop_time,label,confidence\nTERM,0,,seiz,1\n", "before it starts"),
