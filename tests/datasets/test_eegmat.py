@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import mne
 import numpy as np
-import pytest
 from support.edf_files import write_edf_records
 from support.recipe_contract import RecipeContract
 
@@ -40,15 +39,6 @@ def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path)
     # The average of these channels by their names: other recordings have further ones.
     (prepared,) = set(as_windows(windows).column("preprocessing"))
     assert prepared.reference == ", ".join(COMMON_CHANNELS)
-
-
-def test_a_condition_with_shorter_recordings_is_named(tmp_path):
-    """Rest lasts three minutes, arithmetic one: longer windows were all rest."""
-    write(tmp_path / "Subject00_1.edf", 128)
-    raw = mne.io.read_raw_edf(write(tmp_path / "Subject00_2.edf", 128), verbose="error")
-    raw.crop(0, 6).export(tmp_path / "Subject00_2.edf", overwrite=True, verbose="error")
-    with pytest.raises(ValueError, match="class 'arithmetic'"):
-        eegmat.load(tmp_path, window_seconds=12, sfreq=128, verbose=0)
 
 
 class TestContract(RecipeContract):

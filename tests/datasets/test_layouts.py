@@ -89,9 +89,6 @@ def test_names_of_one_electrode_are_one_channel(tmp_path):
     plain = np.stack([recording(i, SCALP).get_data() for i in range(2)])
     plain -= plain.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(signals(windows), plain, atol=1e-10)
-    # With the references of the files, the names tell them.
-    windows = load(tmp_path / "kept", raws)
-    assert [part.raw.ch_names[4] for part in windows.datasets[:2]] == ["EEG T3-LE", "T7-REF"]
 
 
 def infos(*layouts):
@@ -107,15 +104,6 @@ def test_at_most_a_quarter_of_recordings_is_ignored(n, expected):
         assert shared_channels(layouts)[0] == [*expected]
 
 
-def test_a_recording_that_lacks_most_channels_is_named(tmp_path):
-    """It does not reduce all others to two channels."""
-    raws = [recording(i, SCALP[:2] if i == 2 else SCALP) for i in range(6)]
-    message = r"P02_raw\.fif( cannot be used)?: 4 of the 6 channels to use \(C3, C4, T3, O2\)"
-    with pytest.warns(UserWarning, match=message):
-        windows = load(tmp_path / "left out", raws, on_error="warn")
-    assert (len(windows.datasets), names_in(windows)) == (5, SCALP)
-
-
 @pytest.mark.parametrize(
     ("names", "used"),
     [
@@ -129,13 +117,6 @@ def test_a_recording_that_lacks_most_channels_is_named(tmp_path):
 )
 def test_what_is_chosen(names, used):
     assert shared_channels(infos(names, names))[0] == used
-
-
-def test_pairs_are_no_part_of_an_average_of_electrodes(tmp_path):
-    raws = [recording(i, [*SCALP, "F7-T3", "A1-REF"]) for i in range(2)]
-    windows = load(tmp_path / "data", raws, reference="average")
-    assert names_in(windows) == SCALP
-    np.testing.assert_allclose(signals(windows).mean(axis=1), 0, atol=1e-10)
 
 
 def test_given_channels_are_chosen_before_the_reference(tmp_path):

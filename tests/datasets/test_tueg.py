@@ -70,7 +70,6 @@ def test_names_are_read_without_opening_files(tmp_path):
     assert second.description == dict(
         subject="aaaaaaaa", corpus="tueg", montage="01_tcp_ar", session=1, token=2
     )
-    assert tueg.recordings(new.parent) == [second]
 
 
 @pytest.fixture
@@ -91,17 +90,6 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
         "Remaining: 1 subject (1 recording).",
     ]
-
-
-def test_exclusion_by_folders_and_lists(written, others):
-    recordings = tueg.recordings(written)
-    included, excluded = tueg.leave_out(recordings, [others[0], ["aaaaaaab"]])
-    assert {recording.subject for recording in included} == {"aaaaaadd"}
-    assert {recording.subject for recording in excluded} == {"aaaaaaaa", "aaaaaaab"}
-    assert len(included) + len(excluded) == len(recordings)
-    included, excluded = tueg.leave_out(recordings, [str(others[1])])
-    assert [recording.subject for recording in excluded] == ["aaaaaadd"]
-    assert tueg.leave_out(recordings, []) == (recordings, [])
 
 
 def test_numbers_exclude_subjects_that_are_named_by_numbers(tmp_path):
@@ -129,11 +117,6 @@ def test_subjects_of_a_list_may_have_a_corpus(written):
 
     windows = tueg.load(written, chosen, exclude=[["tuab:aaaaaaab"]], verbose=0)
     assert set(windows.description["subject"]) == {"aaaaaadd"}
-
-
-def test_requested_subjects_are_excluded_too(written):
-    with pytest.raises(ValueError, match="exclude"):
-        tueg.load(written, ["aaaaaaab"], exclude=[["aaaaaaab"]], verbose=0)
 
 
 def test_without_exclusion_a_warning_explains_the_leakage(written):

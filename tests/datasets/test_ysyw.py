@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from support.challenge_records import SIGNALS, write
+from support.challenge_records import write
 from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
@@ -101,13 +101,6 @@ def test_subjects_without_stages_are_not_labeled(challenge):
             call(challenge, ["tr03-0001", "te03-0001"])
     # Other unlabeled subjects in the folder are excluded without a warning.
     assert len(ysyw.RECIPE.labeled(challenge).recordings) == 5
-
-
-def test_a_missing_channel_is_named_with_the_file(tmp_path):
-    names = [name.replace("C4", "T4").replace("O1", "Oz") for name in SIGNALS]
-    write(tmp_path, "tr03-0005", SHORT, names=names, seconds=60)
-    with pytest.raises(ValueError, match=r"tr03-0005\.mat .* C4, O1\. "):
-        ysyw.load(tmp_path, verbose=0)
 
 
 def test_missing_stages_raise(tmp_path):
