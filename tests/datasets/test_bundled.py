@@ -29,7 +29,7 @@ def windows():
 def test_windows_of_24_subjects(windows):
     X, y, groups = as_sklearn(windows)
     assert X[0].shape == (8, 1280)
-    assert 4e-6 < np.std([*X]) < 1e-5  # volts
+    assert np.std([*X]) == pytest.approx(7.3074e-6, rel=1e-4)  # volts
     assert len(y) == 288
     assert sorted(set(groups)) == [f"Subject{number:02d}" for number in range(24)]
     for subject in set(groups):
@@ -88,7 +88,8 @@ def nights():
 def test_windows_of_twelve_subjects(nights):
     X, y, groups = as_sklearn(nights)
     assert X[0].shape == (1, 30 * 128)
-    assert 1e-5 < np.median([X[i].std() for i in range(0, len(X), 20)]) < 1e-4  # volts
+    volts = [nights.datasets[i][0][0].std() for i in (0, 10)]
+    np.testing.assert_allclose(volts, [1.6808e-5, 6.2734e-5], rtol=1e-4)
     assert [dataset.windows.info["sfreq"] for dataset in nights.datasets] == [128] * 12
     subjects = nights.description["subject"].tolist()
     assert sorted(set(groups)) == subjects

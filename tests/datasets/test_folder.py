@@ -197,7 +197,7 @@ def test_labels_in_a_table_of_subjects(tmp_path, caplog):
     (root / "subjects.csv").write_text(
         text.replace("participant_id", "subject").replace("sub-0", "")
     )
-    arguments = dict(labels="participants.tsv", label_column="diagnosis", **KEEP)
+    arguments = dict(labels="participants.tsv", label_column="Diagnosis", **KEEP)
     caplog.set_level("INFO")
     windows = folder.load(root, **arguments | {"verbose": 1})
     assert re.search("2 of 6 recordings .*sub-04_run-1_raw.fif, sub-04_run-2", caplog.text)

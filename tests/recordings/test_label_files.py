@@ -135,13 +135,20 @@ def test_a_column_that_looks_like_a_time_is_read_or_named(names):
     with pytest.raises(ValueError, match="'onset' and 'duration'") as caught:
         labels_of_files(table, ROOT, FILES)
     assert all(repr(name.lower()) in str(caught.value) for name in unread)
-    # Where both times are known, others do not matter; tables of BIDS may have no durations.
-    for given in (dict(onset=0, duration=30), dict(onset=0, duration=None, response_time=1)):
-        assert (
-            len(labels_of_files(table.rename(columns=str.lower).assign(**given), ROOT, FILES)) == 2
-        )
-    weekend = pd.DataFrame({"file": ["a", "b"], "label": "W", "weekend": 1, "tone": 1})
-    assert len(labels_of_files(weekend, ROOT, FILES)) == 2
+    # Where both times are known, others do not matter.
+    table = table.rename(columns=str.lower).assign(onset=0, duration=30)
+    assert len(labels_of_files(table, ROOT, FILES)) == 2
+
+
+@pytest.mark.parametrize(
+    ("onset", "others"),
+    [(2, dict(duration=None, response_time=1, time=1)), (None, dict(weekend=1))],
+)
+def test_other_columns_are_ignored(onset, others):
+    """Tables of BIDS have the sample next to the onset, and may have no durations."""
+    times = others if onset is None else dict(onset=onset, **others)
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", **times})
+    assert [one.segments for one in labels_of_files(table, ROOT, FILES)] == [((onset, 0, "W"),)] * 2
 
 
 def test_the_table_of_bids_beside_a_recording(tmp_path):

@@ -54,13 +54,18 @@ def test_folders_of_killed_writers_are_removed_and_those_of_living_ones_kept(tmp
     for aside in (killed, living, young):
         (aside / "new").mkdir(parents=True)
         (aside / "new/file").write_bytes(b"half")
+    own = tmp_path / ".writing-thesis"  # the user's
+    own.mkdir()
+    (own / "chapter.tex").touch()
+    os.utime(own, (0, 0))
     for aside in (killed, living):
         (aside / ".lock").touch()
         os.utime(aside, (0, 0))
     with FileLock(living / ".lock"):
         os.utime(living, (0, 0))
         replace_file(tmp_path / "file", b"new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [living.name, young.name, "file"]
+    kept = [living.name, young.name, own.name, "file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
 
 
 @pytest.mark.parametrize(

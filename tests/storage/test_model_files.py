@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load, save, save_file
 from torch import nn
 
+from braindecode_pars._common import model_files
 from braindecode_pars._common.model_files import (
     CLASSIFIER,
     EMBEDDER,
@@ -79,11 +80,16 @@ def test_exchanged_tensors_and_an_edited_description(content):
             unpack(edited, "memory")
 
 
-def test_files_of_version_0_1_0_and_of_other_programs_are_refused(tmp_path):
+def test_files_of_other_versions_and_programs_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"memory .* version 0\.1\.0, which is no longer"):
         unpack(save(TENSORS), "memory")
     with pytest.raises(ValueError, match="memory is not a valid"):
         unpack(b"PK\x03\x04", "memory")
+    with monkeypatch.context() as patch:
+        patch.setattr(model_files, "VERSION", 3)
+        newer = pack("example", {}, TENSORS)
+    with pytest.raises(ValueError, match=r"version 3.* Update"):
+        unpack(newer, "memory")
     save_file(TENSORS, tmp_path / "model.safetensors")
     for use in (check_may_save, read_model):
         with pytest.raises(ValueError, match=r"model\.safetensors"):
