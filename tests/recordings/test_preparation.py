@@ -58,13 +58,6 @@ def test_the_average_of_one_good_channel_is_refused():
         set_reference(raw, "average")
 
 
-def test_a_channel_with_nan_is_named():
-    signals = np.zeros((2, 1000))
-    signals[1, 10] = np.nan
-    with pytest.raises(ValueError, match="C4"):
-        filter_and_resample(recording(signals, names=["C3", "C4"]))
-
-
 def test_channels_have_the_requested_order():
     raw = recording(
         np.arange(3)[:, None] * np.ones((3, 500)), names=["EEG CZ-REF", "X", "EEG C3-LE"]

@@ -37,17 +37,12 @@ def touch(file: Path) -> Path:
     return file
 
 
-def test_files_are_sorted_and_hidden_ones_ignored(tmp_path):
-    for name in ("b/2.edf", "a.edf", "b/1.edf", "b/x.txt", ".b.edf", ".git/annex/a.edf/a.edf"):
-        touch(tmp_path / name)
-    assert search(tmp_path) == ["a.edf", "b/1.edf", "b/2.edf"]
-
-
 def test_links_to_files_and_folders_named_like_files(tmp_path):
     """A dead link is in the list, since its name tells the subject."""
     (tmp_path / "dead.edf").symlink_to(".git/annex/objects/content.edf")
     (tmp_path / "real.edf").symlink_to(touch(tmp_path / "elsewhere/content.txt"))
     touch(tmp_path / "folder.edf/night.edf")
+    touch(tmp_path / ".hidden.edf")
     assert search(tmp_path) == ["dead.edf", "folder.edf/night.edf", "real.edf"]
     assert "a link to a file that does not exist" in why_unreadable(tmp_path / "dead.edf")
     assert why_unreadable(tmp_path / "real.edf") is None

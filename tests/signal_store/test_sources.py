@@ -6,9 +6,8 @@ import copy
 
 import mne
 import numpy as np
-import pandas as pd
 import pytest
-from braindecode.datasets import BaseConcatDataset, RawDataset
+from braindecode.datasets import BaseConcatDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from support.challenge_records import write
 from support.raws import of_raws
@@ -74,15 +73,6 @@ def test_parts_of_a_recording_are_not_separate_recordings(tmp_path, make_raw):
         a.state != b.state for a, b in zip(sources, find_sources(tmp_path, None), strict=True)
     ]
     assert changed == [True, False, False, False]
-
-
-def test_descriptions_become_plain_values(make_raw):
-    when = pd.Timestamp("2020-01-01")
-    described = dict(subject=np.int64(3), when=when, age=np.nan, sex=None, bmi=21.5)
-    (source,) = find_sources(RawDataset(make_raw(0), described), None)
-    plain = dict(subject=3, when="2020-01-01 00:00:00", age=None, sex=None, bmi=21.5)
-    assert source.description == plain
-    assert type(source.description["subject"]) is int
 
 
 def test_epochs_are_no_recordings(recordings):
